@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
-from windrow.archive.erase import ErasedSpan, _member, _record, erase, related
+from windrow.archive.erase import ErasedSpan, _fill_member, _fill_record, erase, related
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, read_header
 from windrow.model import ArchivePlace, FetchJob, Limits
@@ -123,7 +123,7 @@ def test_a_crash_in_the_middle_is_finished_by_erasing_again(tmp_path: Path, numb
 @example(197_000)
 @example(1_310_720)
 def test_every_length_can_be_filled(length: int) -> None:
-    plain, packed = _record(length, AT), _member(length, AT)
+    plain, packed = _fill_record(length, AT), _fill_member(length, AT)
     assert (len(plain), len(packed)) == (length, length)
     for content in (plain, gzip.decompress(packed), isal_zlib.decompress(packed, 31)):
         head = read_header(content)
@@ -132,9 +132,9 @@ def test_every_length_can_be_filled(length: int) -> None:
 
 @pytest.mark.parametrize("length", [20, 100, 170])
 def test_what_is_too_short_for_a_record_becomes_nothing(length: int) -> None:
-    assert _record(length, AT).strip() == b""
-    assert len(_member(length, AT)) == length
-    assert gzip.decompress(_member(length, AT)) == b""
+    assert _fill_record(length, AT).strip() == b""
+    assert len(_fill_member(length, AT)) == length
+    assert gzip.decompress(_fill_member(length, AT)) == b""
 
 
 def test_only_files_of_the_archive_are_touched(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ FORWARDED = {
     "src/windrow/cli/trial.py TRIAL_TYPES[type(part)]",
     "src/windrow/cli/command.py kind",
     "src/windrow/cli/why.py *message[:2]",
-    "src/windrow/adapters/records.py *wait[1:]",  # what `WaitTold` names
+    "src/windrow/adapters/records.py *wait[1:]",  # what `WaitLine` names
 }
 """Messages whose type is a variable where they are made; each of these was checked by hand."""
 
@@ -124,7 +124,7 @@ def made_messages() -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called in {"message", "Message"}:
                 yield at(path), node.args[0], node.args[1] if len(node.args) > 1 else None
-            elif called == "WaitTold":
+            elif called == "WaitLine":
                 yield at(path), node.args[1], node.args[2]
             elif called == "SearchResult":
                 yield at(path), node.args[5], node.args[6]

@@ -29,7 +29,7 @@ def dispatcher_of(monkeypatch: pytest.MonkeyPatch) -> Any:
             crew=SimpleNamespace(events=lambda _: waiting.pop(0)), ledger=SimpleNamespace(writing=writing)
         )
         dispatcher._events, dispatcher._batches, dispatcher._recorded = [], {1: ("partner", 0)}, 0.0
-        monkeypatch.setattr(dispatcher, "_note", lambda _, event: together[-1].append(event), raising=False)
+        monkeypatch.setattr(dispatcher, "_record_event", lambda _, event: together[-1].append(event), raising=False)
         return dispatcher, together
 
     return make_dispatcher
@@ -42,9 +42,9 @@ def test_events_wait_for_others_and_the_end_of_a_batch_does_not(
     dispatcher, together = dispatcher_of([first], [second], [end], [first])
     monkeypatch.setattr(fetching, "GATHERED", float("inf"))
     for _ in range(4):
-        dispatcher._listen()
+        dispatcher._gather_events()
     assert together == [[first, second, end]]  # the last one waits
-    dispatcher._record()
+    dispatcher._record_gathered()
     assert together == [[first, second, end], [first]]
 
 
@@ -52,6 +52,6 @@ def test_events_wait_no_longer_than_they_may(dispatcher_of: Any, monkeypatch: py
     event = TransferProgress(1, 5)
     dispatcher, together = dispatcher_of([event], [])
     monkeypatch.setattr(fetching, "GATHERED", -1.0)
-    dispatcher._listen()
-    dispatcher._listen()
+    dispatcher._gather_events()
+    dispatcher._gather_events()
     assert together == [[event]]

@@ -107,7 +107,7 @@ def test_one_wish_to_stop_does_not_wait_for_a_fetcher_that_hangs(tmp_path):
 
 
 def test_a_reading_that_takes_too_long_is_ended_from_within(monkeypatch):
-    monkeypatch.setattr(heartbeat, "_CPU", 0.2)
+    monkeypatch.setattr(heartbeat, "_READING_CPU", 0.2)
     monkeypatch.setattr(heartbeat, "_TICK", 0.05)
     heart = Heartbeat(heartbeat.board())
     before = signal.getsignal(signal.SIGPROF)

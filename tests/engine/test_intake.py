@@ -158,7 +158,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
         ("http://b.example/", "2024-04", digest(b"same")),
     ]
     assert query_ledger(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
-    assert any("1 revisit without what they repeat" in line for line in task_comments(tmp_path))
+    assert any("1 revisit without their originals" in line for line in task_comments(tmp_path))
     for *place, revisit in query_ledger(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert view.read() == (b"" if revisit else b"same")
@@ -172,8 +172,8 @@ def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path)
         revisit_record("http://b.example/", b"x"),
     )
     assert take_warcs(tmp_path, warc) == 3
-    assert "one.warc.gz gave nothing: 2 revisits of what is not here (no_original)" in task_comments(tmp_path)[0]
-    assert "2 revisits without what they repeat (no_original)" in task_comments(tmp_path)[0]
+    assert "one.warc.gz gave nothing: 2 revisits without their originals (no_original)" in task_comments(tmp_path)[0]
+    assert "2 revisits without their originals (no_original)" in task_comments(tmp_path)[0]
     both = [
         write(tmp_path / "b.warc.gz", revisit_record("http://c.example/", b"z")),
         write(tmp_path / "z.warc.gz", response_record("http://d.example/", b"z")),
@@ -192,7 +192,7 @@ def test_revisits_that_wait_beside_records_that_came_are_noted_of_the_session(tm
     assert take_warcs(tmp_path, warc) == 0
     noted = query_ledger(tmp_path, "SELECT e.comment FROM task_end e JOIN task t ON t.seq = e.task WHERE t.source = ''")
     assert [row[0] for row in noted] == [
-        "them: 1 file, 1 capture; 1 revisit without what they repeat (no_original); left out: warcinfo 1"
+        "them: 1 file, 1 capture; 1 revisit without their originals (no_original); left out: warcinfo 1"
     ]
 
 

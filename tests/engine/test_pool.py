@@ -18,7 +18,7 @@ from windrow.engine.fetchers.message import Job
 from windrow.engine.heartbeat import ASLEEP
 from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import Pool
-from windrow.engine.steps.worker import Outbox, WorkerConfig, received
+from windrow.engine.steps.worker import Outbox, WorkerConfig, receive_results
 from windrow.model import FetchJob, Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 
@@ -242,7 +242,7 @@ def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):
     assert 1 < len(messages) < len(readings)
     with ours, theirs:
         Thread(target=lambda: [*map(theirs.send_bytes, messages)]).start()
-        assert [done.result for done in received(ours, len(readings))] == readings
+        assert [done.result for done in receive_results(ours, len(readings))] == readings
 
 
 def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_path):
@@ -259,8 +259,8 @@ def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_p
 
 def test_twice_as_many_jobs_travel_together_while_every_worker_is_quick(tmp_path):
     pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
-    assert pool._together() == 4
+    assert pool._batch_size() == 4
     pool._workers = {number: SimpleNamespace(is_quick=True) for number in range(2)}
-    assert pool._together() == 8
+    assert pool._batch_size() == 8
     pool._workers[1].is_quick = False
-    assert pool._together() == 4
+    assert pool._batch_size() == 4

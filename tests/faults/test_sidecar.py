@@ -50,4 +50,4 @@ def test_a_checksum_that_cannot_be_read_is_said_so(make_workspace):
     put(folder, f"{NAME}.md5", b"\x00\xff no checksum here" * 1000)
     assert workspace.run().code == 0
     workspace.assert_complete(good, KEY)
-    assert "holds none" in workspace.attempts(KEY)[0][3]
+    assert "has none" in workspace.attempts(KEY)[0][3]

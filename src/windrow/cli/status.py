@@ -25,7 +25,18 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     """Return a session's summary as lines and tables."""
     text = [_summary_head(summary), *(f"mended: {line}" for line in summary.repairs)]
     if summary.sources:
-        head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
+        head = [
+            "source",
+            "offered",
+            "new",
+            "changed",
+            "gone",
+            "refused",
+            "fetched",
+            "same",
+            "failed",
+            "received",
+        ]
         page_columns = ["moved", "left", "same text"] if summary.outcomes else []
         rows = [(*source[:9], size(source.received), *source[11:][: len(page_columns)]) for source in summary.sources]
         text.append(table([*head, *page_columns], rows, "  "))

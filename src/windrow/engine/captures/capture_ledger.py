@@ -63,12 +63,12 @@ class CaptureTally:
     def summary(self) -> str:
         """Return the counts as one line."""
         name = self.source.name
-        why = ", ".join(f"{reason} {count}" for reason, count in self.left_out.most_common(5))
-        summary = f"{name}: {self.seen} captures looked at, {self.taken} taken" + (f" ({why})" if why else "")
+        reasons = ", ".join(f"{reason} {count}" for reason, count in self.left_out.most_common(5))
+        summary = f"{name}: {self.seen} captures looked at, {self.taken} taken" + (f" ({reasons})" if reasons else "")
         summary += f"; {self.known} were taken before" if self.known else ""
         if self.failed:
-            why = ", ".join(f"{reason} {count}" for reason, count in self.failed.most_common(5))
-            summary += f"; {self.failed.total()} could not be had: {why}"
+            reasons = ", ".join(f"{reason} {count}" for reason, count in self.failed.most_common(5))
+            summary += f"; {self.failed.total()} could not be read: {reasons}"
         return summary + "".join(f"; {fault}" for fault in self.broken[:3])
 
 
@@ -100,33 +100,35 @@ class CaptureLedger:
 
     def reach(self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally) -> None:
         """Store how far an index was read, and what rules left out."""
-        known = {(row.reason, row.rule) for row in self.run.ledger.captures.left_out(index.id)}
+        known_rules = {(row.reason, row.rule) for row in self.run.ledger.captures.left_out(index.id)}
         for reason, rule, count, url in progress.left_out:
-            named = rule if (reason, rule) in known or len(known) < RULES else OTHER_RULES
-            known.add((reason, named))
-            writer.captures.leave_out(index.id, RuleRow(reason, named, count, url))
+            rule_name = rule if (reason, rule) in known_rules or len(known_rules) < RULES else OTHER_RULES
+            known_rules.add((reason, rule_name))
+            writer.captures.leave_out(index.id, RuleRow(reason, rule_name, count, url))
             tally.left_out[reason] += count
         writer.captures.reach(index.id, progress.place, progress.lines)
         tally.seen += progress.lines
 
-    def take(self, writer: LedgerWriter, taken: TakenCapture, tally: CaptureTally) -> None:
+    def take(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
         """Store a capture as an attempt without a request."""
-        seq = self.record_attempt(writer, tally.source, taken.attempt)
-        row = CapturedRow(seq, taken.original, "", "", "", taken.found_at.warc, taken.found_at.offset, taken.line)
-        writer.captures.take(seq, self.run.collection.name, tally.source.name, row, taken.found_by)
-        writer.captures.count(taken.found_by, 1)
+        number = self.record_attempt(writer, tally.source, capture.attempt)
+        row = CapturedRow(
+            number, capture.original, "", "", "", capture.found_at.warc, capture.found_at.offset, capture.line
+        )
+        writer.captures.take(number, self.run.collection.name, tally.source.name, row, capture.found_by)
+        writer.captures.count(capture.found_by, 1)
         self.taken += 1
         tally.taken += 1
 
     def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
         """Store an attempt that made no request."""
         run = self.run
-        host = self._host(writer, source, parts(attempt.url).origin)
+        host = self._host_number(writer, source, parts(attempt.url).origin)
         writer.addresses.add_known(host, FoundUrl(attempt.target, "", attempt.url, kind=CAPTURED))
-        taken = attempt._replace(kind=CAPTURED, allowed=True, seconds=0.0)
-        return writer.attempts.record_attempt(run.session, host, taken)
+        capture = attempt._replace(kind=CAPTURED, allowed=True, seconds=0.0)
+        return writer.attempts.record_attempt(run.session, host, capture)
 
-    def _host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
+    def _host_number(self, writer: LedgerWriter, source: Source, origin: str) -> int:
         run = self.run
         host = self._hosts.get(origin) or run.ledger.addresses.host(origin, run.collection.name)
         if host is None:

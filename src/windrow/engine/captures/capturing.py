@@ -61,10 +61,10 @@ class Capturing:
                 with closing(ForeignCapturing(self._capture_ledger, tally)) as foreign:
                     foreign.run(inputs)
             run.close_task(tally.task, tally.summary(), failed=bool(tally.broken))
-        self._follow()
+        self._follow_taken()
         run.progress.end()
 
-    def _follow(self) -> None:
+    def _follow_taken(self) -> None:
         """Follow captures of sources that make no requests; those of others are followed with their responses."""
         run = self._run
         if self._captures.follow is None:
@@ -80,18 +80,18 @@ class Capturing:
         run = self._run
         index = self._capture_ledger.index(source, name)
         collection, _, only = name.partition(":")
-        last = index.place
+        position = index.place
         while not self._capture_ledger.full():
             pages: list[list[RecordedAttempt]] = []
             while len(pages) < AHEAD and (
-                page := run.ledger.captures.after(last, PAGE, [(collection, only)], self._captures.statuses)
+                page := run.ledger.captures.after(position, PAGE, [(collection, only)], self._captures.statuses)
             ):
-                last = page[-1].seq
+                position = page[-1].seq
                 pages.append(page)
             if not pages:
                 return
             documents = [[line for line in page if self._is_document(line)] for page in pages]
-            selections = self._select(source, [[kept_line(line) for line in lines] for lines in documents])
+            selections = self._select_pages(source, [[kept_line(line) for line in lines] for lines in documents])
             for page, lines, selection in zip(pages, documents, selections, strict=True):
                 if self._capture_ledger.full():
                     return
@@ -106,7 +106,7 @@ class Capturing:
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 
-    def _select(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
+    def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
         jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
         outcomes = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
         return [
@@ -120,8 +120,8 @@ class Capturing:
             return Selection((), (left_out_by_fault(failed, lines[0].url),))
         size = -(-len(lines) // PARTS)
         starts = range(0, len(lines), size)
-        parts = self._select(source, [lines[start : start + size] for start in starts])
-        wanted = [start + place for start, part in zip(starts, parts, strict=True) for place in part.wanted]
+        parts = self._select_pages(source, [lines[start : start + size] for start in starts])
+        wanted = [start + position for start, part in zip(starts, parts, strict=True) for position in part.wanted]
         return Selection(tuple(wanted), tuple(sum_left_out(rule for part in parts for rule in part.left_out)))
 
     def _record_page(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
@@ -129,17 +129,17 @@ class Capturing:
         run, name, capture_ledger = self._run, self._run.collection.name, self._capture_ledger
         if run.limit is not None and capture_ledger.taken + len(page.selection.wanted) > run.limit:
             lines = page.lines[: page.selection.wanted[run.limit - capture_ledger.taken - 1] + 1]
-            page = _Page(lines, lines[-1].seq, self._select(source, [[kept_line(line) for line in lines]])[0])
-        taken: set[ArchivePlace] = set()  # two collections may have the same record
+            page = _Page(lines, lines[-1].seq, self._select_pages(source, [[kept_line(line) for line in lines]])[0])
+        taken_places: set[ArchivePlace] = set()  # two collections may have the same record
         with run.ledger.writing() as writer:
-            for place in page.selection.wanted:
-                recorded = page.lines[place]
+            for position in page.selection.wanted:
+                recorded = page.lines[position]
                 kept = recorded.attempt.kept
                 assert kept is not None
-                if kept.place in taken or run.ledger.captures.taken(name, kept.place):
+                if kept.place in taken_places or run.ledger.captures.taken(name, kept.place):
                     tally.known += 1
                     continue
-                taken.add(kept.place)
+                taken_places.add(kept.place)
                 attempt = recorded.attempt._replace(message="")
                 capture_ledger.take(writer, TakenCapture(attempt, kept.place, index.id, recorded.seq), tally)
             capture_ledger.reach(

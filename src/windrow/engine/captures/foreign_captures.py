@@ -53,7 +53,7 @@ FILES = 8
 """WARC files, or blocks of an index file, that are read in parallel."""
 
 
-class _Wanted:
+class _WantedRecord:
     """A wanted line, the path of its file (None: not found), and the `key` of the record in the ledger.
 
     `before` is the key under which an earlier failure is stored. `held` is the file that has the record at `offset`:
@@ -96,18 +96,18 @@ class ForeignCapturing:
 
     def _look_through_all(self, inputs: Inputs) -> None:
         files = [*self._find_files(inputs.warc, ENDINGS)]
-        piped = [path for path in inputs.cdx if path.is_fifo()]
-        indexes = [*self._find_files([path for path in inputs.cdx if path not in piped], CDX_NAMES)]
-        indexes += self._store_piped(piped) if piped else ()
-        beside = [*self._find_files({path.parent for path in indexes}, ENDINGS)] if indexes else []
-        for path in (*beside, *files):
+        pipes = [path for path in inputs.cdx if path.is_fifo()]
+        indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
+        indexes += self._store_piped(pipes) if pipes else ()
+        neighbours = [*self._find_files({path.parent for path in indexes}, ENDINGS)] if indexes else []
+        for path in (*neighbours, *files):
             self._files[path.name] = path
         self._try_again()
         for path in indexes:
             if not self._capture_ledger.full():
                 self._look_through_index(path)
         if not inputs.cdx:
-            self._scan(files)
+            self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], names: tuple[str, ...]) -> Iterator[Path]:
         """Yield the files of some paths; of a folder, those with one of the endings."""
@@ -138,16 +138,16 @@ class ForeignCapturing:
                 part.replace(folder / f"{hasher.digest().partition(':')[2]}.cdx")
         return sorted(folder.glob("*.cdx"))
 
-    def _index(self, path: Path) -> IndexRow:
+    def _index_row(self, path: Path) -> IndexRow:
         stat = path.stat()
         return self._capture_ledger.index(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
-    def _choose(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
+    def _run_jobs(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
         return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
 
     def _look_through_index(self, path: Path) -> None:
         """Read an index file, from its stored position."""
-        run, index = self._run, self._index(path)
+        run, index = self._run, self._index_row(path)
         if index.place == THROUGH:
             return
         blocks = read_blocks(path, index.place)
@@ -155,7 +155,7 @@ class ForeignCapturing:
             while not self._capture_ledger.full():
                 batch = [*islice(blocks, FILES)]
                 if not batch:
-                    self._reach(index, THROUGH, ChosenLines((), (), 0))
+                    self._store_position(index, THROUGH, ChosenLines((), (), 0))
                     return
                 jobs = [
                     BlockJob(
@@ -163,10 +163,10 @@ class ForeignCapturing:
                     )
                     for block in batch
                 ]
-                for block, job, chosen in zip(batch, jobs, self._choose(jobs), strict=True):
+                for block, job, chosen in zip(batch, jobs, self._run_jobs(jobs), strict=True):
                     lines = chosen if isinstance(chosen, ChosenLines) else self._search_fault(job, chosen)
-                    last = block.first + block.content.count(b"\n")
-                    if not self._take(index, last, lines):
+                    last_line = block.first + block.content.count(b"\n")
+                    if not self._take_chosen(index, last_line, lines):
                         return
         except ArchiveError as error:
             self._tally.broken.append(str(error))
@@ -180,23 +180,23 @@ class ForeignCapturing:
         size = -(-len(lines) // PARTS)
         jobs = [job._replace(content=b"\n".join(lines[at : at + size])) for at in range(0, len(lines), size)]
         wanted: list[CdxLine] = []
-        left: list[LeftOutLines] = []
+        left_out: list[LeftOutLines] = []
         count = 0
-        for part, outcome in zip(jobs, self._choose(jobs), strict=True):
+        for part, outcome in zip(jobs, self._run_jobs(jobs), strict=True):
             chosen = outcome if isinstance(outcome, ChosenLines) else self._search_fault(part, outcome)
             wanted += chosen.wanted
-            left += chosen.left_out
+            left_out += chosen.left_out
             count += chosen.lines
-        return ChosenLines(tuple(wanted), tuple(sum_left_out(left)), count)
+        return ChosenLines(tuple(wanted), tuple(sum_left_out(left_out)), count)
 
-    def _scan(self, files: Sequence[Path]) -> None:
+    def _scan_files(self, files: Sequence[Path]) -> None:
         """Read WARC files completely, FILES in parallel."""
         run, waiting = self._run, list(reversed(files))
         under_way: list[tuple[Path, IndexRow, int]] = []
         while not self._capture_ledger.full():
             while waiting and len(under_way) < FILES:
                 path = waiting.pop()
-                index = self._index(path)
+                index = self._index_row(path)
                 if index.place != THROUGH:
                     under_way.append((path, index, index.place))
             if not under_way:
@@ -205,19 +205,19 @@ class ForeignCapturing:
                 ScanJob(self._capture_ledger.captures, self._source, run.harvest.options, path, place)
                 for path, _, place in under_way
             ]
-            outcomes = self._choose(jobs)
-            left = []
+            outcomes = self._run_jobs(jobs)
+            unfinished = []
             for (path, index, _), chosen in zip(under_way, outcomes, strict=True):
                 if isinstance(chosen, Reading):
                     fault = chosen.findings[0].message if chosen.findings else ""
                     self._tally.broken.append(f"{path}: {chosen.reason} {fault}".rstrip())
-                elif not self._take(index, chosen.next, chosen, path):
+                elif not self._take_chosen(index, chosen.next, chosen, path):
                     return
                 elif chosen.next != THROUGH:
-                    left.append((path, index, chosen.next))
-            under_way = left
+                    unfinished.append((path, index, chosen.next))
+            under_way = unfinished
 
-    def _take(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
+    def _take_chosen(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
         """Copy the wanted records of some lines, and store the position; return False if the run's limit is reached."""
         capture_ledger = self._capture_ledger
         for batch in _batches(chosen.wanted):
@@ -226,13 +226,15 @@ class ForeignCapturing:
             lines = batch
             if self._run.limit is not None:
                 lines = lines[: self._run.limit - capture_ledger.taken]
-            self._keep(index.id, [_Wanted(line, path or self._files.get(_file_name(line.warc))) for line in lines])
+            self._copy_records(
+                index.id, [_WantedRecord(line, path or self._files.get(_file_name(line.warc))) for line in lines]
+            )
             if len(lines) < len(batch):
                 return False
-        self._reach(index, place, chosen)
+        self._store_position(index, place, chosen)
         return True
 
-    def _reach(self, index: IndexRow, place: int, chosen: ChosenLines) -> None:
+    def _store_position(self, index: IndexRow, place: int, chosen: ChosenLines) -> None:
         with self._run.ledger.writing() as writer:
             self._capture_ledger.reach(writer, index, IndexProgress(place, chosen.lines, chosen.left_out), self._tally)
         self._run.progress.step(chosen.lines, 0)
@@ -240,28 +242,28 @@ class ForeignCapturing:
 
     def _try_again(self) -> None:
         """Retry failed records whose reason may pass, or for which an operator asked."""
-        run, last = self._run, ("", -1)
+        run, last_place = self._run, ("", -1)
         while not self._capture_ledger.full():
-            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, RETRIED, BATCH)
+            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last_place, RETRIED, BATCH)
             if not rows:
                 return
-            last = (rows[-1].warc, rows[-1].offset)
+            last_place = (rows[-1].warc, rows[-1].offset)
             for index, group in groupby(rows, key=attrgetter("found_in")):
                 failed = [*group]
-                before = iter(failed)
+                earlier_rows = iter(failed)
                 for batch in _batches([CdxLine(*json.loads(row.line)) for row in failed]):
-                    known = [(row.warc, row.offset) for row in islice(before, len(batch))]
-                    pairs = zip(batch, known, strict=True)
-                    self._keep(
-                        index, [_Wanted(line, self._files.get(_file_name(line.warc)), key) for line, key in pairs]
+                    keys = [(row.warc, row.offset) for row in islice(earlier_rows, len(batch))]
+                    pairs = zip(batch, keys, strict=True)
+                    self._copy_records(
+                        index, [_WantedRecord(line, self._files.get(_file_name(line.warc)), key) for line, key in pairs]
                     )
             with run.ledger.writing() as writer:
                 writer.addresses.due_at(run.collection.name, [row.address for row in rows], None)
 
-    def _keep(self, index: int, wanted: Iterable[_Wanted]) -> None:
+    def _copy_records(self, index: int, wanted: Iterable[_WantedRecord]) -> None:
         """Read records and verify them, copy them into the archive, and store them as attempts."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
-        fresh: dict[tuple[ArchivePlace, str], _Wanted] = {}
+        fresh: dict[tuple[ArchivePlace, str], _WantedRecord] = {}
         for record in wanted:
             if self._taken_down.hold(record.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
@@ -271,7 +273,7 @@ class ForeignCapturing:
                 self._tally.known += 1
             else:
                 fresh[claim] = record
-        outcomes: dict[_Wanted, Any] = self._fetch(
+        outcomes: dict[_WantedRecord, Any] = self._fetch_records(
             [candidate for candidate in fresh.values() if candidate.path is None]
         )
         readable = [candidate for candidate in fresh.values() if candidate.held and candidate.offset is not None]
@@ -282,7 +284,7 @@ class ForeignCapturing:
         outcomes |= dict(zip(readable, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
         attempts = [
-            (candidate, self._copy(candidate, outcomes.get(candidate), payloads)) for candidate in fresh.values()
+            (candidate, self._copy_record(candidate, outcomes.get(candidate), payloads)) for candidate in fresh.values()
         ]
         if self._archive is not None:
             self._archive.sync()
@@ -304,35 +306,35 @@ class ForeignCapturing:
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
 
-    def _failed_before(self, wanted: _Wanted) -> bool:
+    def _failed_before(self, record: _WantedRecord) -> bool:
         """Return whether a line's record failed before; a mismatch counts for the same digest only."""
-        if wanted.before is not None:
+        if record.before is not None:
             return False
-        name, place = self._run.collection.name, (wanted.key.warc, wanted.key.offset)
-        reason = self._run.ledger.captures.failure(name, place)
+        name, key = self._run.collection.name, (record.key.warc, record.key.offset)
+        reason = self._run.ledger.captures.failure(name, key)
         if reason != Reason.DIGEST_MISMATCH:
             return bool(reason)
-        line = self._run.ledger.captures.failed_line(name, place)
-        return CdxLine(*json.loads(line)).digest == wanted.line.digest
+        line = self._run.ledger.captures.failed_line(name, key)
+        return CdxLine(*json.loads(line)).digest == record.line.digest
 
-    def _fetch(self, wanted: Sequence[_Wanted]) -> dict[_Wanted, Any]:
+    def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
         """Fetch records from other machines; return the failures."""
-        failed: dict[_Wanted, Any] = {}
-        if self._remote is None or not wanted:
+        failed: dict[_WantedRecord, Any] = {}
+        if self._remote is None or not records:
             return failed
         largest = self._run.limits.transfer_size
-        outcomes = self._remote.fetch([record.line for record in wanted], largest, self._run.tick)
-        for record, outcome in zip(wanted, outcomes, strict=True):
+        outcomes = self._remote.fetch([record.line for record in records], largest, self._run.tick)
+        for record, outcome in zip(records, outcomes, strict=True):
             if isinstance(outcome, Path):
                 record.held, record.offset = outcome, 0
             else:
                 failed[record] = outcome
         return failed
 
-    def _copy(self, wanted: _Wanted, outcome: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
+    def _copy_record(self, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
         """Copy a verified record and return its attempt, with a reason if the record failed; None if not wanted."""
         if not isinstance(outcome, VerifiedRecord):
-            return self._failed_attempt(wanted, outcome)
+            return self._failed_attempt(record, outcome)
         imported = outcome.imported
         attempt = imported.attempt
         if attempt is None or attempt.reason is not None:
@@ -341,15 +343,15 @@ class ForeignCapturing:
                 self._tally.left_out[Reason.NOT_WANTED] += 1
                 return None
             message = imported.finding.message if imported.finding else attempt.message if attempt else ""
-            return self._failed_attempt(wanted, Reading(reason, (Finding("Record", message),)))
+            return self._failed_attempt(record, Reading(reason, (Finding("Record", message),)))
         repeated: KeptResponse | None = None
         if imported.refers:
-            repeated = payloads.get(imported.payload) or self._payload(imported.payload)
+            repeated = payloads.get(imported.payload) or self._original_response(imported.payload)
             if repeated is None:
-                return self._failed_attempt(wanted, Reading(Reason.NO_ORIGINAL))
-        assert wanted.held is not None
+                return self._failed_attempt(record, Reading(Reason.NO_ORIGINAL))
+        assert record.held is not None
         place = self._open_archive().copy(
-            wanted.held, outcome.offset, outcome.length, packed=outcome.packed, arc=outcome.arc
+            record.held, outcome.offset, outcome.length, packed=outcome.packed, arc=outcome.arc
         )
         if repeated is not None:
             return attempt._replace(kept=repeated._replace(place=place, revisit=True))
@@ -359,7 +361,7 @@ class ForeignCapturing:
             payloads.setdefault(imported.payload, kept)
         return attempt._replace(kept=kept)
 
-    def _payload(self, spelled: str) -> KeptResponse | None:
+    def _original_response(self, spelled: str) -> KeptResponse | None:
         if spelled in NOTHING:
             return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))
         return self._run.ledger.imports.payload(spelled) if spelled else None
@@ -372,32 +374,32 @@ class ForeignCapturing:
             self._archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
         return self._archive
 
-    def _failed_attempt(self, wanted: _Wanted, fault: Reading | None) -> Attempt | None:
+    def _failed_attempt(self, record: _WantedRecord, fault: Reading | None) -> Attempt | None:
         """Return an attempt with the reason of a failure; None if the line has no valid address."""
-        url = normalise(wanted.line.url).url
+        url = normalise(record.line.url).url
         if not url:
             self._tally.left_out[Reason.BAD_ADDRESS] += 1
             return None
-        reason, message = Reason.NOT_FOUND, f"{wanted.line.warc[:200]} is not in any folder of the source"
-        if wanted.line.offset is None:
+        reason, message = Reason.NOT_FOUND, f"{record.line.warc[:200]} is not in any folder of the source"
+        if record.line.offset is None:
             reason, message = Reason.BAD_LINE, "the line has no offset of the record in its file"
         if fault is not None:
             reason = fault.reason or Reason.STEP_FAILED
             message = fault.findings[0].message if fault.findings else reason.meaning
-        at = datetime.strptime(wanted.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         return Attempt(number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
 
-    def _record_failure(self, writer: LedgerWriter, index: int, wanted: _Wanted, attempt: Attempt) -> None:
+    def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
         """Store the failure of a wanted record; once for each reason."""
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
-        if wanted.before is not None:
-            if self._run.ledger.captures.failure(name, wanted.before) == reason:
+        if record.before is not None:
+            if self._run.ledger.captures.failure(name, record.before) == reason:
                 return
-            writer.captures.mend(name, wanted.before)
-        seq = self._capture_ledger.record_attempt(writer, self._source, attempt)
-        row = FailedRow(index, wanted.key.warc, wanted.key.offset, json.dumps([*wanted.line]), reason, attempt.target)
-        writer.captures.fail(seq, name, self._source.name, row)
+            writer.captures.mend(name, record.before)
+        attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)
+        row = FailedRow(index, record.key.warc, record.key.offset, json.dumps([*record.line]), reason, attempt.target)
+        writer.captures.fail(attempt_number, name, self._source.name, row)
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:

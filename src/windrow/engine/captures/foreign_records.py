@@ -49,28 +49,28 @@ def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, st
 
     Crawlers write a request just before its response or just after it, tied by WARC-Concurrent-To.
     """
-    before: WarcRecord | None = None
-    held: WarcRecord | None = None
+    preceding: WarcRecord | None = None
+    response: WarcRecord | None = None
     for record in records:
-        if held is not None:
-            yield held, _method(held, before) or _method(held, record)
-            before, held = held, None
+        if response is not None:
+            yield response, _method(response, preceding) or _method(response, record)
+            preceding, response = response, None
         if record.kind == "response":
-            held = record
+            response = record
         else:
             yield record, ""
-            before = record
-    if held is not None:
-        yield held, _method(held, before)
+            preceding = record
+    if response is not None:
+        yield response, _method(response, preceding)
 
 
 def _method(response: WarcRecord, request: WarcRecord | None) -> str:
-    """Return the method of a request if it belongs to the response, else ''."""
+    """Return the method of a request if it belongs to the response, or an empty text if it does not."""
     if request is None or request.kind != "request":
         return ""
     names = [response.fields.get("warc-record-id", ""), request.fields.get("warc-record-id", "")]
-    tied = [request.fields.get("warc-concurrent-to", ""), response.fields.get("warc-concurrent-to", "")]
-    if not any(name and name == concurrent for name, concurrent in zip(names, tied, strict=True)):
+    concurrent_ids = [request.fields.get("warc-concurrent-to", ""), response.fields.get("warc-concurrent-to", "")]
+    if not any(name and name == concurrent for name, concurrent in zip(names, concurrent_ids, strict=True)):
         return ""
     return request.head[:16].partition(b" ")[0].decode("latin-1")
 
@@ -79,24 +79,24 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
     """Interpret a record of the file `warc`; `kind` is the collection's number for a page."""
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
-    written = (
+    address_text = (
         about(record.fields) if _is_not_modified(record) else record.fields.get("warc-target-uri", "").strip("<> ")
     )
-    if word := _skip_word(record, written, method):
+    if word := _skip_word(record, address_text, method):
         return ImportedRecord(skipped=word)
-    address, at = normalise(written), _parse_date(record.fields.get("warc-date", ""))
+    address, at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
     if not address.url:
-        message = f"{written[:200]!r} is not a web address" if written else "the record has no address"
+        message = f"{address_text[:200]!r} is not a web address" if address_text else "the record has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
     if at is None:
         return _report_fault(record, Reason.BAD_DATE, f"{record.fields.get('warc-date', '')[:40]!r} is not a date")
     if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
-    return _import_response(record, warc, address.url, at, kind)._replace(url=written)
+    return _import_response(record, warc, address.url, at, kind)._replace(url=address_text)
 
 
 def _skip_word(record: WarcRecord, address: str, method: str) -> str:
-    """Return a word for why a record is skipped; empty if it is not."""
+    """Return a word that says why a record is skipped, or an empty text if it is not skipped."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
@@ -138,7 +138,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
     )
 
 
-def _parse_date(written: str) -> datetime | None:
+def _parse_date(text: str) -> datetime | None:
     """Read a WARC-Date; a time without a zone is UTC.
 
     WARC/1.1 allows dates of less precision, down to the year (ISO 28500:2017, section 5.4), which stand for their first
@@ -147,12 +147,12 @@ def _parse_date(written: str) -> datetime | None:
     >>> str(_parse_date("2024-03")), str(_parse_date("20240301120000")), _parse_date("2024-13")
     ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
     """
-    if _REDUCED_DATE.fullmatch(written):
-        written = f"{written}-01-01"[:10]
-    elif _DIGITS.fullmatch(written):
-        written = f"{written[:8]}T{written[8:]}"
+    if _REDUCED_DATE.fullmatch(text):
+        text = f"{text}-01-01"[:10]
+    elif _DIGITS.fullmatch(text):
+        text = f"{text[:8]}T{text[8:]}"
     try:
-        at = datetime.fromisoformat(written)
+        at = datetime.fromisoformat(text)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
@@ -213,9 +213,9 @@ class ScanJob(NamedTuple):
         """Make index lines of the records of a WARC file, and run the rules on them."""
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
-        count, after = 0, self.start
+        count, position = 0, self.start
         for record, method in with_methods(read_records(self.path, self.start, limits, _INDEXED)):
-            count, after = count + 1, record.next
+            count, position = count + 1, record.next
             imported = interpret_record(record, self.path.name, CAPTURED, method)
             if imported.attempt is None:
                 reason = imported.wrong or Reason.NOT_WANTED
@@ -227,7 +227,7 @@ class ScanJob(NamedTuple):
                 if rules.want(line):
                     wanted.append(line)
             if count >= SCAN and record.kind != "request":  # whose response may follow it
-                return ChosenLines(tuple(wanted), rules.left_out(), count, after)
+                return ChosenLines(tuple(wanted), rules.left_out(), count, position)
         return ChosenLines(tuple(wanted), rules.left_out(), count, -1)
 
 

@@ -69,38 +69,38 @@ class GrowingRecord:
         if len(self._head) < len(_GZIP):
             return
         if self._head.startswith(_GZIP):
-            self._inflating, begun, self._head = zlib.decompressobj(31), self._head, b""
-            self._inflate(begun)
+            self._inflating, head, self._head = zlib.decompressobj(31), self._head, b""
+            self._inflate(head)
         else:
             self._read_header(self._head)
 
     def _inflate(self, block: bytes | memoryview) -> None:
-        member, rest = self._inflating, block
+        member, remaining = self._inflating, block
         assert member is not None
         try:
-            while rest and not member.eof:
-                member.decompress(rest, _INFLATED)
-                rest = member.unconsumed_tail
+            while remaining and not member.eof:
+                member.decompress(remaining, _INFLATED)
+                remaining = member.unconsumed_tail
         except zlib.error as error:
             raise TerminalFailure(f"{self._name}: the gzip member is not complete: {error}", Reason.CORRUPT) from error
         self.ended = member.eof
         self._file.write(block[: len(block) - len(member.unused_data)])
 
-    def _read_header(self, begun: bytes) -> None:
+    def _read_header(self, head: bytes) -> None:
         """Read the record's length from its header once that is complete."""
-        if not begun.startswith(b"WARC/"[: len(begun)]):
+        if not head.startswith(b"WARC/"[: len(head)]):
             message = "the line has no length, and its offset is not the start of a gzip member or WARC record"
             raise TerminalFailure(f"{self._name}: {message}", Reason.BAD_LINE)
-        end = begun.find(b"\r\n\r\n")
+        end = head.find(b"\r\n\r\n")
         if end < 0:
-            if len(begun) > HEAD:
+            if len(head) > HEAD:
                 raise TerminalFailure(f"{self._name}: the record's header has no end", Reason.CORRUPT)
             return
-        length = _LENGTH.search(begun, 0, end + 2)
+        length = _LENGTH.search(head, 0, end + 2)
         if length is None:
             raise TerminalFailure(f"{self._name}: the record's header has no Content-Length", Reason.CORRUPT)
         self._left, self._head = end + _AFTER + int(length[1]) + _AFTER, b""
-        self._write_plain(begun)
+        self._write_plain(head)
 
     def _write_plain(self, block: bytes | memoryview) -> None:
         assert self._left is not None
@@ -137,7 +137,7 @@ class _Folder(NamedTuple):
     headers: Callable[[str], Mapping[str, str]]
 
 
-class _Place(NamedTuple):
+class _RecordRange(NamedTuple):
     """Where a record is in its file, in bytes: `length` is None if unknown, `largest` the limit."""
 
     offset: int
@@ -150,7 +150,7 @@ class RemoteRecords:
 
     def __init__(self, folders: Sequence[RemoteFolder], keep: Path) -> None:
         """Fetch into a folder below `keep`; leftovers of a killed run are removed."""
-        self._wanted = folders
+        self._remote_folders = folders
         self._keep = keep / ".fetched"
         self._folders: list[_Folder] = []
         self._failed = 0
@@ -174,9 +174,9 @@ class RemoteRecords:
         return self._runner.run(self._fetch(lines, largest, tick))
 
     async def _fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        free = asyncio.Semaphore(AT_ONCE)
+        slots = asyncio.Semaphore(AT_ONCE)
         tasks = [
-            asyncio.create_task(self._fetch_record(line, number, largest, free)) for number, line in enumerate(lines)
+            asyncio.create_task(self._fetch_record(line, number, largest, slots)) for number, line in enumerate(lines)
         ]
         waiting = {*tasks}
         try:
@@ -191,34 +191,34 @@ class RemoteRecords:
 
     async def _fetch_record(self, line: CdxLine, number: int, largest: int, free: asyncio.Semaphore) -> Path | Reading:
         if line.length == 0 or line.offset is None:
-            return _reading(Reason.BAD_LINE, "the line has no offset of the record in its file")
+            return _failed_reading(Reason.BAD_LINE, "the line has no offset of the record in its file")
         if line.length is not None and line.length > largest:
-            return _reading(Reason.TOO_LARGE, f"the record has {line.length} bytes, {largest} are allowed")
+            return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes, {largest} are allowed")
         path = self._keep / str(number)
         async with free:
             try:
-                await self._fetch_from_any(line.warc, _Place(line.offset, line.length, largest), path)
+                await self._fetch_from_any(line.warc, _RecordRange(line.offset, line.length, largest), path)
             except WindrowError as error:
                 path.unlink(missing_ok=True)
-                return _reading(error.reason or Reason.CONNECT_FAILED, str(error))
+                return _failed_reading(error.reason or Reason.CONNECT_FAILED, str(error))
         return path
 
-    async def _fetch_from_any(self, name: str, place: _Place, path: Path) -> None:
+    async def _fetch_from_any(self, name: str, place: _RecordRange, path: Path) -> None:
         """Fetch a record from the first folder that has its file."""
-        last: TransportError | None = None
+        last_error: TransportError | None = None
         for connection in self._connections():
             try:
                 await self._fetch_from(connection, name, place, path)
             except TransportError as error:
                 if error.reason not in _ELSEWHERE:
                     raise
-                last = error
+                last_error = error
             else:
                 return
-        assert last is not None
-        raise last
+        assert last_error is not None
+        raise last_error
 
-    async def _fetch_from(self, folder: _Folder, name: str, place: _Place, path: Path) -> None:
+    async def _fetch_from(self, folder: _Folder, name: str, place: _RecordRange, path: Path) -> None:
         """Fetch a record from a folder; repeat if its server is busy or breaks off."""
         site = folder.folder.site
         url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
@@ -241,7 +241,7 @@ class RemoteRecords:
     def _connections(self) -> list[_Folder]:
         """Return the folders, each with a connection and a function for its authorization headers."""
         if not self._folders:
-            for folder in self._wanted:
+            for folder in self._remote_folders:
                 headers: Callable[[str], Mapping[str, str]] = lambda _: {}  # noqa: E731
                 if folder.secret and folder.region:
                     headers = S3Signer(folder.secret, folder.region).headers
@@ -251,18 +251,18 @@ class RemoteRecords:
         return self._folders
 
 
-async def _fetch_bytes(folder: _Folder, url: str, place: _Place, file: BinaryIO) -> None:
+async def _fetch_bytes(folder: _Folder, url: str, place: _RecordRange, file: BinaryIO) -> None:
     """Fetch a record; one of unknown length in parts until it ends."""
     if place.length is not None:
         await folder.connection.get_range(url, place.offset, place.length, file.write, folder.headers(url))
         return
     record, size = GrowingRecord(file, url), FIRST_PART
     while not record.ended:
-        offset, wanted = place.offset + record.seen, min(size, place.largest - record.seen)
-        if wanted <= 0:
+        offset, count = place.offset + record.seen, min(size, place.largest - record.seen)
+        if count <= 0:
             raise TerminalFailure(f"{url}: the record has more than {place.largest} bytes", Reason.TOO_LARGE)
-        came = await folder.connection.get_range(url, offset, wanted, record.write, folder.headers(url), short=True)
-        if came < wanted and not record.ended:
+        received = await folder.connection.get_range(url, offset, count, record.write, folder.headers(url), short=True)
+        if received < count and not record.ended:
             raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
         size *= LARGER
 
@@ -272,5 +272,5 @@ def _authorization(secret: str, url: str) -> Mapping[str, str]:
     return {"Authorization": secret}
 
 
-def _reading(reason: Reason, message: str) -> Reading:
+def _failed_reading(reason: Reason, message: str) -> Reading:
     return Reading(reason, (Finding("Record", message),))

@@ -101,9 +101,11 @@ class IndexRules:
         for kind, count in counts.items():
             if (skip := self._kinds.get(kind)) is not None:
                 self.count(skip, columns.url[kinds.index(kind)], count)
-        open_ = {kind for kind in counts if self._kinds.get(kind) is None}
-        places = [place for place, kind in enumerate(kinds) if kind in open_] if open_ else ()
-        lines = columns.lines(places)
+        undecided_kinds = {kind for kind in counts if self._kinds.get(kind) is None}
+        positions = (
+            [position for position, kind in enumerate(kinds) if kind in undecided_kinds] if undecided_kinds else ()
+        )
+        lines = columns.lines(positions)
         with suppress(Exception):  # the line at fault is found below
             if not any(map(self._rules, lines)):
                 return lines
@@ -130,8 +132,8 @@ class IndexRules:
 def select(job: SelectJob) -> Selection:
     """Run the rules on each line."""
     rules = IndexRules(job.captures, job.source, job.options)
-    wanted = tuple(number for number, line in enumerate(job.lines) if rules.want(line))
-    return Selection(wanted, rules.left_out())
+    positions = tuple(number for number, line in enumerate(job.lines) if rules.want(line))
+    return Selection(positions, rules.left_out())
 
 
 def _left_out(counts: Mapping[Skip, Sequence[Any]]) -> Iterable[LeftOutLines]:
@@ -151,8 +153,8 @@ def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
         key = (part.reason, part.rule)
         if key not in sums and len(sums) >= RULES:
             key = (part.reason, OTHER_RULES)
-        before = sums.get(key)
-        lines, url = (before.lines, before.url) if before else (0, part.url)
+        earlier = sums.get(key)
+        lines, url = (earlier.lines, earlier.url) if earlier else (0, part.url)
         sums[key] = LeftOutLines(*key, lines + part.lines, url)
     return list(sums.values())
 

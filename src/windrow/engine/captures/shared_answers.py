@@ -51,7 +51,9 @@ class SharedAnswers:
             return None
         run = self._run
         recorded = run.ledger.captures.newest_rules(origin, run.session, run.collection.name)
-        return self._held(source, recorded) if recorded and recorded.attempt.url == f"{origin}/robots.txt" else None
+        return (
+            self._held_answer(source, recorded) if recorded and recorded.attempt.url == f"{origin}/robots.txt" else None
+        )
 
     def of(
         self, source: Source, origin: str, rows: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
@@ -66,11 +68,11 @@ class SharedAnswers:
             if request is not None and (request.method != "GET" or request.headers or request.attachments):
                 continue
             recorded = run.ledger.captures.newest(row.digest, run.session, run.collection.name)
-            if recorded is not None and (held := self._held(source, recorded)):
-                answers[row.digest] = held
+            if recorded is not None and (held_answer := self._held_answer(source, recorded)):
+                answers[row.digest] = held_answer
         return answers
 
-    def _held(self, source: Source, recorded: RecordedAttempt) -> HeldAnswer | None:
+    def _held_answer(self, source: Source, recorded: RecordedAttempt) -> HeldAnswer | None:
         lender = self._lenders.get(recorded.source)
         if lender is None or recorded.attempt.kept is None or not alike(source, lender):
             return None
@@ -79,18 +81,24 @@ class SharedAnswers:
 
 
 def alike(borrower: Source, lender: Source) -> bool:
-    """Return whether a source may use the responses of another: neither has secrets, both connect in the same way.
+    """Return whether a source may use the responses of another: neither has secrets, both connect alike.
 
     It may not if the other is allowed hosts that it is not.
     """
 
-    def way(source: Source) -> tuple[object, ...]:
+    def connection_settings(source: Source) -> tuple[object, ...]:
         site = source.site
         secrets = (site.username, site.secret, site.key, source.credentials)
         return (any(secrets), site.proxy, site.ca_bundle, site.address_family)
 
-    mine, others = borrower.site.allowed, lender.site.allowed
-    within = mine.everything or (
-        not others.everything and {*others.hosts} <= {*mine.hosts} and {*others.networks} <= {*mine.networks}
+    borrower_allowed, lender_allowed = borrower.site.allowed, lender.site.allowed
+    may_reach = borrower_allowed.everything or (
+        not lender_allowed.everything
+        and {*lender_allowed.hosts} <= {*borrower_allowed.hosts}
+        and {*lender_allowed.networks} <= {*borrower_allowed.networks}
     )
-    return within and not way(borrower)[0] and way(borrower) == way(lender)
+    return (
+        may_reach
+        and not connection_settings(borrower)[0]
+        and connection_settings(borrower) == connection_settings(lender)
+    )

@@ -1,1 +1,1 @@
-"""Crawl: origins walked side by side, each fed from the ledger; and WARC files of other makers, read as if crawled."""
+"""Crawl: origins walked in parallel, with addresses from the ledger; and WARC files of others, read as if crawled."""

@@ -44,23 +44,22 @@ class Upload:
         at = 0
         for attachment in sorted(request.attachments, key=attrgetter("at")):
             if attachment.place is None:
-                raise StepError("the document that is to be sent is not kept any more", Reason.NOT_FOUND)
-            self._add(request.body[at : attachment.at])
+                raise StepError("the document to send is not kept any more", Reason.NOT_FOUND)
+            self._add_bytes(request.body[at : attachment.at])
             at = attachment.at
             answer = open_response(folder, attachment.place)
             view = body_of(answer.view, answer.fields, limits)
-            whole = view.seek(0, io.SEEK_END)
-            length = whole - attachment.offset if attachment.length < 0 else attachment.length
-            if not 0 <= attachment.offset <= attachment.offset + length <= whole:
-                message = (
-                    f"bytes {attachment.offset} to {attachment.offset + length} are to be sent of a document of {whole}"
-                )
+            size = view.seek(0, io.SEEK_END)
+            length = size - attachment.offset if attachment.length < 0 else attachment.length
+            if not 0 <= attachment.offset <= attachment.offset + length <= size:
+                end = attachment.offset + length
+                message = f"the request sends bytes {attachment.offset} to {end} of a document of {size}"
                 raise StepError(message, Reason.STEP_FAILED)
             self._segments.append(_Segment(view, attachment.offset, length))
-        self._add(request.body[at:])
+        self._add_bytes(request.body[at:])
         self.size = sum(segment.length for segment in self._segments)
 
-    def _add(self, content: bytes) -> None:
+    def _add_bytes(self, content: bytes) -> None:
         if content:
             self._segments.append(_Segment(io.BytesIO(content), 0, len(content)))
 
@@ -68,12 +67,12 @@ class Upload:
         """Yield the body in blocks of at most BLOCK bytes."""
         for view, offset, length in self._segments:
             view.seek(offset)
-            left = length
-            while left:
-                block = view.read(min(BLOCK, left))
+            remaining = length
+            while remaining:
+                block = view.read(min(BLOCK, remaining))
                 if not block:
-                    raise StepError("the document that is to be sent ends early", Reason.NOT_FOUND)
-                left -= len(block)
+                    raise StepError("the document to send ends early", Reason.NOT_FOUND)
+                remaining -= len(block)
                 yield block
 
     def close(self) -> None:
@@ -133,22 +132,22 @@ class ArchivingClient:
         self.reading = reading
         self._rules = rules
         self._large = large
-        self._bounds_by_kind: dict[int, ReplyLimits] = {}
+        self._limits_by_kind: dict[int, ReplyLimits] = {}
 
-    def _bounds(self, kind: int, seconds: float) -> ReplyLimits:
+    def _reply_limits(self, kind: int, seconds: float) -> ReplyLimits:
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
             return ReplyLimits(int(self._service.largest), seconds, silence=seconds)
-        known = self._bounds_by_kind.get(kind)
-        if known is None:
-            part = kind == self._rules
-            most = RULES if part else self._large.get(kind, limits.transfer_size)
-            known = self._bounds_by_kind[kind] = ReplyLimits(most, limits.answer_time, part=part)
-        return known
+        bounds = self._limits_by_kind.get(kind)
+        if bounds is None:
+            is_robots = kind == self._rules
+            most = RULES if is_robots else self._large.get(kind, limits.transfer_size)
+            bounds = self._limits_by_kind[kind] = ReplyLimits(most, limits.answer_time, part=is_robots)
+        return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and archive whatever comes."""
+        """Make one request, and archive its response."""
         request = job.request or GET
         if self._secrets is None and job.kind != self._rules:
             self._secrets = self._reveal()
@@ -164,9 +163,9 @@ class ArchivingClient:
             upload.close()
 
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
-        """Return the response that another collection got; None if it cannot be read or is too large for this one."""
+        """Return the response that another collection got, or None if it cannot be read or is too large."""
         attempt, limits = held.attempt, self._archive.limits
-        kept, most = attempt.kept, self._bounds(job.kind, 0.0).most
+        kept, most = attempt.kept, self._reply_limits(job.kind, 0.0).most
         if kept is None or kept.size > most:
             return None
         try:
@@ -176,19 +175,19 @@ class ArchivingClient:
                     raw = view.read()
                 fields = dict(answer.fields)
                 if kept.revisit:
-                    again = open_response(self._archive.folder, kept.place)
-                    again.view.close()
-                    fields = {**fields, **again.fields} if again.status == NOT_MODIFIED else dict(again.fields)
-                body = plain(raw, _codings(fields), most=max(most, limits.member_size), ratio=limits.ratio)
+                    head = open_response(self._archive.folder, kept.place)
+                    head.view.close()
+                    fields = {**fields, **head.fields} if head.status == NOT_MODIFIED else dict(head.fields)
+                body = plain(raw, _content_codings(fields), most=max(most, limits.member_size), ratio=limits.ratio)
         except (ArchiveError, StepError, MemoryError):
             return None
         status = attempt.status
         if status == NOT_MODIFIED and job.last.digest != kept.digest:
             status = 200  # only the other collection knows the earlier version
-        same = job.attempt(attempt.started)._replace(
+        reused = job.attempt(attempt.started)._replace(
             status=status, kept=kept, validators=attempt.validators, location=attempt.location
         )
-        return CrawlResult(same, fields, body if status == 200 else b"")
+        return CrawlResult(reused, fields, body if status == 200 else b"")
 
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
@@ -202,12 +201,12 @@ class ArchivingClient:
             headers = {**(headers if request.method == "GET" else {}), **dict(request.headers)}
         sink = CaptureSink(self._archive, job, started)
         sink.request_cut = upload is not None
-        bounds = self._bounds(job.kind, request.seconds)
+        bounds = self._reply_limits(job.kind, request.seconds)
         secrets = None if job.kind == self._rules else self._secrets
         try:
             reply = await client.send(job.url, headers, sink, bounds, request, body=upload, secrets=secrets)
         except TransportError as error:
-            return _failed(job.attempt(started, time.monotonic() - clock), sink, error)
+            return _discard_response(job.attempt(started, time.monotonic() - clock), sink, error)
         except BaseException:
             sink.leave()  # an error of the archive, or the end of the process: the address is not to blame
             raise
@@ -221,7 +220,7 @@ class ArchivingClient:
         if 200 <= reply.status < 300:
             try:
                 body = sink.content(bounds.most)
-                if codings := _codings(fields):
+                if codings := _content_codings(fields):
                     limits = self._archive.limits
                     with self.reading(job.target):
                         body = plain(body, codings, most=max(bounds.most, limits.member_size), ratio=limits.ratio)
@@ -236,13 +235,13 @@ class ArchivingClient:
             reason, message, sink.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
-            message = "the answer has the secret in it, compressed though that was not asked for: it is not kept"
+            message = "the response contains the secret, compressed although that was not requested: it is not kept"
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
         try:
             kept = sink.finish(unchanged=reply.status == NOT_MODIFIED and bool(job.last.digest))
         except TransportError as error:
-            return _failed(attempt, sink, error)
+            return _discard_response(attempt, sink, error)
         validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
         attempt = Attempt(
             *attempt[:6], reply.status, kept, reason, message, validators, location(fields), wait=reply.wait
@@ -256,29 +255,29 @@ class ArchivingClient:
         try:
             raw = sink.content(bounds.most)
             return self._secrets.contains_secret(
-                plain(raw, _codings(fields), most=limits.member_size, ratio=limits.ratio)
+                plain(raw, _content_codings(fields), most=limits.member_size, ratio=limits.ratio)
             )
         except (StepError, MemoryError):
             return True
 
 
 def _find_fault(status: int, fields: Mapping[str, str], *, ranged: bool) -> tuple[Reason, str] | None:
-    """Return why a response is not what was asked for: it is partial, or in a coding that was not offered."""
+    """Return the reason if a response is partial or in a coding that was not offered, or None."""
     if status == PARTIAL and not ranged:
-        return Reason.PROTOCOL_ERROR, "a part of it (206), though all of it was asked for"
+        return Reason.PROTOCOL_ERROR, "a partial response (206) to a request for the whole"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")
-    fault = [coding for word in codings if (coding := word.strip(" \t")) not in {"", "chunked", "identity"}]
-    return (Reason.UNSUPPORTED, f"sent in {', '.join(fault)[:200]}, unasked") if fault else None
+    unknown_codings = [coding for word in codings if (coding := word.strip(" \t")) not in {"", "chunked", "identity"}]
+    return (Reason.UNSUPPORTED, f"sent in {', '.join(unknown_codings)[:200]}, unasked") if unknown_codings else None
 
 
-def _codings(fields: Mapping[str, str]) -> dict[str, str]:
+def _content_codings(fields: Mapping[str, str]) -> dict[str, str]:
     """Return the header fields of the codings still on a body; chunks were removed during the transfer."""
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
-def _failed(attempt: Attempt, sink: CaptureSink, error: TransportError) -> CrawlResult:
+def _discard_response(attempt: Attempt, sink: CaptureSink, error: TransportError) -> CrawlResult:
     """Discard an incomplete response, and return its attempt with the error."""
     sink.leave()
     return CrawlResult(
@@ -291,7 +290,7 @@ def _failed(attempt: Attempt, sink: CaptureSink, error: TransportError) -> Crawl
 
 HOPS = 20
 """Redirects in a row that are followed, as many as in browsers."""
-ENDLESS_REDIRECTS = f"more than {HOPS} redirects, one behind the other"
+ENDLESS_REDIRECTS = f"more than {HOPS} redirects in a row"
 _MAX_REMEMBERED = 10_000  # targets of redirects that are remembered until they are requested
 
 
@@ -307,8 +306,8 @@ class RedirectChains:
         if not event.attempt.location or not event.found:
             return event
         if hops > HOPS:
-            left = [LeftOut(url.digest, url.url, Reason.CRAWLER_TRAP, ENDLESS_REDIRECTS) for url in event.found]
-            return event._replace(found=(), left=(*event.left, *left))
+            left_out = [LeftOut(url.digest, url.url, Reason.CRAWLER_TRAP, ENDLESS_REDIRECTS) for url in event.found]
+            return event._replace(found=(), left=(*event.left, *left_out))
         if len(self._hops) < _MAX_REMEMBERED:  # beyond that, addresses are not counted until others are done
             self._hops |= {url.digest: hops for url in event.found}
         return event

@@ -98,8 +98,8 @@ class CrawlDispatcher:
         """Crawl the active sources of a run's harvest, or those given."""
         self._run = run
         self._crawl = crawl
-        asked = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
-        self._sources = {source.name: source for source in asked if source.active}
+        harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
+        self._sources = {source.name: source for source in harvested if source.active}
         self._tallies = {name: _Tally(run.open_task(1, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
         self._walks: dict[int, _Host] = {}
@@ -111,9 +111,9 @@ class CrawlDispatcher:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
         self._shared = SharedAnswers(run)
         self._redirects = RedirectChains()
-        self._rests = run.ledger.addresses.rests(int(now().timestamp()))
+        self._paused_until = run.ledger.addresses.rests(int(now().timestamp()))
         self._share_out()
-        self._short = set(self._hosts)  # hosts that may need more addresses
+        self._short_hosts = set(self._hosts)  # hosts that may need more addresses
         self._following = AnswerFollower(run, self._sources_by_request()) if crawl.by_request else None
         self._began = int(now().timestamp())
         self._in_hand = 0  # addresses handed out and not done, of all hosts
@@ -123,7 +123,7 @@ class CrawlDispatcher:
     def run(self) -> None:
         """Crawl until no address is due, or a person stops the run."""
         run = self._run
-        self._start()
+        self._store_seeds()
         run.progress.begin("crawling", None)
         while True:
             if not run.stopping():
@@ -131,7 +131,7 @@ class CrawlDispatcher:
             elif not self._halted:
                 self._halted = True
                 run.crew.halt()
-            busy = not run.stopping() and self._follow()
+            busy = not run.stopping() and self._follow_answers()
             if not self._in_hand and not busy and (run.stopping() or not self._await_services()):
                 break
             events = run.crew.events(0.0 if busy else 0.05)
@@ -152,31 +152,31 @@ class CrawlDispatcher:
         self._shared.close(self._sources.values())
         parts: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
-            parts.insert(0, lambda: self._close(error))
+            parts.insert(0, lambda: self._close_tasks(error))
         release(parts, error)
 
     def _await_services(self) -> bool:
-        """Return whether a request to a busy service is due within PATIENCE; look again at hosts with due ones."""
+        """Return whether a request to a busy service is due within PATIENCE; hosts with due requests are used again."""
         at, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
             if not host.given_up and service_of(host.source) is not None:
-                due = self._run.ledger.addresses.next_due(host.seq)
-                if due is not None and due <= at:
+                due_at = self._run.ledger.addresses.next_due(host.seq)
+                if due_at is not None and due_at <= at:
                     host.exhausted = False
-                    self._short.add(host.seq)
-                soonest = due if soonest is None or (due is not None and due < soonest) else soonest
+                    self._short_hosts.add(host.seq)
+                soonest = due_at if soonest is None or (due_at is not None and due_at < soonest) else soonest
         room = self._run.limit is None or self._handed_out < self._run.limit
         return room and soonest is not None and soonest - at <= PATIENCE
 
     def given_up(self) -> set[str]:
-        """Return the sources with an origin that is given up for this run."""
+        """Return the names of the sources with an origin that is given up for this run."""
         return {host.source.name for host in self._hosts.values() if host.given_up}
 
     def _sources_by_request(self) -> list[Source]:
         """Return the sources without services, which only steps ask."""
         return [source for source in self._sources.values() if SERVICE not in source.options]
 
-    def _follow(self) -> bool:
+    def _follow_answers(self) -> bool:
         """Follow stored answers; return whether there were any."""
         if self._following is None:
             return False
@@ -189,11 +189,11 @@ class CrawlDispatcher:
                 tally.reasons[outcome.reason] += 1
         return bool(outcomes)
 
-    def _start(self) -> None:
+    def _store_seeds(self) -> None:
         """Store the seeds of the sources; hosts that were taken down are not walked."""
         run = self._run
-        for seq in run.ledger.takedowns.hosts() & set(self._hosts):
-            self._hosts[seq].given_up = True
+        for number in run.ledger.takedowns.hosts() & set(self._hosts):
+            self._hosts[number].given_up = True
         with run.ledger.writing() as writer:
             for source in self._sources.values():
                 seeds = self._seeds(source)
@@ -208,8 +208,8 @@ class CrawlDispatcher:
             return self._crawl.seeds(source, self._run.harvest.options)
         return () if SERVICE in source.options else self._following.begin(source)
 
-    def _close(self, error: BaseException | None) -> None:
-        """Close the task of each source with its counts."""
+    def _close_tasks(self, error: BaseException | None) -> None:
+        """Close the task of each source with its counts, after `error` as failed."""
         for name, tally in self._tallies.items():
             if error is None:
                 self._check_seeds(name, tally)
@@ -220,14 +220,16 @@ class CrawlDispatcher:
             comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
             comment += f"; {tally.ended}" if tally.ended else ""
             comment += f"; {tally.broken}" if tally.broken else ""
-            most = self._sources[name].most
-            comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.handed_out else ""
+            maximum = self._sources[name].most
+            comment += (
+                f"; no more were asked, for one run asks {maximum} at most" if 0 < maximum <= tally.handed_out else ""
+            )
             comment += f"; {error}" if error else ""
-            failed, why = tally.failed or error is not None, tally.why if tally.failed else None
-            self._run.close_task(tally.task, comment, getattr(error, "reason", None) or why, failed=failed)
+            failed, reason = tally.failed or error is not None, tally.why if tally.failed else None
+            self._run.close_task(tally.task, comment, getattr(error, "reason", None) or reason, failed=failed)
 
     def _check_seeds(self, name: str, tally: _Tally) -> None:
-        """Mark a source failed if none of its seeds returned a page, now or, without requests now, at the last ones."""
+        """Mark a source failed if none of its seeds returned a page, now or, without requests, in the last run."""
         if not tally.visits and not tally.handed_out:
             tally.empty_seeds = self._earlier_seed_faults(name, tally)
         if tally.empty_seeds and not tally.pages:
@@ -235,16 +237,16 @@ class CrawlDispatcher:
             tally.broken = "; ".join(filter(None, [*tally.empty_seeds[:SEEDS_NAMED], tally.broken]))
 
     def _earlier_seed_faults(self, name: str, tally: _Tally) -> list[str]:
-        """Return why each seed of a source returned no page last time; empty if one did or was never requested."""
+        """Return why each seed of a source had no page last time; empty if one had a page or was never requested."""
         run, reasons = self._run, []
         why_no_page = self._crawl.why_no_page
         for digest in sorted(tally.seeds)[: SEEDS_NAMED + 1] if why_no_page else ():
-            known = run.ledger.addresses.get(run.collection.name, digest)
-            last = run.ledger.attempts.of_address(known.host, digest)[-1:] if known else []
-            if known is None or not last:
+            address_row = run.ledger.addresses.get(run.collection.name, digest)
+            last_attempts = run.ledger.attempts.of_address(address_row.host, digest)[-1:] if address_row else []
+            if address_row is None or not last_attempts:
                 return []
-            row = last[0]
-            attempt = Attempt(digest, known.url, row.kind, row.allowed, row.started, row.seconds, row.status)
+            row = last_attempts[0]
+            attempt = Attempt(digest, address_row.url, row.kind, row.allowed, row.started, row.seconds, row.status)
             attempt = attempt._replace(reason=row.reason, message=row.message or "", location=row.location or "")
             reason = why_no_page(self._sources[name], attempt) if why_no_page else ""
             if not reason:
@@ -272,9 +274,9 @@ class CrawlDispatcher:
 
     def _hand_out_more(self) -> None:
         """Hand out addresses to each host that has too few."""
-        short, self._short = self._short, set()
-        for seq in sorted(short):
-            host = self._hosts[seq]
+        short, self._short_hosts = self._short_hosts, set()
+        for number in sorted(short):
+            host = self._hosts[number]
             if not host.given_up and not host.exhausted and self._is_short(host):
                 self._hand_out(host)
 
@@ -286,26 +288,26 @@ class CrawlDispatcher:
         return len(host.handed_out) <= self._share // 2
 
     def _hand_out(self, host: _Host) -> None:
-        """Hand out due addresses of a host, and start its walk if it has none."""
+        """Hand out due addresses of a host; start its walk if it has none."""
         run, share = self._run, self._share
-        tally, most = self._tallies[host.source.name], host.source.most
-        room = share if run.limit is None else min(share, run.limit - self._handed_out)
-        room = min(room, most - tally.handed_out) if most else room
+        tally, maximum = self._tallies[host.source.name], host.source.most
+        count = share if run.limit is None else min(share, run.limit - self._handed_out)
+        count = min(count, maximum - tally.handed_out) if maximum else count
         # Requests may be due again every second: a run makes those that were due when it began.
         at = self._began if self._following and not service_of(host.source) else int(now().timestamp())
-        below = BEHIND if host.endless else EVERY
-        rows = run.ledger.addresses.due(host.seq, at, room + len(host.handed_out), below) if room > 0 else []
-        fresh = [row for row in rows if row.digest not in host.handed_out][:room]
-        host.exhausted = len(fresh) < room
+        priority_limit = BEHIND if host.endless else EVERY
+        rows = run.ledger.addresses.due(host.seq, at, count + len(host.handed_out), priority_limit) if count > 0 else []
+        fresh = [row for row in rows if row.digest not in host.handed_out][:count]
+        host.exhausted = len(fresh) < count
         if not fresh or (not host.walk and not self._start_walk(host)):
             return
-        asked = self._requests_at(host, fresh)
-        held = {} if service_of(host.source) else self._shared.of(host.source, host.origin, fresh, asked)
+        requests = self._requests_at(host, fresh)
+        held_answers = {} if service_of(host.source) else self._shared.of(host.source, host.origin, fresh, requests)
         for row in fresh:
-            request = asked.get(row.digest)
+            request = requests.get(row.digest)
             pause = context_of(request).get("every") or 0 if request else row.pause
             host.handed_out[row.digest] = (pause, row.failures, row.kind)
-        jobs = [_job(row, asked.get(row.digest), held.get(row.digest)) for row in fresh]
+        jobs = [_make_job(row, requests.get(row.digest), held_answers.get(row.digest)) for row in fresh]
         run.crew.submit(host.walk, jobs)
         self._in_hand += len(fresh)
         self._handed_out += len(fresh)
@@ -316,38 +318,40 @@ class CrawlDispatcher:
         if self._following is None and service_of(host.source) is None:
             return {}
         run = self._run
-        asked = run.ledger.addresses.requests(host.seq, [row.digest for row in rows])
-        wanted = {part.visit for request in asked.values() for part in request.attachments}
-        if not wanted:
-            return asked
-        documents = run.ledger.attempts.by_numbers([*wanted])
+        requests = run.ledger.addresses.requests(host.seq, [row.digest for row in rows])
+        attempt_numbers = {part.visit for request in requests.values() for part in request.attachments}
+        if not attempt_numbers:
+            return requests
+        documents = run.ledger.attempts.by_numbers([*attempt_numbers])
         places = {document.seq: run.place_of(document.attempt) for document in documents}
         return {
             digest: request._replace(
                 attachments=tuple(part._replace(place=places.get(part.visit)) for part in request.attachments)
             )
-            for digest, request in asked.items()
+            for digest, request in requests.items()
         }
 
     def _start_walk(self, host: _Host) -> bool:
         """Start the walk of a host, or give it up if its pause is too long for a run; return whether it started."""
         run = self._run
-        wait = max(0.0, self._rests.get(host.origin, 0) - now().timestamp())
+        wait = max(0.0, self._paused_until.get(host.origin, 0) - now().timestamp())
         if wait > LONGEST:
             host.given_up = True
             message = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
-            self._leave_host(host, Reason.RATE_LIMITED, message)
+            self._record_give_up(host, Reason.RATE_LIMITED, message)
             return False
         host.walk = run.next_batch()
         self._walks[host.walk] = host
         shared, options = self._shared, run.harvest.options
         wait = max(wait, shared.wait(host.source, host.origin))
-        rules, last = shared.rules(host.source, host.origin), shared.last(host.origin)
-        run.crew.start_walk(CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last))
+        rules, last_request = shared.rules(host.source, host.origin), shared.last(host.origin)
+        run.crew.start_walk(
+            CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last_request)
+        )
         return True
 
-    def _leave_host(self, host: _Host, reason: Reason, message: str) -> None:
-        """Note why a host was given up; its source has failed if a seed is there."""
+    def _record_give_up(self, host: _Host, reason: Reason, message: str) -> None:
+        """Record why a host was given up; its source has failed if one of its seeds is there."""
         tally = self._tallies[host.source.name]
         tally.broken, tally.why = message, reason
         tally.failed = tally.failed or host.origin in tally.origins
@@ -361,27 +365,31 @@ class CrawlDispatcher:
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
         event = self._redirects.limit_chain(event)
         run, attempt, tally = self._run, event.attempt, self._tallies[host.source.name]
-        again, failed = None, _failed(attempt)
+        schedule, failed = None, _has_failed(attempt)
         if attempt.kind == self._crawl.beside:  # it may have become a page meanwhile, due again
             host.exhausted = False
         if attempt.target in host.handed_out:
             pause, failures, _ = host.handed_out.pop(attempt.target)
             self._in_hand -= 1
             if self._is_short(host):
-                self._short.add(host.seq)
+                self._short_hosts.add(host.seq)
             failures = failures + 1 if failed else 0
             tries = (self._final_failures(writer, host.source, attempt) if failed else 0) or failures
-            due, rest = self._crawl.next_due(host.source, attempt, pause, tries)
-            again = (self._after_this_run(due) if event.held else due, rest, failures)
-        seq = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
+            due_at, interval = self._crawl.next_due(host.source, attempt, pause, tries)
+            schedule = (self._after_this_run(due_at) if event.held else due_at, interval, failures)
+        number = writer.attempts.record_attempt(
+            run.session, host.seq, attempt, again=schedule, beside=self._crawl.beside
+        )
         if event.held and attempt.kept:
-            row = CapturedRow(seq, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
-            writer.captures.take(seq, run.collection.name, host.source.name, row, 0)
+            row = CapturedRow(number, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
+            writer.captures.take(number, run.collection.name, host.source.name, row, 0)
             tally.shared += 1
         else:
             self._shared.note(host.origin, attempt)
         if attempt.wait:
-            until = self._rests[host.origin] = math.ceil(attempt.started.timestamp() + attempt.seconds + attempt.wait)
+            until = self._paused_until[host.origin] = math.ceil(
+                attempt.started.timestamp() + attempt.seconds + attempt.wait
+            )
             writer.addresses.rest(host.origin, until)
         tally.visits += attempt.status is not None and not event.held
         if attempt.reason:
@@ -392,8 +400,8 @@ class CrawlDispatcher:
         self._check_seed(host.source, tally, event)
         for left_out in event.left:
             rule = (left_out.reason, left_out.rule) if len(tally.left) < MAX_RULES else (left_out.reason, OTHER_RULES)
-            count, first = tally.left.get(rule, (0, left_out.url))
-            tally.left[rule] = (count + 1, first)
+            count, example = tally.left.get(rule, (0, left_out.url))
+            tally.left[rule] = (count + 1, example)
         host.endless = host.endless or event.endless
         if event.found:
             self._add_urls(writer, host.source, attempt.target, event.found)
@@ -430,55 +438,55 @@ class CrawlDispatcher:
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
             key = self._origin_key(source.name, url.origin)
-            seq = self._origins.get(key)
-            if seq is None:
-                seq = self._add_host(writer, source, url.origin)
-                self._origins[key] = seq
-                self._hosts[seq] = _Host(seq, source, url.origin)
+            host_number = self._origins.get(key)
+            if host_number is None:
+                host_number = self._add_host(writer, source, url.origin)
+                self._origins[key] = host_number
+                self._hosts[host_number] = _Host(host_number, source, url.origin)
                 self._share_out()
-            by_host.setdefault(seq, []).append(url)
-        for seq, added in by_host.items():
-            writer.addresses.add(seq, via, added, page=self._crawl.page, beside=self._crawl.beside)
+            by_host.setdefault(host_number, []).append(url)
+        for host_number, added in by_host.items():
+            writer.addresses.add(host_number, via, added, page=self._crawl.page, beside=self._crawl.beside)
             if any(map(attrgetter("hinted"), added)):
-                writer.addresses.hint(seq, added, self._crawl.rest)
-            if seq in self._hosts:
-                self._hosts[seq].exhausted = False
-                self._short.add(seq)
+                writer.addresses.hint(host_number, added, self._crawl.rest)
+            if host_number in self._hosts:
+                self._hosts[host_number].exhausted = False
+                self._short_hosts.add(host_number)
 
     def _origin_key(self, source: str, origin: str) -> tuple[str, str]:
         """Return the key of an origin; its source is part of it if the collection works by requests."""
         return origin, source if self._crawl.by_request else ""
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Store an origin; one that was known from elsewhere becomes the source's."""
+        """Return the number of an origin, stored if it is new; a known one is assigned to this source."""
         run = self._run
-        seq = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
-        if seq is None:
+        host_number = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
+        if host_number is None:
             return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
-        writer.addresses.give_host(seq, source.name)
-        return seq
+        writer.addresses.give_host(host_number, source.name)
+        return host_number
 
     def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:
         """End the walk of a host, or allow another one if its process died."""
-        why = event.broken
-        assert why is not None
+        broken = event.broken
+        assert broken is not None
         if event.culprit in host.handed_out:
-            self._record_harm(writer, host, why, event.culprit or 0)
+            self._record_harm(writer, host, broken, event.culprit or 0)
         self._in_hand -= len(host.handed_out)
         host.handed_out.clear()  # some may not have reached the process
-        self._short.add(host.seq)
+        self._short_hosts.add(host.seq)
         host.walk = 0
         host.deaths += not event.spared
-        again = why.reason is Reason.INTERRUPTED or (why.reason is Reason.TIME_LIMIT and event.culprit)
+        again = broken.reason is Reason.INTERRUPTED or (broken.reason is Reason.TIME_LIMIT and event.culprit)
         host.given_up, host.exhausted = not (again and host.deaths < host.source.attempts), False
-        if host.given_up and why.reason is not Reason.STOPPED:
-            self._leave_host(host, why.reason, why.describe(host.source.name))
+        if host.given_up and broken.reason is not Reason.STOPPED:
+            self._record_give_up(host, broken.reason, broken.describe(host.source.name))
         writer.flush()
 
-    def _record_harm(self, writer: LedgerWriter, host: _Host, why: BatchBroken, culprit: int) -> None:
-        """Record that a response ended its process: at once after a time limit, else at the second time."""
+    def _record_harm(self, writer: LedgerWriter, host: _Host, broken: BatchBroken, culprit: int) -> None:
+        """Record that a response ended its process: after a time limit at once, otherwise at the second time."""
         reason = Reason.TIME_LIMIT
-        if why.reason is not Reason.TIME_LIMIT:
+        if broken.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:
                 host.suspect = culprit
                 return
@@ -487,10 +495,10 @@ class CrawlDispatcher:
         self._record_attempt(writer, host, AttemptEnded(0, attempt))
 
 
-def _failed(attempt: Attempt) -> bool:
+def _has_failed(attempt: Attempt) -> bool:
     return attempt.reason is not None or attempt.status is None or attempt.status >= 400
 
 
-def _job(row: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> FetchJob:
-    last = KnownCapture(row.last, spell(row.at), row.url) if row.last and row.at else _UNKNOWN
-    return FetchJob(row.digest, row.url, row.kind, last, (row.etag, row.modified), row.place, request, held)
+def _make_job(row: DueAddress, request: HttpRequest | None, held_answer: HeldAnswer | None) -> FetchJob:
+    previous = KnownCapture(row.last, spell(row.at), row.url) if row.last and row.at else _UNKNOWN
+    return FetchJob(row.digest, row.url, row.kind, previous, (row.etag, row.modified), row.place, request, held_answer)

@@ -59,7 +59,7 @@ class OriginCrawler:
     ) -> None:  # fmt: skip
         """Walk by the collection's crawl rules; all origins of the host share `queue`.
 
-        Up to `parallel` requests are made at a time, more than one to a service alone.
+        Up to `parallel` requests are made at a time, more than one only to a service.
         """
         self._walk = walk
         self._parallel = parallel
@@ -75,7 +75,7 @@ class OriginCrawler:
         self._harmful = 0  # responses that exceeded a limit of time or memory
 
     def submit(self, jobs: tuple[FetchJob, ...]) -> None:
-        """Add addresses to request."""
+        """Queue addresses to request."""
         for job in jobs:
             self._jobs.put_nowait(job)
 
@@ -90,80 +90,82 @@ class OriginCrawler:
 
     async def run(self) -> None:
         """Request one address after the other until the walk is halted or the host given up."""
-        left = await asyncio.gather(*(self._work() for _ in range(self._parallel)))
+        unfinished = await asyncio.gather(*(self._work() for _ in range(self._parallel)))
         assert self._ended is not None
-        self._end(self._ended, [job for job in left if job])
+        self._report_end(self._ended, [job for job in unfinished if job])
 
     async def _work(self) -> FetchJob | None:
-        """Make requests over one connection until the walk ends; return the last job, None if there was none."""
+        """Make requests over one connection until the walk ends; return the last job, or None if it got none."""
         job: FetchJob | None = None
         try:
             async with HttpClient(origin_site(self._walk, self._walk.origin)) as client:
-                why = await self._pause(self._walk.wait)
-                while not why:
+                end = await self._pause(self._walk.wait)
+                while not end:
                     job = await self._jobs.get()
-                    why = self._why_stopped() if job is None else await self._process(client, job)
+                    end = self._stop_reason() if job is None else await self._process(client, job)
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
-            why = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+            end = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
         except Exception as error:  # noqa: BLE001 a bug of ours must not leave the engine waiting for ever
             fault = f"{type(error).__name__}: {error}"[:1000]
-            why = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
-        self._ended = self._ended or why
+            end = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
+        self._ended = self._ended or end
         self._wake()
         return job
 
-    def _end(self, why: BatchBroken, asked: list[FetchJob]) -> None:
+    def _report_end(self, end: BatchBroken, last_jobs: list[FetchJob]) -> None:
         """Report the end of the walk, with the jobs that may not have been requested."""
-        left = [job.target for job in asked]
+        untouched = [job.target for job in last_jobs]
         while not self._jobs.empty():
             job = self._jobs.get_nowait()
-            left += [job.target] if job else []
-        self._report(BatchEnded(self._walk.number, tuple(left), why))
+            untouched += [job.target] if job else []
+        self._report(BatchEnded(self._walk.number, tuple(untouched), end))
 
-    def _broken(self, reason: Reason, why: str, wait: float | None = None) -> BatchBroken:
-        return BatchBroken(reason, f"{self._walk.origin} is left alone: {why}", "", retry=True, wait=wait)
+    def _make_end(self, reason: Reason, problem: str, wait: float | None = None) -> BatchBroken:
+        return BatchBroken(
+            reason, f"{self._walk.origin} is not requested further: {problem}", "", retry=True, wait=wait
+        )
 
-    def _why_stopped(self) -> BatchBroken | None:
+    def _stop_reason(self) -> BatchBroken | None:
         if self._ended is not None:
             return self._ended
-        return self._broken(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
+        return self._make_end(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
     async def _process(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
-        """Request one address if that is allowed; return why the walk ends, None if it goes on."""
+        """Request one address if that is allowed; return why the walk ends, or None if it goes on."""
         at = now().timestamp()
-        due = self._rules.robots(at) or self._rules.robots_wait(at)
-        if why := self._why_stopped() or (await self._update_robots(client) if due else None):
-            return why
-        if refused := self._rules.refusal(job.url, job.kind):
-            attempt = job.attempt(now())._replace(allowed=refused not in REFUSED_BY_RULES, reason=refused)
+        robots_due = self._rules.robots(at) or self._rules.robots_wait(at)
+        if end := self._stop_reason() or (await self._update_robots(client) if robots_due else None):
+            return end
+        if refusal := self._rules.refusal(job.url, job.kind):
+            attempt = job.attempt(now())._replace(allowed=refusal not in REFUSED_BY_RULES, reason=refusal)
             self._report(AttemptEnded(self._walk.number, attempt))
             return None
-        return self._why_stopped() if job.held and self._take_held(job) else await self._fetch(client, job)
+        return self._stop_reason() if job.held and self._take_held(job) else await self._fetch(client, job)
 
     def _take_held(self, job: FetchJob) -> bool:
         """Use the response that another collection got in this run; return whether that worked."""
-        held = job.held
-        reply = self._archiver.reuse(job, held) if held else None
-        if reply is None or held is None:
+        held_answer = job.held
+        reply = self._archiver.reuse(job, held_answer) if held_answer else None
+        if reply is None or held_answer is None:
             return False
-        self._report(self._read_links(job, reply)._replace(held=held.seq))
+        self._report(self._read_links(job, reply)._replace(held=held_answer.seq))
         return True
 
     async def _fetch(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
-        """Request one address, and wait; return why the walk ends, None if it goes on."""
-        reply = await self._ask(client, job)
+        """Request one address, and wait; return why the walk ends, or None if it goes on."""
+        reply = await self._request_in_turn(client, job)
         if isinstance(reply, BatchBroken):
             return reply
         pause = self._rules.pause(reply.attempt.seconds, reply.status, reply.attempt.wait)
         reply = reply._replace(attempt=_with_wait(reply.attempt, pause))
-        new = not job.last.digest and reply.attempt.status == OK
-        endless = new and self._rules.is_endless(job, reply.body)
+        is_new = not job.last.digest and reply.attempt.status == OK
+        endless = is_new and self._rules.is_endless(job, reply.body)
         ended = self._read_links(job, reply)
         self._report(ended._replace(endless=True) if endless else ended)
-        if ended.attempt.reason and (why := self._count_harmful(ended.attempt)):
-            return why
-        return await self._pause_host(pause) if pause != 0 else self._why_stopped()
+        if ended.attempt.reason and (end := self._count_harmful(ended.attempt)):
+            return end
+        return await self._pause_host(pause) if pause != 0 else self._stop_reason()
 
     def _count_harmful(self, attempt: Attempt) -> BatchBroken | None:
         """Count responses that exceed a limit; return the end of the walk once there are too many."""
@@ -171,14 +173,14 @@ class OriginCrawler:
             return None
         self._harmful += 1
         message = f"{self._harmful} answers could not be read within the limits of time and memory"
-        return self._broken(Reason.SITE_GIVEN_UP, message) if self._harmful >= HARMFUL else None
+        return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= HARMFUL else None
 
-    async def _ask(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
+    async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
         """Make one request when the host's queue lets it through."""
         async with self._queue.lock:
-            left = self._queue.left()
-            if left and (why := await self._pause(left)):
-                return why
+            wait = self._queue.left()
+            if wait and (end := await self._pause(wait)):
+                return end
             if self._parallel == 1:
                 return await self._request(client, job)
         return await self._request(client, job)
@@ -196,7 +198,7 @@ class OriginCrawler:
         return reply
 
     async def _update_robots(self, client: HttpClient) -> BatchBroken | None:
-        """Fetch robots.txt when it is due, and wait while it cannot be had; return why the walk ends."""
+        """Fetch robots.txt if it is due, and wait while it is not available; return why the walk ends, or None."""
         rules = self._rules
         while True:
             answered = True
@@ -207,32 +209,32 @@ class OriginCrawler:
                 if isinstance(reply, BatchBroken):
                     return reply
                 answered = reply.status is not None
-                attempt, named = self._apply_robots(reply)
+                attempt, urls = self._apply_robots(reply)
                 pause = rules.pause(attempt.seconds, reply.status, attempt.wait)
-                self._report(AttemptEnded(self._walk.number, _with_wait(attempt, pause), named))
+                self._report(AttemptEnded(self._walk.number, _with_wait(attempt, pause), urls))
                 if reply.attempt.reason is Reason.PRIVATE_ADDRESS:
-                    return self._broken(Reason.PRIVATE_ADDRESS, reply.attempt.message)
-                if why := await self._pause_host(pause):
-                    return why
+                    return self._make_end(Reason.PRIVATE_ADDRESS, reply.attempt.message)
+                if end := await self._pause_host(pause):
+                    return end
             wait = rules.robots_wait(now().timestamp())
             if not wait:
                 return None
             if not answered or wait > self._walk.options.get("patience", PATIENCE):
-                return self._broken(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, wait)
-            if why := await self._pause(wait):
-                return why
+                return self._make_end(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, wait)
+            if end := await self._pause(wait):
+                return end
 
     def _take_held_robots(self, url: str) -> bool:
         """Use the robots.txt that another collection got in this run; return whether that worked."""
-        held, self._held_robots = self._held_robots, None
+        held_answer, self._held_robots = self._held_robots, None
         job = FetchJob(0, url, kind=self._walk.crawl.robots)
-        reply = self._archiver.reuse(job, held) if held else None
-        if reply is None or held is None:
+        reply = self._archiver.reuse(job, held_answer) if held_answer else None
+        if reply is None or held_answer is None:
             return False
-        attempt, named = self._apply_robots(reply)
-        pause = self._rules.pause(held.attempt.seconds, reply.status, None) or 0.0
+        attempt, urls = self._apply_robots(reply)
+        pause = self._rules.pause(held_answer.attempt.seconds, reply.status, None) or 0.0
         self._queue.rest(max(0.0, self._walk.last + pause - now().timestamp()))
-        self._report(AttemptEnded(self._walk.number, attempt, named, held=held.seq))
+        self._report(AttemptEnded(self._walk.number, attempt, urls, held=held_answer.seq))
         return True
 
     def _apply_robots(self, reply: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
@@ -249,53 +251,53 @@ class OriginCrawler:
     async def _fetch_robots(self, client: HttpClient, url: str) -> CrawlResult | BatchBroken:
         """Fetch robots.txt, following redirects; each request is an attempt of its own."""
         job = FetchJob(0, url, kind=self._walk.crawl.robots)
-        reply = await self._ask(client, job)
+        reply = await self._request_in_turn(client, job)
         hops = 0
         while not isinstance(reply, BatchBroken) and (
             target := self._rules.moved(reply.attempt.status or 0, reply.attempt.location, reply.attempt.url, hops)
         ):
             pause = self._rules.pause(reply.attempt.seconds, reply.status, reply.attempt.wait)
             self._report(AttemptEnded(self._walk.number, _with_wait(reply.attempt, pause)))
-            if why := await self._pause_host(pause):
-                return why
+            if end := await self._pause_host(pause):
+                return end
             hops += 1
             origin = parts(target).origin
             if origin == self._walk.origin:
-                reply = await self._ask(client, job._replace(url=target))
+                reply = await self._request_in_turn(client, job._replace(url=target))
                 continue
             async with HttpClient(origin_site(self._walk, origin)) as moved_client:
-                reply = await self._ask(moved_client, job._replace(url=target))
+                reply = await self._request_in_turn(moved_client, job._replace(url=target))
         return reply
 
     async def _pause_host(self, pause: float | None) -> BatchBroken | None:
-        """Pause all walks of the host for `pause` seconds; None gives the host up."""
+        """Pause all walks of the host for `pause` seconds; None means to give the host up. Return why the walk ends."""
         if pause is None:
-            return self._broken(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
+            return self._make_end(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
         self._queue.rest(pause)
         return await self._pause(pause)
 
     async def _pause(self, seconds: float) -> BatchBroken | None:
-        """Wait for some seconds, or until a halt."""
+        """Wait for `seconds`, or until a halt; return why the walk ends, or None if it goes on."""
         if seconds > LONGEST:
-            return self._broken(Reason.RATE_LIMITED, f"it asks for {seconds:.0f} seconds", seconds)
+            return self._make_end(Reason.RATE_LIMITED, f"it asks for {seconds:.0f} seconds", seconds)
         if seconds:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._halted.wait()
-        return self._why_stopped()
+        return self._stop_reason()
 
     def _read_links(self, job: FetchJob, reply: CrawlResult) -> AttemptEnded:
         """Return the attempt with the links of its page; an error of the reader is stored and does not end the walk."""
         try:
             with self._archiver.reading(job.target):
-                urls = self._links(job, reply)
-                left = self._rules.left_out()
-                fresh = tuple(url for url in left if self._recent.fresh(url.digest)) if left else ()
+                urls = self._extract_links(job, reply)
+                left_out = self._rules.left_out()
+                fresh = tuple(url for url in left_out if self._recent.fresh(url.digest)) if left_out else ()
                 return AttemptEnded(self._walk.number, reply.attempt, urls, fresh)
         except Exception as error:  # noqa: BLE001 as above: a bug of ours
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
 
-    def _links(self, job: FetchJob, reply: CrawlResult) -> tuple[FoundUrl, ...]:
+    def _extract_links(self, job: FetchJob, reply: CrawlResult) -> tuple[FoundUrl, ...]:
         """Return the addresses that a response links to and that were not found lately."""
         attempt, rules, recent = reply.attempt, self._rules, self._recent
         if attempt.location:
@@ -311,8 +313,8 @@ class OriginCrawler:
             url = rules.follow(base, reference)
             if url and recent.fresh(url.digest, url.kind):
                 fresh.append(url)
-        if beside := rules.needs(job, reply.fields, reply.body):
-            fresh += self._not_recent(beside)
+        if needed := rules.needs(job, reply.fields, reply.body):
+            fresh += self._not_recent(needed)
         return tuple(fresh)
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
@@ -327,7 +329,7 @@ def _stale_attempt(attempt: Attempt) -> Attempt:
 
 
 def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
-    """Return an attempt with the error that its response could not be read for."""
+    """Return an attempt as failed with the error that reading its response raised."""
     if isinstance(error, WindrowError):
         return attempt._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
     if isinstance(error, MemoryError):
@@ -343,6 +345,6 @@ def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
 
 def origin_site(walk: CrawlOrigin, origin: str) -> Site:
     """Return an origin as a site with the source's connection settings; its login goes to its own origin only."""
-    where, own = parts(f"{origin}/"), walk.source.site
-    site = replace(own, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
-    return site if parts(own.address("/")).origin == origin else replace(site, username="", secret=None)
+    address, source_site = parts(f"{origin}/"), walk.source.site
+    site = replace(source_site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
+    return site if parts(source_site.address("/")).origin == origin else replace(site, username="", secret=None)

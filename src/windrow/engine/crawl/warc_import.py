@@ -84,22 +84,22 @@ class _Tally:
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.visits, 'capture')}"]
         clauses += [f"{self.held} held already"] if self.held else []
         if self.wrong:
-            clauses.append(f"{counted(self.wrong.total(), 'record')} wrong: {_counted(self.wrong)}")
+            clauses.append(f"{counted(self.wrong.total(), 'record')} wrong: {_join_counts(self.wrong)}")
         if waiting:
-            clauses.append(f"{counted(waiting, 'revisit')} without what they repeat ({Reason.NO_ORIGINAL})")
-        clauses += [f"left out: {_counted(self.skipped)}"] if self.skipped else []
+            clauses.append(f"{counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})")
+        clauses += [f"left out: {_join_counts(self.skipped)}"] if self.skipped else []
         return "; ".join([*clauses, *self.broken])
 
 
-def _counted(words: Counter[str]) -> str:
+def _join_counts(words: Counter[str]) -> str:
     """Return the most frequent words with their counts, and the sum of the others.
 
-    >>> _counted(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
+    >>> _join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
     """
-    rest = words.total() - sum(count for _, count in words.most_common(_NAMED))
-    named = [f"{word} {count}" for word, count in words.most_common(_NAMED)]
-    return ", ".join([*named, f"of other kinds {rest}"] if rest else named)
+    other_count = words.total() - sum(count for _, count in words.most_common(_NAMED))
+    words_shown = [f"{word} {count}" for word, count in words.most_common(_NAMED)]
+    return ", ".join([*words_shown, f"of other kinds {other_count}"] if other_count else words_shown)
 
 
 class WarcImporter:
@@ -128,23 +128,25 @@ class WarcImporter:
             if tally is None:
                 tally = self._tallies[warc_file.source] = _Tally(run.open_task(self._phase, warc_file.source))
             try:
-                self._take(warc_file, tally)
+                self._import_file(warc_file, tally)
             except DiskFull:
                 raise
             except ArchiveError as error:
                 tally.broken.append(f"{warc_file.path}: {error}")
         if not run.stopping():
-            self._resolve()
+            self._resolve_revisits()
         self._close_tasks()
         run.progress.end()
 
     def _close_tasks(self) -> None:
         run = self._run
-        for tally, path, intake, waited in self._empty:
+        for tally, path, intake, waiting_before in self._empty:
             waiting = run.ledger.imports.count_waiting_in(intake)
-            if waiting == waited:
-                why = f": {counted(waiting, 'revisit')} of what is not here ({Reason.NO_ORIGINAL})" if waiting else ""
-                tally.broken.append(f"{path} gave nothing{why}")
+            if waiting == waiting_before:
+                explanation = (
+                    f": {counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})" if waiting else ""
+                )
+                tally.broken.append(f"{path} gave nothing{explanation}")
         for name, tally in self._tallies.items():
             waiting = run.ledger.imports.count_waiting(name)
             summary = tally.summary(name, waiting)
@@ -152,31 +154,31 @@ class WarcImporter:
             if not tally.broken and tally.left_something(waiting):
                 run.close_task(run.open_task(self._phase), summary)  # the session's own, so that its summary shows it
 
-    def _take(self, warc_file: WarcFile, tally: _Tally) -> None:
+    def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
         """Import one file, from its stored position."""
         run = self._run
-        taken = take(run.archive, warc_file.path, run.limits)
+        imported = take(run.archive, warc_file.path, run.limits)
         tally.files += 1
-        if taken.trouble:
-            tally.broken.append(f"{warc_file.path} {taken.trouble}")
-        intake, offset, source = self._add_file(warc_file, taken)
-        if not taken.size:
+        if imported.trouble:
+            tally.broken.append(f"{warc_file.path} {imported.trouble}")
+        intake, offset, source = self._add_file(warc_file, imported)
+        if not imported.size:
             tally.broken.append(f"{warc_file.path} gave nothing: it is empty")
             return
-        if offset >= taken.size:
+        if offset >= imported.size:
             tally.held += 1
             return
         counts = _Tally(tally.task)
-        for batch in _batches(with_methods(read_records(run.archive / taken.warc, offset, run.limits))):
-            last = batch[-1][0].next
+        for batch in _batches(with_methods(read_records(run.archive / imported.warc, offset, run.limits))):
+            position = batch[-1][0].next
             with run.ledger.writing() as writer:
                 wrong = counts.wrong.total()
-                findings = self._write(writer, _File(intake, source, taken.warc), batch, counts)
+                findings = self._write_batch(writer, _File(intake, source, imported.warc), batch, counts)
                 writer.items.find(run.session, intake, self._phase, findings[: max(0, FINDINGS - wrong)])
-                writer.imports.read_to(intake, last)
-                if last >= taken.size:
-                    read = Reading(count=counts.visits)
-                    writer.items.read(run.session, intake, (run.collection.phases[0], ""), "", read, then="")
+                writer.imports.read_to(intake, position)
+                if position >= imported.size:
+                    reading = Reading(count=counts.visits)
+                    writer.items.read(run.session, intake, (run.collection.phases[0], ""), "", reading, then="")
             run.progress.step(len(batch), len(findings))
             run.tick()
             if run.stopping():
@@ -186,21 +188,21 @@ class WarcImporter:
                 self._empty.append((tally, warc_file.path, intake, counts.waiting))
         tally.add(counts)
 
-    def _add_file(self, warc_file: WarcFile, taken: ImportedFile) -> tuple[int, int, str]:
+    def _add_file(self, warc_file: WarcFile, imported: ImportedFile) -> tuple[int, int, str]:
         """Return the number of a file, its position in bytes, and the source that it was imported for."""
         run = self._run
-        known = run.ledger.imports.get(taken.warc)
+        row = run.ledger.imports.get(imported.warc)
         with run.ledger.writing() as writer:
-            if known:
-                intake, source, offset = known
+            if row:
+                intake, source, offset = row
             else:
                 source, offset = warc_file.source, 0
                 name, step = run.collection.name, run.collection.phases[0]
-                intake = writer.imports.add(run.session, name, source, taken.warc, taken.size, step)
+                intake = writer.imports.add(run.session, name, source, imported.warc, imported.size, step)
             writer.imports.name(intake, warc_file.name)
         return intake, offset, source
 
-    def _write(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
+    def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         findings: list[Finding] = []
         fresh: dict[str, KeptResponse] = {}
         for record, method in batch:
@@ -233,18 +235,18 @@ class WarcImporter:
         attempt, spelled = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
-            repeated = fresh.get(spelled) or self._payload(spelled)
+            repeated = fresh.get(spelled) or self._original_response(spelled)
             if repeated is None:
                 writer.imports.wait(file.intake, record.offset, spelled)
                 return False
-            attempt = attempt._replace(kept=_repeat(repeated, file.warc, record))
+            attempt = attempt._replace(kept=_as_revisit(repeated, file.warc, record))
         elif attempt.kept and spelled and attempt.kept.size and spelled not in fresh:
             fresh[spelled] = attempt.kept
             writer.imports.payload(spelled, attempt.kept)
         self._record_attempt(writer, file.source, attempt)
         return True
 
-    def _payload(self, spelled: str) -> KeptResponse | None:
+    def _original_response(self, spelled: str) -> KeptResponse | None:
         if spelled in NOTHING:
             return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
         return self._run.ledger.imports.payload(spelled) if spelled else None
@@ -262,25 +264,25 @@ class WarcImporter:
     def _find_host(self, origin: str) -> int | None:
         return self._run.ledger.addresses.host(origin, self._run.collection.name)
 
-    def _resolve(self) -> None:
+    def _resolve_revisits(self) -> None:
         """Store revisits whose originals have been imported since."""
-        run, last = self._run, (0, -1)
-        while not run.stopping() and (rows := run.ledger.imports.resolved(last, BATCH)):
+        run, last_position = self._run, (0, -1)
+        while not run.stopping() and (rows := run.ledger.imports.resolved(last_position, BATCH)):
             with run.ledger.writing() as writer:
                 for intake, offset, warc, source in rows:
                     self._resolve_revisit(writer, intake, offset, warc, source)
-            last = (rows[-1].intake, rows[-1].offset)
+            last_position = (rows[-1].intake, rows[-1].offset)
             run.tick()
 
     def _resolve_revisit(self, writer: LedgerWriter, intake: int, offset: int, warc: str, source: str) -> None:
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
-        repeated = self._payload(imported.payload)
+        repeated = self._original_response(imported.payload)
         if imported.attempt is None or repeated is None:
-            gone = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
-            writer.items.find(self._run.session, intake, self._phase, [imported.finding or gone])
+            unreadable = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
+            writer.items.find(self._run.session, intake, self._phase, [imported.finding or unreadable])
         else:
-            self._record_attempt(writer, source, imported.attempt._replace(kept=_repeat(repeated, warc, record)))
+            self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(repeated, warc, record)))
         writer.imports.resolve(intake, offset)
 
 
@@ -296,7 +298,7 @@ def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
         yield batch
 
 
-def _repeat(repeated: KeptResponse, warc: str, record: WarcRecord) -> KeptResponse:
+def _as_revisit(repeated: KeptResponse, warc: str, record: WarcRecord) -> KeptResponse:
     """Return the response of a revisit: the bytes of the original at the place of the revisit's record."""
     return repeated._replace(place=ArchivePlace(warc, record.offset, record.length), revisit=True)
 

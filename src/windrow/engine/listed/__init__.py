@@ -1,1 +1,1 @@
-"""Listings: folders listed, files fetched over connections that are used again."""
+"""Listings: list folders, and fetch files over connections that are reused."""

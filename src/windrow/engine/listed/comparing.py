@@ -1,8 +1,8 @@
-"""Compare: other hosts of what is held are asked for its last bytes, once; other bytes under one name are a finding.
+"""Compare a held file with the same file at other hosts, once, by its last bytes; a difference is a finding.
 
-A size tells most differences when a host is listed. Where sizes are equal, the last 64 kB are fetched and compared with
-those that are held. A zip has its table of contents there, with a checksum of every member, so bytes that differ
-anywhere in it differ there too. Nothing of this is kept, and the bytes that are held stay what they are.
+Most differences show in the sizes of the listing. If sizes are equal, the last 64 kB are fetched and compared with
+those held. A zip has its table of contents there, with a checksum of every member, so that bytes that differ
+anywhere in it differ there too. The bytes fetched are not kept, and the held file is not changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from windrow.archive import open_response
 from windrow.digest import digest
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Event, TransferBatch
 from windrow.engine.listed.connection_pool import host, paces
-from windrow.engine.listed.queue import take_from
+from windrow.engine.listed.queue import describe_choice
 from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
@@ -24,7 +24,7 @@ from windrow.ledger.typed.mirrors import UncomparedMirror
 from windrow.model import TAIL, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
 MOST = 2_000
-"""Mirrors that one run compares; the next one goes on."""
+"""The most mirrors that one run compares; the next run continues."""
 BATCH = 64
 """Mirrors compared over a connection before it is given back."""
 
@@ -50,10 +50,10 @@ class _Host:
 
 
 def compare_hosts(run: HarvestRun, down: set[str]) -> None:
-    """Compare what other hosts mirror in the same size with what is held, where that was not done yet."""
+    """Compare held files with the mirrors of the same size at other hosts that were not compared yet."""
     pauses = OriginPauses(run.ledger)
-    up = [source for source in run.harvest.sources if source.active and source.name not in down]
-    sources = {source.name: source for source in up if not pauses.left(source.site)}
+    reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
+    sources = {source.name: source for source in reachable if not pauses.left(source.site)}
     hosts: dict[str, _Host] = {}
     mirrors = [row for row in run.ledger.mirrors.uncompared(run.collection.name, MOST) if row.source in sources]
     for mirror in mirrors:
@@ -63,12 +63,12 @@ def compare_hosts(run: HarvestRun, down: set[str]) -> None:
         hosts[mirror.source].waiting.append(mirror)
     if hosts:
         run.progress.begin("comparing", len(mirrors))
-        _Comparing(run).run(list(hosts.values()))
+        _Comparison(run).run(list(hosts.values()))
         run.progress.end()
 
 
-class _Comparing:
-    """The jobs that fetchers have in hand, by numbers of their own: one file may be compared with several hosts."""
+class _Comparison:
+    """Runs comparisons. Jobs have their own numbers, since a file may be compared with several hosts."""
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
@@ -80,18 +80,18 @@ class _Comparing:
     def run(self, hosts: list[_Host]) -> None:
         """Run until every host is done or its connection broke, or the run is stopped."""
         run = self._run
-        for compared in hosts:
-            self._hand(compared)
+        for compared_host in hosts:
+            self._submit_batch(compared_host)
         while self._batches:
             if events := run.crew.events(0.1):
                 with run.ledger.writing() as writer:
                     for event in events:
-                        self._note(writer, event)
+                        self._record_event(writer, event)
             run.tick()
-        for compared in hosts:
-            run.close_task(compared.task, compared.summary)
+        for compared_host in hosts:
+            run.close_task(compared_host.task, compared_host.summary)
 
-    def _hand(self, compared: _Host) -> None:
+    def _submit_batch(self, compared: _Host) -> None:
         """Submit the next batch of a source's mirrors."""
         jobs: list[FetchJob] = []
         while compared.waiting and len(jobs) < BATCH:
@@ -106,10 +106,10 @@ class _Comparing:
             pace = self._pace[host(compared.source.site)]
             self._run.crew.submit_batch(TransferBatch(batch, compared.source.site, tuple(jobs), pace=pace))
 
-    def _note(self, writer: LedgerWriter, event: Event) -> None:
+    def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         """Record the outcome of a comparison, or the end of a batch."""
         if isinstance(event, AttemptEnded) and event.batch in self._batches:
-            self._record(writer, *self._mirrors.pop(event.attempt.target), event.attempt)
+            self._record_comparison(writer, *self._mirrors.pop(event.attempt.target), event.attempt)
             self._run.progress.step(1, event.attempt.reason is not None)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:
             compared = self._batches.pop(event.batch)
@@ -117,26 +117,28 @@ class _Comparing:
                 self._mirrors.pop(number, None)
                 compared.failed += 1
             if event.broken is None and not self._run.stopping():
-                self._hand(compared)
+                self._submit_batch(compared)
 
-    def _record(self, writer: LedgerWriter, compared: _Host, mirror: UncomparedMirror, attempt: Attempt) -> None:
-        """Record the outcome once; after a passing failure the next run compares again."""
+    def _record_comparison(
+        self, writer: LedgerWriter, compared: _Host, mirror: UncomparedMirror, attempt: Attempt
+    ) -> None:
+        """Record the outcome; after a failure that may pass nothing is recorded, and the next run compares again."""
         compared.received += attempt.received or 0
-        held = self._held(mirror) if attempt.reason is None else ""
-        if attempt.retry or (attempt.reason is None and not held):
+        held_digest = self._held_digest(mirror) if attempt.reason is None else ""
+        if attempt.retry or (attempt.reason is None and not held_digest):
             compared.failed += 1
             return
         kind = message = ""
         if attempt.reason is not None:
             compared.failed += 1
             kind, message = "NotCompared", f"{compared.source.name} offers it too; not compared: {attempt.message}"
-        elif attempt.checksum != held:
+        elif attempt.checksum != held_digest:
             compared.differing += 1
             size = "" if mirror.size is None else f" in the same size, {mirror.size} bytes"
             kind = "ContentDiffers"
             message = (
-                f"{compared.source.name} offers other bytes under this name{size}, than {mirror.held_from}, whose bytes"
-                f" are held; {take_from(mirror.key, compared.source.name)}"
+                f"{compared.source.name} offers other bytes under this name{size} than {mirror.held_from}, whose bytes"
+                f" are held; {describe_choice(mirror.key, compared.source.name)}"
             )
         else:
             compared.same += 1
@@ -146,8 +148,8 @@ class _Comparing:
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
-    def _held(self, mirror: UncomparedMirror) -> str:
-        """Return the digest of the last bytes held; empty if the archive does not have them."""
+    def _held_digest(self, mirror: UncomparedMirror) -> str:
+        """Return the digest of the last bytes of the held file, or an empty text if the archive does not have them."""
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:

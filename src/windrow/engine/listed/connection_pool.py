@@ -1,4 +1,4 @@
-"""Connections of a fetcher: kept open for the next transfer, each host asked by the pace that its sources name."""
+"""Connections of a fetcher: kept open for the next transfer, and limited to the pace of their host."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from windrow.fetch.transport import Connection, Sink, TransferEnd
 from windrow.model import FetchJob, ListingEntry, Site, Source
 
 LONGEST = 900.0
-"""Seconds of a pause that a walk sits out; a host that wants a longer one is left for this run."""
+"""The longest pause in seconds that a walk waits for; a host that wants a longer one is given up for this run."""
 
 
 def host(site: Site) -> str:
-    """Return the name of what is asked: a host, or a folder of this machine.
+    """Return the name of a site's host, or its folder on this machine.
 
     >>> host(Site("sftp", "Drop.Example.org", 22)), host(Site("file", base="/held"))
     ('drop.example.org', '/held')
@@ -93,26 +93,26 @@ class RemainingJobs(deque[FetchJob]):
 class PacedConnection(Connection):
     """A connection that waits for its turn before each request."""
 
-    def __init__(self, inner: Connection, turns: HostQueues, name: str, pace: float) -> None:
+    def __init__(self, inner: Connection, queues: HostQueues, name: str, pace: float) -> None:
         """Ask over `inner`, not sooner than `pace` seconds after the last request to this host."""
-        self._inner = inner
-        self._turns = turns
+        self._connection = inner
+        self._queues = queues
         self._name = name
         self._pace = pace
 
     async def list(self, folder: str) -> Entries:
         """List a folder once the host may be asked."""
-        await self._turns.take(self._name, self._pace)
-        return await self._inner.list(folder)
+        await self._queues.take(self._name, self._pace)
+        return await self._connection.list(folder)
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get a file once the host may be asked."""
-        await self._turns.take(self._name, self._pace)
-        return await self._inner.get(path, sink)
+        await self._queues.take(self._name, self._pace)
+        return await self._connection.get(path, sink)
 
     async def close(self) -> None:
         """Close the inner connection."""
-        await self._inner.close()
+        await self._connection.close()
 
 
 class ConnectionPool:
@@ -120,17 +120,17 @@ class ConnectionPool:
 
     def __init__(self) -> None:
         """Start without connections."""
-        self._turns = HostQueues()
+        self._queues = HostQueues()
         self._working: dict[int, RemainingJobs] = {}
         self._halted = False
-        self._resting: dict[Site, list[tuple[float, Connection]]] = {}
+        self._idle: dict[Site, list[tuple[float, Connection]]] = {}
         self._lock = threading.Lock()
 
     def take(self, site: Site) -> Connection | None:
         """Return an idle connection, or None; its server may have closed it meanwhile."""
         with self._lock:
-            resting = self._resting.get(site)
-            return resting.pop()[1] if resting else None
+            idle = self._idle.get(site)
+            return idle.pop()[1] if idle else None
 
     def begin(self, batch: TransferBatch) -> RemainingJobs:
         """Register a batch, and return its jobs."""
@@ -149,23 +149,23 @@ class ConnectionPool:
         """Let every batch finish its current jobs and start no others."""
         with self._lock:
             self._halted = True
-            for rest in self._working.values():
-                rest.halted = True
+            for jobs in self._working.values():
+                jobs.halted = True
 
     def paced(self, batch: TransferBatch, connection: Connection) -> Connection:
         """Return the connection, limited to the batch's pace."""
-        return PacedConnection(connection, self._turns, host(batch.site), batch.pace) if batch.pace else connection
+        return PacedConnection(connection, self._queues, host(batch.site), batch.pace) if batch.pace else connection
 
     def give(self, site: Site, connection: Connection) -> None:
         """Put a working connection back, to be used again."""
         with self._lock:
-            self._resting.setdefault(site, []).append((time.monotonic(), connection))
+            self._idle.setdefault(site, []).append((time.monotonic(), connection))
 
     async def drop(self, site: Site) -> None:
         """Close one connection to a site, which another process takes over."""
         with self._lock:
-            resting = self._resting.get(site)
-            connection = resting.pop(0)[1] if resting else None
+            idle = self._idle.get(site)
+            connection = idle.pop(0)[1] if idle else None
         if connection is not None:
             await connection.close()
 
@@ -173,9 +173,9 @@ class ConnectionPool:
         """Close connections idle for at least `age` seconds."""
         until = time.monotonic() - age
         with self._lock:
-            old = [connection for row in self._resting.values() for since, connection in row if since <= until]
-            if old:
-                for site, row in self._resting.items():
-                    self._resting[site] = [pair for pair in row if pair[0] > until]
-        for connection in old:
+            expired = [connection for row in self._idle.values() for since, connection in row if since <= until]
+            if expired:
+                for site, row in self._idle.items():
+                    self._idle[site] = [pair for pair in row if pair[0] > until]
+        for connection in expired:
             await connection.close()

@@ -1,4 +1,4 @@
-"""Plan: list all sources at the same time, and record what they offer."""
+"""List all sources in parallel, and record what they offer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import datetime
 from windrow.digest import digest
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
 from windrow.engine.listed.connection_pool import host, paces
-from windrow.engine.listed.queue import take_from
-from windrow.engine.listed.rest import OriginPauses, told_left_alone, wait_before, worth_waiting
+from windrow.engine.listed.queue import describe_choice
+from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import show
 from windrow.ledger import LedgerWriter
@@ -22,7 +22,7 @@ from windrow.reasons import Reason
 
 
 @dataclass(slots=True)
-class _Listed:
+class _SourceListing:
     """One source while it is listed."""
 
     source: Source
@@ -34,36 +34,36 @@ class _Listed:
 
 @dataclass(slots=True)
 class _Listings:
-    """The listings of a run: those that are still to be asked for, and the sources that could not be listed."""
+    """The listings of a run: those still to be made, and the sources that could not be listed."""
 
     run: HarvestRun
-    waiting: list[_Listed]
+    waiting: list[_SourceListing]
     pauses: OriginPauses
     down: set[str] = field(default_factory=set)
 
-    def ready(self, now: float) -> list[_Listed]:
+    def ready(self, now: float) -> list[_SourceListing]:
         """Return the listings due now; a source whose server asked for a long pause is down."""
-        due = []
+        due_listings = []
         for listed in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
-            left = self.pauses.left(listed.source.site)
-            if not left:
-                due.append(listed)
-            elif worth_waiting(left):
-                listed.due = now + left
+            wait = self.pauses.left(listed.source.site)
+            if not wait:
+                due_listings.append(listed)
+            elif worth_waiting(wait):
+                listed.due = now + wait
             else:
                 self.waiting.remove(listed)
                 self.down.add(listed.source.name)
-                _left_alone(self.run, listed, left)
-        return due
+                _record_pause(self.run, listed, wait)
+        return due_listings
 
-    def ended(self, listed: _Listed, broken: BatchBroken | None) -> None:
+    def ended(self, listed: _SourceListing, broken: BatchBroken | None) -> None:
         """Record a listing that ended, queue it again, or mark its source down."""
         if broken is None:
-            _record(self.run, listed)
+            _record_offers(self.run, listed)
             return
         with self.run.ledger.writing() as writer:
             self.pauses.note(writer, listed.source.site, broken.wait)
-        if _again(self.run, listed, broken):
+        if _should_retry(self.run, listed, broken):
             self.waiting.append(listed)
         else:
             self.down.add(listed.source.name)
@@ -76,58 +76,60 @@ def list_all(run: HarvestRun) -> set[str]:
     others are fetched from.
     """
     phase = run.collection.phase(run.collection.listing.list_phase)
-    waiting = [_Listed(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active]
+    waiting = [
+        _SourceListing(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active
+    ]
     listings = _Listings(run, waiting, OriginPauses(run.ledger))
     run.progress.begin("listing", len(waiting))
-    going: dict[int, _Listed] = {}
-    slow = paces(run.harvest.sources)
-    within = run.harvest.listing_deadline or math.inf
-    end = time.monotonic() + within
-    while waiting or going:
+    running: dict[int, _SourceListing] = {}
+    host_paces = paces(run.harvest.sources)
+    deadline = run.harvest.listing_deadline or math.inf
+    end = time.monotonic() + deadline
+    while waiting or running:
         now = time.monotonic()
         if now > end:
-            late = [*waiting, *going.values()]
-            _leave(run, late, within)
+            late = [*waiting, *running.values()]
+            _record_late(run, late, deadline)
             listings.down |= {listed.source.name for listed in late}
             break
-        for listed in listings.ready(now)[: run.harvest.listers - len(going)]:
+        for listed in listings.ready(now)[: run.harvest.listers - len(running)]:
             waiting.remove(listed)
             listed.entries.clear()
             number = run.next_batch()
-            going[number] = listed
+            running[number] = listed
             site, folders = listed.source.site, run.collection.listing.folders
-            run.crew.submit_batch(TransferBatch(number, site, folders=folders, pace=slow[host(site)]))
-        if not going:
+            run.crew.submit_batch(TransferBatch(number, site, folders=folders, pace=host_paces[host(site)]))
+        if not running:
             time.sleep(0.05)
         for event in run.crew.events(0.1):
             if isinstance(event, ListedEntries):
-                going[event.batch].entries.extend(event.entries)
+                running[event.batch].entries.extend(event.entries)
             elif isinstance(event, BatchEnded):
-                listings.ended(going.pop(event.batch), event.broken)
+                listings.ended(running.pop(event.batch), event.broken)
         run.tick()
-        if run.stopping() and not going:
+        if run.stopping() and not running:
             break
     run.progress.end()
     return listings.down
 
 
-def _left_alone(run: HarvestRun, listed: _Listed, seconds: float) -> None:
+def _record_pause(run: HarvestRun, listed: _SourceListing, seconds: float) -> None:
     """Record that a source is not asked because its server asked for a long pause."""
-    message = f"{listed.source.name}: {told_left_alone(listed.source.site, seconds)}"
+    message = f"{listed.source.name}: {describe_pause(listed.source.site, seconds)}"
     run.close_task(listed.task, message, Reason.RATE_LIMITED, failed=True)
     run.progress.step(1, 1)
 
 
-def _leave(run: HarvestRun, late: list[_Listed], within: float) -> None:
+def _record_late(run: HarvestRun, late: list[_SourceListing], deadline: float) -> None:
     """Record that the listings of these sources failed: they took longer than `listing_deadline`."""
     for listed in late:
-        message = f"{listed.source.name}: left behind: its listing had not ended after {within:g} seconds"
+        message = f"{listed.source.name}: left behind: its listing had not ended after {deadline:g} seconds"
         message += f" ({run.collection.name}.listing_deadline)"
         run.close_task(listed.task, message, Reason.TIMEOUT, failed=True)
         run.progress.step(1, 1)
 
 
-def _again(run: HarvestRun, listed: _Listed, broken: BatchBroken) -> bool:
+def _should_retry(run: HarvestRun, listed: _SourceListing, broken: BatchBroken) -> bool:
     """Return whether to try a source again, after a wait; if not, close its task as failed."""
     listed.attempts += 1
     if broken.retry and worth_waiting(broken.wait) and listed.attempts < listed.source.attempts and not run.stopping():
@@ -140,10 +142,10 @@ def _again(run: HarvestRun, listed: _Listed, broken: BatchBroken) -> bool:
     return False
 
 
-def _record(run: HarvestRun, listed: _Listed) -> None:
+def _record_offers(run: HarvestRun, listed: _SourceListing) -> None:
     """Record what a source offers now and what it no longer offers."""
     offers = run.collection.listing.plan(listed.source, listed.entries, run.harvest.options)
-    known = {row.key: row for row in run.ledger.mirrors.of_source(listed.source.name)}
+    known_mirrors = {row.key: row for row in run.ledger.mirrors.of_source(listed.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
     fresh = refused = gone = 0
@@ -157,26 +159,30 @@ def _record(run: HarvestRun, listed: _Listed) -> None:
         for key, offer in keyed.items():
             refused += offer.reason is not None
             if key in files:
-                _compare(run, writer, listed.source.name, files[key], offer, known.get(key))
+                _update_mirror(run, writer, listed.source.name, files[key], offer, known_mirrors.get(key))
             else:
-                # Nothing is known of it that could be compared: of a first listing that is all.
-                writer.mirrors.add(run.session, listed.source.name, _add(run, writer, offer), offer, _begins(offer))
+                # A new file; in a first listing all are.
+                writer.mirrors.add(
+                    run.session, listed.source.name, _add_file(run, writer, offer), offer, _first_event(offer)
+                )
                 fresh += offer.reason is None
-        for key, before in known.items():
-            if key not in keyed and before.present:
-                writer.mirrors.add(run.session, listed.source.name, before.file, Offer(key, before.path), "gone")
+        for key, known_mirror in known_mirrors.items():
+            if key not in keyed and known_mirror.present:
+                writer.mirrors.add(
+                    run.session, listed.source.name, known_mirror.file, Offer(key, known_mirror.path), "gone"
+                )
                 gone += 1
     comment = f"{listed.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
     run.close_task(listed.task, comment)
     run.progress.step()
 
 
-def _begins(offer: Offer) -> str:
+def _first_event(offer: Offer) -> str:
     """Return the event of a source that begins to offer something."""
     return "refused" if offer.reason else "listed"
 
 
-def _add(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
+def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
     collection = run.collection
     return writer.listed_files.add(
         run.session, collection.name, collection.listing.kind, offer.key,
@@ -184,24 +190,24 @@ def _add(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
     )  # fmt: skip
 
 
-def _compare(  # noqa: PLR0917
+def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Note what is new or different in what a source says of a file."""
+    """Record what a source's listing of a known file says if it differs from the last one."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.is_refused:
         # It is good now: the collection takes more owners.
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
-        writer.mirrors.add(run.session, source, file, offer, _begins(offer))
+        writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
         _compare_hosts(run, writer, source, file, offer)
         return
     if known[4:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
         return
     writer.mirrors.add(run.session, source, file, offer, "changed")
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
-        now, before = _size_and_time(offer.size, offer.modified), _size_and_time(known.size, known.modified)
-        message = f"{source} now offers {now}, before {before}"
+        new_text, old_text = _size_and_time(offer.size, offer.modified), _size_and_time(known.size, known.modified)
+        message = f"{source} now offers {new_text}, before {old_text}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
         writer.items.find(run.session, file, collection.fetch_phase, [finding])
 
@@ -212,9 +218,9 @@ def _size_and_time(size: int | None, modified: datetime | None) -> str:
 
 
 def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
-    """Tell where a source that comes later offers another size under the name of bytes that are held already.
+    """Record a finding if a further source offers a held file in another size.
 
-    Where sizes are equal, the ends of the files are compared after the transfers (`comparing`).
+    If sizes are equal, the ends of the files are compared after the transfers (`comparing`).
     """
     if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return
@@ -223,6 +229,6 @@ def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, file: int
     if differing:
         sizes = ", ".join(f"{mirror.source} {mirror.size:,}" for mirror in differing)
         message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
-        message = f"{message}; {take_from(offer.key, source)}"
+        message = f"{message}; {describe_choice(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
         writer.items.find(run.session, file, run.collection.fetch_phase, [finding])

@@ -33,7 +33,7 @@ LONGEST = timedelta(days=30)
 
 
 class RestingFile(NamedTuple):
-    """A file whose transfer failed in so many sessions, and until when it is left alone."""
+    """A file whose transfer failed in `sessions` sessions, and the time until which it is not requested."""
 
     file: int
     key: str
@@ -43,7 +43,7 @@ class RestingFile(NamedTuple):
 
 
 def pause(sessions: int) -> timedelta:
-    """Return how long a file rests after its last attempt, when so many sessions in a row have failed.
+    """Return how long a file rests after its last attempt if `sessions` sessions in a row have failed.
 
     >>> pause(4), pause(5), pause(7), pause(99)
     (datetime.timedelta(0), datetime.timedelta(seconds=21600), datetime.timedelta(days=1), datetime.timedelta(days=30))
@@ -53,10 +53,10 @@ def pause(sessions: int) -> timedelta:
     return min(LONGEST, FIRST * (1 << min(sessions - SESSIONS, 16)))
 
 
-def told_pause(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:
+def describe_rest(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:
     """Return the finding for a file that failed at every host: it rests, or waits for a person."""
     if reason not in AGAIN:
-        return Finding("GivenUp", f"not asked for again by itself after this; windrow retry {key}", Level.WARN)
+        return Finding("GivenUp", f"not requested again automatically; windrow retry {key}", Level.WARN)
     if not (wait := pause(sessions)):
         return None
     message = f"failed in {sessions} sessions; a run after {at + wait:%Y-%m-%d %H:%M} UTC asks again"
@@ -64,19 +64,19 @@ def told_pause(key: str, reason: Reason, sessions: int, at: datetime) -> Finding
 
 
 def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingFile]]:
-    """Split failed files into those to be tried at a time, and those that rest."""
-    known = {due_item.item.id: due_item for due_item in failed if due_item.reason in AGAIN}
-    tried = ledger.attempts.failed_sessions(list(known))
-    wanted, resting = [], []
-    for file, due_item in known.items():
-        history = tried.get(file)
+    """Split failed files into those that are due at a time, and those that rest."""
+    retryable = {due_item.item.id: due_item for due_item in failed if due_item.reason in AGAIN}
+    failed_sessions = ledger.attempts.failed_sessions(list(retryable))
+    due_files, resting = [], []
+    for file, due_item in retryable.items():
+        history = failed_sessions.get(file)
         until = history.last + pause(history.number) if history else at
         if history is None or until <= at:
-            wanted.append(due_item)
+            due_files.append(due_item)
         else:
             assert due_item.reason is not None
             resting.append(RestingFile(file, due_item.item.key, history.number, until, due_item.reason))
-    return wanted, resting
+    return due_files, resting
 
 
 def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingFile]:
@@ -107,40 +107,40 @@ class OriginPauses:
 
 
 def _origin(site: Site) -> str:
-    """Return the origin of a site as those of pages are spelled: without the port that its scheme has anyway."""
+    """Return the origin of a site in the form of page origins: without the default port of its scheme."""
     url = normalise(f"{site.origin}/").url if site.scheme in {"http", "https"} else ""
     return parts(url).origin if url else site.origin
 
 
-def told_left_alone(site: Site, seconds: float) -> str:
-    """Say why a site is not asked in this run."""
+def describe_pause(site: Site, seconds: float) -> str:
+    """Return a message that says why a site is not requested in this run."""
     return f"{site.origin} asked to be left alone for {seconds:.0f} seconds more"
 
 
 MOST = 366 * 86400.0
-"""Seconds of a pause that are put on record at most."""
+"""The longest pause that is recorded, in seconds."""
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 300.0
 """Seconds between two attempts of one run: before the second one, and at most."""
 
 
-def worth_waiting(asked: float | None) -> bool:
-    """Return whether this run waits as long as a server asked; a longer pause is left to the next run.
+def worth_waiting(requested: float | None) -> bool:
+    """Return whether this run waits as long as a server requested; a longer pause is left to the next run.
 
     >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
     (True, True, False)
     """
-    return asked is None or asked <= LONGEST_WAIT
+    return requested is None or requested <= LONGEST_WAIT
 
 
-def wait_before(attempt: int, asked: float | None = None) -> float:
+def wait_before(attempt: int, requested: float | None = None) -> float:
     """Return the seconds to wait before the attempt after `attempt` failed ones.
 
-    A server's own wish (`asked`, from Retry-After) is a floor.
+    It is at least the server's own wish (`requested`, from Retry-After).
 
-    >>> 0.25 <= wait_before(1) <= 0.5, wait_before(1, asked=7.0) >= 7.0
+    >>> 0.25 <= wait_before(1) <= 0.5, wait_before(1, requested=7.0) >= 7.0
     (True, True)
     """
     backoff: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 no secret
-    return max(backoff, asked or 0.0)
+    return max(backoff, requested or 0.0)

@@ -1,4 +1,4 @@
-"""One batch of a fetcher: a connection, and the jobs that go over it."""
+"""One batch of a fetcher: a connection, and the jobs that use it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from windrow.model import TAIL, Attempt, FetchJob, ListedFile, ListingEntry, Sit
 from windrow.reasons import Reason
 
 LONG = 0.5
-"""Seconds after which a transfer is put on record as begun, and between two tellings of its size."""
+"""Seconds after which a transfer is reported as begun, and between two reports of its size."""
 
 CHUNK = 2000
 """Entries of a listing sent at a time."""
 
 
 Report = Callable[[Event], None]
-"""Tells the engine of an event."""
+"""Reports an event to the engine."""
 
 
 async def run_batch(
@@ -49,56 +49,56 @@ async def run_batch(
     pool: ConnectionPool,
     report: Report,
 ) -> None:
-    """Work through a batch; every job is reported once, as an attempt or as untouched."""
-    rest = pool.begin(batch)
+    """Run a batch; every job is reported once, as an attempt or as untouched."""
+    jobs = pool.begin(batch)
     try:
         connection = pool.take(batch.site)
-        end = _End.STALE
+        end = _ConnectionEnd.STALE
         if connection:
-            end = await _use(rest, batch, pool.paced(batch, connection), archive, report, rested=True)
-        if end is _End.STALE:
+            end = await _use_connection(jobs, batch, pool.paced(batch, connection), archive, report, rested=True)
+        if end is _ConnectionEnd.STALE:
             connection = await transport.connect(batch.site)
-            end = await _use(rest, batch, pool.paced(batch, connection), archive, report)
-        if connection and end is _End.SOUND:
+            end = await _use_connection(jobs, batch, pool.paced(batch, connection), archive, report)
+        if connection and end is _ConnectionEnd.SOUND:
             pool.give(batch.site, connection)
     except WindrowError as error:
-        report(BatchEnded(batch.number, tuple(job.target for job in rest), _broken(error)))
+        report(BatchEnded(batch.number, tuple(job.target for job in jobs), _describe_break(error)))
         return
     except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
-        fault = BatchBroken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
-        report(BatchEnded(batch.number, tuple(job.target for job in rest), fault))
+        fault = BatchBroken(Reason.STEP_FAILED, _describe_fault(error), "", retry=False, wait=None)
+        report(BatchEnded(batch.number, tuple(job.target for job in jobs), fault))
         return
     finally:
         pool.end(batch)
-    report(BatchEnded(batch.number, tuple(job.target for job in rest)))
+    report(BatchEnded(batch.number, tuple(job.target for job in jobs)))
 
 
-class _End(Enum):
+class _ConnectionEnd(Enum):
     """How a batch left its connection."""
 
-    SOUND = auto()  # it may rest, and be used again
-    BROKEN = auto()  # nobody knows what the server says next
-    STALE = auto()  # the server had closed it while it rested: nothing was got over it
+    SOUND = auto()  # it may be kept and used again
+    BROKEN = auto()  # its state is unknown
+    STALE = auto()  # the server had closed it while it was idle: nothing was received
 
 
-async def _use(
+async def _use_connection(
     rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool = False,
-) -> _End:  # fmt: skip
+) -> _ConnectionEnd:  # fmt: skip
     """Run the batch over a connection, and close it unless it can be used again."""
-    end = _End.BROKEN
+    end = _ConnectionEnd.BROKEN
     try:
-        end = await _work(rest, batch, connection, archive, report, rested=rested)
+        end = await _run_jobs(rest, batch, connection, archive, report, rested=rested)
     finally:
-        if end is not _End.SOUND:
+        if end is not _ConnectionEnd.SOUND:
             await connection.close()
     return end
 
 
-async def _work(
+async def _run_jobs(
     rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool,
-) -> _End:  # fmt: skip
+) -> _ConnectionEnd:  # fmt: skip
     """List the batch's folders, then fetch its jobs."""
     missing = 0
     for folder in batch.folders:
@@ -106,7 +106,7 @@ async def _work(
             entries = await connection.list(folder)
         except TransportError as error:
             if rested and folder == batch.folders[0] and error.reason in _STALE:
-                return _End.STALE
+                return _ConnectionEnd.STALE
             raise
         if entries is None:
             missing += 1
@@ -114,59 +114,59 @@ async def _work(
         for start in range(0, len(entries), CHUNK):
             report(ListedEntries(batch.number, tuple(entries[start : start + CHUNK])))
     if batch.folders and missing == len(batch.folders):
-        # An unmounted disk or a wrong path looks like this; that everything is gone would be a bold conclusion.
-        wanted = f"none of the folders {', '.join(batch.folders)} is there"
-        raise TerminalFailure(f"{batch.site.address()}: {wanted}", Reason.NOT_FOUND, hint="look at the source's path")
+        # An unmounted disk or a wrong path looks like this, so do not conclude that everything is gone.
+        message = f"none of the folders {', '.join(batch.folders)} is there"
+        raise TerminalFailure(f"{batch.site.address()}: {message}", Reason.NOT_FOUND, hint="look at the source's path")
     if batch.folders and batch.site.manifest:
-        outside = await _outside(batch.folders, connection)
-        for start in range(0, len(outside), CHUNK):
-            report(ListedEntries(batch.number, tuple(outside[start : start + CHUNK])))
+        unwanted = await _unwanted_lines(batch.folders, connection)
+        for start in range(0, len(unwanted), CHUNK):
+            report(ListedEntries(batch.number, tuple(unwanted[start : start + CHUNK])))
     runners = range(max(1, min(batch.abreast, len(rest))))
     rate = _Rate(batch.site)
     ends = await asyncio.gather(
-        *(_runner(rest, batch, connection, archive, report, rate=rate, rested=rested) for _ in runners)
+        *(_run_from_queue(rest, batch, connection, archive, report, rate=rate, rested=rested) for _ in runners)
     )
-    return next((end for end in (_End.STALE, _End.BROKEN) if end in ends), _End.SOUND)
+    return next((end for end in (_ConnectionEnd.STALE, _ConnectionEnd.BROKEN) if end in ends), _ConnectionEnd.SOUND)
 
 
-async def _outside(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
-    """Return the lines of a manifest that name nothing in the folders."""
+async def _unwanted_lines(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
+    """Return the lines of a manifest that are outside the folders, as not wanted."""
     lines = await connection.list("") or []
-    strange = [line for line in lines if line.name.partition("/")[0] not in folders]
-    return [entry._replace(reason=Reason.NOT_WANTED) for entry in strange]
+    unwanted = [line for line in lines if line.name.partition("/")[0] not in folders]
+    return [entry._replace(reason=Reason.NOT_WANTED) for entry in unwanted]
 
 
-def _broken(error: WindrowError) -> BatchBroken:
+def _describe_break(error: WindrowError) -> BatchBroken:
     wait = error.wait if isinstance(error, TransportError) else None
     return BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
 
 
-def _fault(error: Exception) -> str:
+def _describe_fault(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:1000]
 
 
-async def _runner(
+async def _run_from_queue(
     rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate, rested: bool,
-) -> _End:  # fmt: skip
-    """Run jobs until none is left or the connection is unusable; return which."""
+) -> _ConnectionEnd:  # fmt: skip
+    """Run jobs until none is left or the connection is unusable; return the connection's state."""
     while rest:
         job = rest.popleft()
         attempt = await fetch(job, batch, connection, archive, report, rate=rate, rest=rest)
         if rested and attempt.reason in _STALE and not attempt.received:
             rest.appendleft(job)
-            return _End.STALE
+            return _ConnectionEnd.STALE
         rested = False
         report(AttemptEnded(batch.number, attempt))
         if attempt.reason in _BREAKING:
-            return _End.BROKEN
-    return _End.SOUND
+            return _ConnectionEnd.BROKEN
+    return _ConnectionEnd.SOUND
 
 
-# What a server that closed a resting connection looks like: a break before the first byte.
+# A server that closed an idle connection: the connection breaks before the first byte.
 _STALE = {Reason.INTERRUPTED, Reason.CONNECT_FAILED}
 
-# After these the connection's state is unknown; what is left of the batch gets another one.
+# After these the connection's state is unknown; the rest of the batch gets another connection.
 _BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.CONNECT_FAILED, Reason.PROTOCOL_ERROR, Reason.RATE_LIMITED}
 _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
@@ -175,31 +175,31 @@ async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None, rest: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at one job; never raises, whatever a server or disk may do. `rest` comes after it."""
+    """Make one attempt at one job, and return it; errors are part of it. `rest` are the jobs after this one."""
     started, clock = now(), time.monotonic()
     file = job.file
     sink: CaptureSink | None = None
     try:
         if file.compared:
-            tail = _Tail(file, job.url, _teller(job, started, _quiet, rate or _Rate(batch.site)))
+            tail = _TailSink(file, job.url, _make_reporter(job, started, _ignore_event, rate or _Rate(batch.site)))
             answer = await connection.get(file.path, tail)
             attempt = job.attempt(started, time.monotonic() - clock)
             return attempt._replace(status=answer.status, received=tail.received, checksum=tail.digest)
         sink = CaptureSink(archive, job, started)
-        sink.on_grown = _teller(job, started, report, rate or _Rate(batch.site))
+        sink.on_grown = _make_reporter(job, started, report, rate or _Rate(batch.site))
         status, validators = None, ("", "")
         if not sink.whole:
             answer = await connection.get(file.path, sink)
             status, validators = answer.status, (answer.etag, answer.modified)
         if sink.start:
-            # A transfer that went on with an earlier one: what is kept is what the server answered first.
-            first = sink.answered
-            status = first.status or status
-            validators = (first.fields.get("etag", ""), first.fields.get("last-modified", ""))
+            # The transfer continued an earlier one: status and validators are those of the first response.
+            first_response = sink.answered
+            status = first_response.status or status
+            validators = (first_response.fields.get("etag", ""), first_response.fields.get("last-modified", ""))
         sink.check()
         checksum = message = ""
         if file.sidecar:
-            checksum, message = await _sidecar(file.sidecar, connection, batch.site)
+            checksum, message = await _fetch_checksum(file.sidecar, connection, batch.site)
         if checksum:
             sink.verify(checksum)
         if rest and _is_small(rest[0].file):
@@ -212,15 +212,15 @@ async def fetch(
         )  # fmt: skip
     except WindrowError as error:
         wait, location = (error.wait, error.target) if isinstance(error, TransportError) else (None, "")
-        why = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait, location)
+        failure = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait, location)
     except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
-        why = (Reason.STEP_FAILED, _fault(error), False, None, "")
+        failure = (Reason.STEP_FAILED, _describe_fault(error), False, None, "")
     received = 0
     if sink:
         received = sink.received
         with suppress(WindrowError, OSError):
             sink.leave()
-    reason, message, retry, wait, location = why
+    reason, message, retry, wait, location = failure
     attempt = job.attempt(started, time.monotonic() - clock)
     return attempt._replace(
         reason=reason, message=message, location=location, received=received, retry=retry, wait=wait
@@ -228,15 +228,15 @@ async def fetch(
 
 
 def _is_small(file: ListedFile) -> bool:
-    """Return whether a whole file is fetched that is small by its listing: it may be pipelined."""
+    """Return whether a file is small by its listing and fetched whole: such requests may be pipelined."""
     return not file.compared and file.size is not None and file.size <= SMALL
 
 
 class _Rate:
-    """The bytes of all transfers of a batch, compared with the least rate of its site."""
+    """Compares the bytes of all transfers of a batch with the least rate of its site."""
 
     def __init__(self, site: Site) -> None:
-        self._where = site.address()
+        self._address = site.address()
         self.window = max(1.0, site.timeout)
         self._least = site.min_rate * self.window
         self.received = 0
@@ -247,28 +247,28 @@ class _Rate:
         self.slow = self.slow or self.received - before < self._least
         if self.slow:
             message = (
-                f"{self._where}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
+                f"{self._address}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
             )
             raise TransientFailure(message, Reason.TIMEOUT, hint="min_rate of the source says how slow it may be")
 
 
-def _teller(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
+def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
     """Return a callback that reports the start and size of a long transfer and ends one that is too slow."""
     due = time.monotonic() + LONG
     is_reported = False
-    last: int | None = None
-    begun, before = 0.0, 0
+    last_size: int | None = None
+    window_start, window_bytes = 0.0, 0
 
-    def grown(size: int) -> None:
-        nonlocal due, is_reported, last, begun, before
+    def report_size(size: int) -> None:
+        nonlocal due, is_reported, last_size, window_start, window_bytes
         at = time.monotonic()
-        if last is None:
-            last, begun, before = size, at, rate.received
-        rate.received += size - last
-        last = size
-        if at - begun >= rate.window:
-            rate.check(before)
-            begun, before = at, rate.received
+        if last_size is None:
+            last_size, window_start, window_bytes = size, at, rate.received
+        rate.received += size - last_size
+        last_size = size
+        if at - window_start >= rate.window:
+            rate.check(window_bytes)
+            window_start, window_bytes = at, rate.received
         if at < due:
             return
         due = at + LONG
@@ -277,26 +277,26 @@ def _teller(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Ca
             report(TransferBegun(job.target, started))
         report(TransferProgress(job.target, size))
 
-    return grown
+    return report_size
 
 
-def _quiet(_event: Event) -> None:
+def _ignore_event(_event: Event) -> None:
     """Drop an event."""
 
 
-class _Tail:
-    """A sink for the end of a file that is held already: its last bytes are compared, and nothing is kept."""
+class _TailSink:
+    """A sink for the end of a file that is held already: its last bytes are digested, and nothing is kept."""
 
     validator = ""
 
-    def __init__(self, file: ListedFile, where: str, grown: Callable[[int], None]) -> None:
+    def __init__(self, file: ListedFile, where: str, report_size: Callable[[int], None]) -> None:
         self.start = max(0, (file.size or 0) - TAIL)
         self.modified = file.modified
         self.listed = file.size
         self.received = 0
         self._last = bytearray()
-        self._where = where
-        self._grown = grown
+        self._address = where
+        self._grown = report_size
 
     @property
     def digest(self) -> str:
@@ -307,7 +307,7 @@ class _Tail:
         """Start; a server that cannot start near the end sends the whole file."""
         del head, request
         if (size or 0) - self.start > _LARGEST_COMPARED:
-            self._refuse()
+            self._fail_too_large()
 
     def restart(self) -> None:
         """Start again from the first byte."""
@@ -318,22 +318,22 @@ class _Tail:
         """Keep the last bytes."""
         self.received += len(block)
         if self.received > _LARGEST_COMPARED:
-            self._refuse()
+            self._fail_too_large()
         self._last += block
         if len(self._last) > 1 << 20:
             del self._last[:-TAIL]
         self._grown(self.received)
 
-    def _refuse(self) -> None:
-        message = f"{self._where}: more than {_LARGEST_COMPARED:,} bytes would have to be got to compare it"
+    def _fail_too_large(self) -> None:
+        message = f"{self._address}: comparing it needs more than {_LARGEST_COMPARED:,} bytes, which is the limit"
         raise TerminalFailure(message, Reason.TOO_LARGE)
 
 
 _LARGEST_COMPARED = 64 << 20
-"""Bytes that are got at most to compare a file whose server cannot begin near its end."""
+"""The most bytes fetched to compare a file whose server cannot begin near its end."""
 
 
-class _Text:
+class _ChecksumSink:
     """A sink for a checksum file: small, kept in memory, never archived."""
 
     start = 0
@@ -343,7 +343,7 @@ class _Text:
 
     def __init__(self, where: str, seconds: float) -> None:
         self.content = b""
-        self._where = where
+        self._address = where
         self._until = time.monotonic() + seconds
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
@@ -354,21 +354,21 @@ class _Text:
         self.content = b""
 
     def write(self, block: bytes | memoryview) -> None:
-        """Keep it all: it is small, and comes soon."""
+        """Keep the bytes; raise TerminalFailure above the size limit, TransientFailure after the time limit."""
         self.content += block
-        if len(self.content) > _LARGEST:
-            raise TerminalFailure(f"{self._where}: more than {_LARGEST} bytes", Reason.TOO_LARGE)
+        if len(self.content) > _MAX_CHECKSUM_FILE:
+            raise TerminalFailure(f"{self._address}: more than {_MAX_CHECKSUM_FILE} bytes", Reason.TOO_LARGE)
         if time.monotonic() > self._until:
-            raise TransientFailure(f"{self._where}: no complete answer in time", Reason.TIMEOUT)
+            raise TransientFailure(f"{self._address}: no complete answer in time", Reason.TIMEOUT)
 
 
-_LARGEST = 1 << 16
-"""Bytes of a checksum file."""
+_MAX_CHECKSUM_FILE = 1 << 16
+"""The most bytes of a checksum file."""
 
 
-async def _sidecar(path: str, connection: Connection, site: Site) -> tuple[str, str]:
-    """Get the checksum beside a file; empty where there is none, and then why."""
-    sink = _Text(site.address(path), site.timeout)
+async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
+    """Fetch the checksum beside a file; return it, or an empty text and a message that says why it is missing."""
+    sink = _ChecksumSink(site.address(path), site.timeout)
     try:
         await connection.get(path, sink)
     except TransportError as error:
@@ -378,4 +378,4 @@ async def _sidecar(path: str, connection: Connection, site: Site) -> tuple[str, 
             raise
         return "", f"not compared with a checksum: {error}"
     checksum = read_checksum(sink.content, path)
-    return checksum, "" if checksum else f"not compared with a checksum: {path} holds none"
+    return checksum, "" if checksum else f"not compared with a checksum: {path} has none"

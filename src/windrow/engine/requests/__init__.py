@@ -1,1 +1,1 @@
-"""Requests: what answers lead to, and what steps ask of services."""
+"""Requests: follow answers to further requests, and make the requests of steps to services."""

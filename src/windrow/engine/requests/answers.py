@@ -95,15 +95,15 @@ def context_text(request: Request, hops: int = 0) -> str:
     return json.dumps({name: field for name, field in context.items() if field})
 
 
-def context_of(asked: HttpRequest | None) -> dict[str, Any]:
+def context_of(stored: HttpRequest | None) -> dict[str, Any]:
     """Return the name, context and repetition of a stored request."""
-    context: dict[str, Any] = json.loads(asked.context) if asked and asked.context else {}
+    context: dict[str, Any] = json.loads(stored.context) if stored and stored.context else {}
     return context
 
 
-def request_of(url: str, asked: HttpRequest | None) -> Request:
+def request_of(url: str, stored: HttpRequest | None) -> Request:
     """Return a stored request as its discovery made it."""
-    context, sent = context_of(asked), asked or HttpRequest()
+    context, sent = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), sent.method, sent.headers, sent.body, context=context.get("context", ""),
         every=context.get("every"),
@@ -113,7 +113,7 @@ def request_of(url: str, asked: HttpRequest | None) -> Request:
 def found_url(
     request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: RequestContent | None = None
 ) -> FoundUrl:
-    """Return a request as an address of the ledger; raises StepError for an invalid one.
+    """Return a request as an address of the ledger; raises StepError for an invalid request.
 
     `sent` replaces its body if kept documents are part of that.
     """
@@ -123,19 +123,21 @@ def found_url(
         raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
     for name, value in request.headers:
         if not _TOKEN.fullmatch(name) or not value.isprintable() or not value.isascii():
-            raise StepError(f"{name[:40]!r} is not a valid header, or its value is not", Reason.BAD_ADDRESS)
+            raise StepError(f"the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
         raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)
-    asked = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
+    http_request = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
     if sent is not None:
-        asked = asked._replace(body=sent.body, attachments=sent.attachments, seconds=sent.seconds)
+        http_request = http_request._replace(body=sent.body, attachments=sent.attachments, seconds=sent.seconds)
         key = sent.digest if sent.attachments else ""
-    return FoundUrl(request_key(url, asked, key), parts(url).origin, url, int(request.priority), kind, None, asked)
+    return FoundUrl(
+        request_key(url, http_request, key), parts(url).origin, url, int(request.priority), kind, None, http_request
+    )
 
 
-def request_key(url: str, asked: HttpRequest, document: str = "") -> int:
+def request_key(url: str, request: HttpRequest, document: str = "") -> int:
     """Return the key of a request in the ledger: the number of its URL for a plain GET.
 
     `document` is the digest of the document that it sends: equal bytes are sent once, wherever they came from.
@@ -143,12 +145,14 @@ def request_key(url: str, asked: HttpRequest, document: str = "") -> int:
     >>> request_key("https://a.example/", HttpRequest()) == number("https://a.example/")
     True
     """
-    if asked.method == "GET" and not asked.headers:
+    if request.method == "GET" and not request.headers:
         return number(url)
-    spelled = "\n".join((asked.method, url, *(f"{name.lower()}: {value}" for name, value in asked.headers)))
-    spelled = f"{spelled}\n\n{asked.body.hex()}"
-    attached = "".join(f"\n{attachment.at} {attachment.offset} {attachment.length}" for attachment in asked.attachments)
-    return number(f"{spelled}\n{document}{attached}" if asked.attachments else spelled)
+    spelled = "\n".join((request.method, url, *(f"{name.lower()}: {value}" for name, value in request.headers)))
+    spelled = f"{spelled}\n\n{request.body.hex()}"
+    attached = "".join(
+        f"\n{attachment.at} {attachment.offset} {attachment.length}" for attachment in request.attachments
+    )
+    return number(f"{spelled}\n{document}{attached}" if request.attachments else spelled)
 
 
 class RequestContent(NamedTuple):
@@ -199,8 +203,8 @@ def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes
             if not field.media_type.isprintable() or not field.media_type.isascii():
                 raise StepError(f"{field.media_type[:40]!r} is not a valid media type", Reason.BAD_ADDRESS)
             head += f"\r\nContent-Type: {field.media_type}"
-        value = field.value.encode() if isinstance(field.value, str) else field.value
-        pieces += [f"{head}\r\n\r\n".encode(), value, b"\r\n"]
+        content = field.value.encode() if isinstance(field.value, str) else field.value
+        pieces += [f"{head}\r\n\r\n".encode(), content, b"\r\n"]
     pieces.append(f"--{boundary}--\r\n".encode())
     return f"multipart/form-data; boundary={boundary}", pieces
 
@@ -253,11 +257,11 @@ def follow(
         (if_new if request.only_if_new else urls).append(url)
         if request.when_named and not request.only_if_new:
             when_named.append(url)
-    checked = FollowResult(
+    result = FollowResult(
         (), tuple(followed.offers), dict(followed.learned), followed.end, followed.skip, tuple(findings),
         followed.begins_listing, followed.ends_listing,
     )  # fmt: skip
-    return FollowedAnswer(checked, tuple(urls), tuple(if_new), tuple(when_named))
+    return FollowedAnswer(result, tuple(urls), tuple(if_new), tuple(when_named))
 
 
 def redirect(collection: Collection, source: Source, kept: KeptAnswer, hops: int) -> FollowedAnswer:
@@ -283,10 +287,12 @@ def requests_of(collection: Collection, source: Source) -> Requests | None:
 
 def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
     """Return the origins at which a source may make requests."""
-    asked = requests_of(collection, source)
-    if asked is None:
+    requests = requests_of(collection, source)
+    if requests is None:
         return frozenset()
-    return frozenset({source_address(source), *asked.origins(source)} - {""} | {parts(source_address(source)).origin})
+    return frozenset(
+        {source_address(source), *requests.origins(source)} - {""} | {parts(source_address(source)).origin}
+    )
 
 
 def source_address(source: Source) -> str:
@@ -296,10 +302,10 @@ def source_address(source: Source) -> str:
 
 def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
     """Return the first requests of a source."""
-    if (asked := requests_of(collection, source)) is None:
+    if (requests := requests_of(collection, source)) is None:
         return ()
     base = source_address(source)
-    return [found_url(without_secrets(request, source), base) for request in asked.begin(source, learned)]
+    return [found_url(without_secrets(request, source), base) for request in requests.begin(source, learned)]
 
 
 def without_secrets(request: Request, source: Source) -> Request:

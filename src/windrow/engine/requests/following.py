@@ -61,8 +61,8 @@ class AnswerFollower:
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
         """Continue where each source stopped."""
         self._run = run
-        asked, captures = run.collection.requests, run.collection.captures
-        self._kinds = [REQUEST] * (asked is not None) + [CAPTURED] * bool(captures and captures.follow)
+        requests, captures = run.collection.requests, run.collection.captures
+        self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
         self._sources = {source.name: source for source in sources}
         queries = run.ledger.requests
         name = run.collection.name
@@ -92,29 +92,30 @@ class AnswerFollower:
         """If the address of a source was edited, make its new first requests due, and the old ones not."""
         run, name = self._run, self._run.collection.name
         address = source_address(source)
-        before = run.ledger.requests.address(name, source.name)
-        if before == address:
+        old_address = run.ledger.requests.address(name, source.name)
+        if old_address == address:
             return
         writer.requests.begin_at(name, source.name, address)
-        if before is None:
+        if old_address is None:
             return
         taken_down = run.ledger.takedowns.addresses()
-        kept = [seed.digest for seed in seeds if not taken_down.hold(seed.url)]
-        writer.addresses.begin_anew(name, source.name, REQUEST, kept, allowed_origins(run.collection, source))
-        writer.addresses.due_at(name, kept, 1)
+        seed_digests = [seed.digest for seed in seeds if not taken_down.hold(seed.url)]
+        writer.addresses.begin_anew(name, source.name, REQUEST, seed_digests, allowed_origins(run.collection, source))
+        writer.addresses.due_at(name, seed_digests, 1)
 
     def step(self, add_urls: AddUrls) -> list[FollowOutcome]:
         """Follow the next response of every source that has one; return the outcomes."""
-        answers = [recorded for name in self._sources if (recorded := self._next(name))]
+        answers = [recorded for name in self._sources if (recorded := self._next_answer(name))]
         if not answers:
             return []
         runs = self._follow_answers(answers)
         with self._run.ledger.writing() as writer:
             return [
-                self._write(writer, add_urls, answer, *follow) for answer, follow in zip(answers, runs, strict=True)
+                self._write_outcome(writer, add_urls, answer, *follow)
+                for answer, follow in zip(answers, runs, strict=True)
             ]
 
-    def _next(self, name: str) -> RecordedAttempt | None:
+    def _next_answer(self, name: str) -> RecordedAttempt | None:
         waiting = self._waiting[name]
         if not waiting and name in self._with_new:
             queries = self._run.ledger.requests
@@ -130,23 +131,25 @@ class AnswerFollower:
         runs = [_FollowRun()] * len(visits)
         places: list[int] = []
         jobs: list[FollowJob] = []
-        for place, recorded in enumerate(visits):
+        for index, recorded in enumerate(visits):
             source = self._sources[recorded.source]
             if recorded.attempt.kept is None or recorded.attempt.status is None or recorded.attempt.reason is not None:
                 continue
             kept = kept_answer(self._run, recorded)
             if 300 <= kept.status < 400 and kept.location and requests_of(self._run.collection, source):
-                asked = self._run.ledger.requests.asked(recorded.seq)
-                runs[place] = _FollowRun(redirect(self._run.collection, source, kept, context_of(asked).get("hops", 0)))
+                request = self._run.ledger.requests.asked(recorded.seq)
+                runs[index] = _FollowRun(
+                    redirect(self._run.collection, source, kept, context_of(request).get("hops", 0))
+                )
                 continue
-            places.append(place)
+            places.append(index)
             jobs.append(FollowJob(source, self._learned[recorded.source], kept, recorded.attempt.kind == CAPTURED))
         outcomes = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
-        for place, (_, done) in zip(places, outcomes, strict=True):
-            runs[place] = _FollowRun(done.result, done.seconds)
+        for index, (_, done) in zip(places, outcomes, strict=True):
+            runs[index] = _FollowRun(done.result, done.seconds)
         return runs
 
-    def _write(
+    def _write_outcome(
         self,
         writer: LedgerWriter,
         add_urls: AddUrls,
@@ -167,34 +170,34 @@ class AnswerFollower:
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
             return FollowOutcome(recorded.source, 0, reason, "")
-        gave = followed.result
+        result = followed.result
         writer.flush()
-        keys = [offer.key for offer in gave.offers]
+        keys = [offer.key for offer in result.offers]
         fresh = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
         urls = (*followed.found, *(followed.if_new if fresh else ()))
         add_urls(writer, source, recorded.attempt.target, urls)
-        named = (*followed.when_named, *(followed.if_new if fresh else ()))
-        if named:
+        repeated_urls = (*followed.when_named, *(followed.if_new if fresh else ()))
+        if repeated_urls:
             writer.flush()
-        for again in named:
-            host = run.ledger.addresses.host(again.origin, name, recorded.source)
-            if host is not None and again.digest != recorded.attempt.target:
-                if again in followed.when_named:
-                    writer.requests.ask_when_named(host, again.digest, run.session)
+        for url in repeated_urls:
+            host = run.ledger.addresses.host(url.origin, name, recorded.source)
+            if host is not None and url.digest != recorded.attempt.target:
+                if url in followed.when_named:
+                    writer.requests.ask_when_named(host, url.digest, run.session)
                 else:
-                    writer.requests.ask_again(host, [again.digest])
-        writer.requests.offer(name, recorded.source, recorded.seq, gave.offers)
-        writer.requests.learn(name, recorded.source, gave.learned, recorded.seq)
-        self._learned[recorded.source] |= gave.learned
-        self._track_listing(writer, recorded, gave)
+                    writer.requests.ask_again(host, [url.digest])
+        writer.requests.offer(name, recorded.source, recorded.seq, result.offers)
+        writer.requests.learn(name, recorded.source, result.learned, recorded.seq)
+        self._learned[recorded.source] |= result.learned
+        self._track_listing(writer, recorded, result)
         row = Followed(
-            recorded.seq, len(urls), len(gave.offers), len(fresh), gave.skip, gave.end[:2000],
-            _findings_text(gave.findings), seconds,
+            recorded.seq, len(urls), len(result.offers), len(fresh), result.skip, result.end[:2000],
+            _findings_text(result.findings), seconds,
         )  # fmt: skip
         writer.requests.follow(name, recorded.source, row)
         if recorded.seq in self._again:
             self._take_steps_again(writer, recorded.seq)
-        return FollowOutcome(recorded.source, len(urls), gave.skip, gave.end)
+        return FollowOutcome(recorded.source, len(urls), result.skip, result.end)
 
     def _take_steps_again(self, writer: LedgerWriter, visit: int) -> None:
         """Repeat the steps of an attempt that an earlier run could not follow: they ran without its offers."""
@@ -202,8 +205,8 @@ class AnswerFollower:
         self._unread.remove(writer, [visit])
         for step in self._run.collection.steps:
             if isinstance(step, Settle):
-                asked = UnreadDocument(visit, "", reason, 0, writer.at)
-                writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [asked])
+                unread = UnreadDocument(visit, "", reason, 0, writer.at)
+                writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [unread])
 
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
         """Store where a complete listing of a source begins and ends; a failed response breaks it off.
@@ -212,14 +215,14 @@ class AnswerFollower:
         """
         if recorded.seq in self._again:
             return
-        name, before = self._run.collection.name, self._listings[recorded.source]
-        began = recorded.seq if followed.begins_listing else before
+        name, listing_before = self._run.collection.name, self._listings[recorded.source]
+        began = recorded.seq if followed.begins_listing else listing_before
         if followed.skip is None and followed.ends_listing and began:
             writer.requests.end_listing(WholeListingRow(name, recorded.source, began, recorded.seq))
-        under_way = 0 if followed.skip is not None or followed.ends_listing else began
-        if under_way != before:
-            writer.requests.begin_listing(name, recorded.source, under_way)
-            self._listings[recorded.source] = under_way
+        listing_now = 0 if followed.skip is not None or followed.ends_listing else began
+        if listing_now != listing_before:
+            writer.requests.begin_listing(name, recorded.source, listing_now)
+            self._listings[recorded.source] = listing_now
 
 
 def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:

@@ -37,7 +37,7 @@ class OriginRules:
     """`windrow.contract.CrawlRules` for an origin whose responses are not pages: their links are not followed."""
 
     def __init__(self, source: Source, origin: str) -> None:
-        """Begin with robots.txt due; a service has none."""
+        """Start with robots.txt due; a service has no robots.txt."""
         self._origin = origin
         self._agent = source.site.agent
         self._service = service_of(source)
@@ -45,18 +45,18 @@ class OriginRules:
         delay = self._service.delay if self._service else source.options.get("delay", source.pace or DELAY)
         self._delay = float(delay)
         self._pace = pace.Pace()
-        self._standing = robots_state.NEW
+        self._robots_state = robots_state.NEW
         self._busy = 0  # requests in a row that the service did not answer
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt when it is due."""
-        due = not self._is_service and at >= self._standing.due
-        return f"{self._origin}/robots.txt" if due else ""
+        is_due = not self._is_service and at >= self._robots_state.due
+        return f"{self._origin}/robots.txt" if is_due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply robots.txt; `status` None: it is not available."""
-        self._standing = robots_state.update_state(
-            self._standing, status=status, content=body, agent=self._agent, now=at
+        """Apply a robots.txt; `status` is None if it is not available. Return an empty list of addresses."""
+        self._robots_state = robots_state.update_state(
+            self._robots_state, status=status, content=body, agent=self._agent, now=at
         )
         return []
 
@@ -66,17 +66,17 @@ class OriginRules:
 
     def robots_wait(self, at: float) -> float:
         """Return the seconds until robots.txt is tried again; 0 if it is available."""
-        if self._is_service or not self._standing.robots.refusal:
+        if self._is_service or not self._robots_state.robots.refusal:
             return 0.0
-        return max(self._standing.due - at, 0.001)
+        return max(self._robots_state.due - at, 0.001)
 
     def refusal(self, url: str, kind: int = REQUEST) -> Reason | None:  # noqa: ARG002 the shape of CrawlRules
-        """Return why an address may not be requested now, None if it may."""
+        """Return why an address may not be requested now, or None if it may."""
         if self._pace.given_up or self._busy >= BUSY:
             return Reason.SITE_GIVEN_UP
         if self._is_service:
             return None
-        return self._standing.robots.ask("/" + url.split("/", 3)[3]).reason
+        return self._robots_state.robots.ask("/" + url.split("/", 3)[3]).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to retry at once: most failed connections succeed at the second try."""
@@ -86,17 +86,17 @@ class OriginRules:
         """Return the seconds to wait after a response; None if the origin is given up for the run."""
         if self._service is not None:
             return self._service_pause(self._service, seconds, status, wait)
-        delay = pace.minimum_delay(self._standing.robots.delay, self._delay)
+        delay = pace.minimum_delay(self._robots_state.robots.delay, self._delay)
         self._pace = self._pace.after_answer(pace.AnswerTiming(status, seconds, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait: a slow answer is not a sign of load, a refused request is.
 
-        Without an answer it may be either: then only the address waits.
+        If there was no response it may be either: then only the address waits.
         """
-        late = status is None and seconds >= 0.9 * float(service.seconds)
-        if is_answer(service, status) or (late and Reason.TIMEOUT in service.final):
+        timed_out = status is None and seconds >= 0.9 * float(service.seconds)
+        if is_answer(service, status) or (timed_out and Reason.TIMEOUT in service.final):
             self._busy = 0
             return self._delay
         self._busy += 1
@@ -110,7 +110,7 @@ class OriginRules:
         return False
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return no links: the discovery makes the requests."""
+        """Return the address and no links: the discovery makes the requests."""
         del fields, body
         return url, []
 
@@ -120,16 +120,16 @@ class OriginRules:
         return None
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return none: pages alone need others."""
+        """Return an empty list: only pages need other addresses."""
         del job, fields, body
         return []
 
     def left_out(self) -> list[LeftOut]:
-        """Return none: links are not followed."""
+        """Return an empty list: links are not followed."""
         return []
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return none."""
+        """Return an empty list: responses have no hints."""
         del job, fields, body
         return []
 
@@ -200,7 +200,7 @@ def outcome(status: int | None, reason: Reason | None, media: str) -> str:  # no
 
 
 def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of Crawl.seeds
-    """Return none: the discovery makes the first requests, from what was learned."""
+    """Return an empty list: the discovery makes the first requests."""
     return []
 
 
@@ -223,7 +223,7 @@ ASKED_AS_CRAWL = Crawl(
     no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
     why_no_page=why_no_answer, by_request=True,
 )  # fmt: skip
-"""How requests are made: like those for the pages of a crawl."""
+"""The crawl by which requests are made, like those for the pages of a site."""
 
 
 def walked(collection: Collection) -> Crawl | None:

@@ -36,20 +36,20 @@ def service_sources(collection: Collection, settings: Mapping[str, Any], root: P
         url = settings.get(service.setting)
         if not url:
             continue
-        where = split_address(str(url), root)
-        if where.scheme not in {"http", "https"}:
-            raise ConfigError(f"{service.setting}: wanted a web address", hint="windrow config")
+        address = split_address(str(url), root)
+        if address.scheme not in {"http", "https"}:
+            raise ConfigError(f"{service.setting} is not a web address", hint="windrow config")
         numbers = {
             name: settings[setting] if isinstance(setting := getattr(service, name), str) else setting
             for name in ("connections", "seconds", "largest", "busy")
         }
         site = Site(
-            **where._asdict(), agent=agent, allowed=Allowed(hosts=(where.host,))
+            **address._asdict(), agent=agent, allowed=Allowed(hosts=(address.host,))
         )  # allowed, since the setting names it
         secret = settings.get(service.secret) if service.secret else None
         try:
-            where_to = (service.secret_header, service.secret_query, service.secret_prefix)
-            credentials = credentials_of(secret, *where_to) if secret else ()
+            placement = (service.secret_header, service.secret_query, service.secret_prefix)
+            credentials = credentials_of(secret, *placement) if secret else ()
         except ConfigError as error:
             raise ConfigError(f"{service.secret}: {error}", hint="windrow config") from None
         options = {SERVICE: replace(service, **numbers)}
@@ -82,11 +82,13 @@ class ServiceRequests:
         if source is None or service is None:
             raise StepError(f"the step asks a service {ask.service!r}, which is not declared or has no address")
         if ask.method not in service.methods:
-            raise StepError(f"the step asks {ask.service} by {ask.method}; declared is {', '.join(service.methods)}")
+            raise StepError(
+                f"the step asks {ask.service} by {ask.method}, but only {', '.join(service.methods)} is declared"
+            )
         kept = recorded.attempt.kept
         return source, service_request(ask, source.site.address(), recorded.seq, kept.digest if kept else "")
 
-    def put(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
+    def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
         """Store requests; known ones stay as they are."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
@@ -100,10 +102,12 @@ class ServiceRequests:
 
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
         """Return the answers that an attempt waits for, by name; None while one is missing."""
-        by_name = {wait.name: self._answer(wait.address) for wait in waits}
-        return None if None in by_name.values() else {name: kept for name, kept in by_name.items() if kept}
+        answers_by_name = {wait.name: self._find_answer(wait.address) for wait in waits}
+        return (
+            None if None in answers_by_name.values() else {name: kept for name, kept in answers_by_name.items() if kept}
+        )
 
-    def _answer(self, address: int) -> KeptAnswer | None:
+    def _find_answer(self, address: int) -> KeptAnswer | None:
         ledger, name = self._run.ledger, self._run.collection.name
         rows = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
         for row in rows:
@@ -134,16 +138,16 @@ class ServiceRequests:
             with run.ledger.writing() as writer:
                 writer.addresses.due_at(run.collection.name, self._lost, 1)
             self._lost.clear()
-        before = run.ledger.attempts.last_number()
+        last_before = run.ledger.attempts.last_number()
         services = [service for service in run.harvest.services if service.name not in self.given_up]
         if not services:
             return False
         with CrawlDispatcher(run, ASKED_AS_CRAWL, services) as crawling:
             crawling.run()
             self.given_up |= crawling.given_up()
-        helped = run.ledger.attempts.last_number() > before
-        self.asked |= helped
-        return helped
+        has_requested = run.ledger.attempts.last_number() > last_before
+        self.asked |= has_requested
+        return has_requested
 
     def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
         """Delete the bytes of answers that are not archived, except awaited ones.
@@ -154,10 +158,10 @@ class ServiceRequests:
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return
         needed = {wait.address for waits in waiting for wait in waits}
-        done = [answer for answer in answers if answer.address not in needed]
+        unneeded = [answer for answer in answers if answer.address not in needed]
         run.crew.close()  # a fetcher may still write to such a file
         with run.ledger.writing() as writer:
-            writer.requests.drop_bytes(done)
-        files = sorted({answer.warc for answer in done})
+            writer.requests.drop_bytes(unneeded)
+        files = sorted({answer.warc for answer in unneeded})
         for name in {*files} - run.ledger.requests.files_needed(files):
             (run.archive / name).unlink(missing_ok=True)

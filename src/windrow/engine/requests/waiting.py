@@ -24,9 +24,9 @@ _LOOKED_AT = 20
 
 
 class ServiceWait(NamedTuple):
-    """Documents that wait for answers of a service: `since` when the first was taken, `why` it has none, `command`.
+    """Documents that wait for answers of a service: since when, why it has not answered, and the next command.
 
-    `asked` is when the service was last asked for one of them, None where it was not yet.
+    `asked` is when the service was last asked for one of them, None if it was not asked yet.
     """
 
     collection: str
@@ -39,28 +39,32 @@ class ServiceWait(NamedTuple):
 
     def describe(self) -> str:
         """Return the wait as one line."""
-        many = f"{self.documents:,} documents wait" if self.documents != 1 else "1 document waits"
-        return f"{many} for {self.service} since {show(self.since)} UTC: {self.why}; try: {self.command}"
+        waiting = (
+            f"{self.documents:,} documents have been waiting" if self.documents != 1 else "1 document has been waiting"
+        )
+        return f"{waiting} for {self.service} since {show(self.since)} UTC: {self.why}; try: {self.command}"
 
 
 def service_wait(
     ledger: Ledger, collection: str, store: WaitingStore, configured: Collection[str]
 ) -> ServiceWait | None:
-    """Return what documents of a collection wait for, None if none waits; `configured` are its services."""
+    """Return the services that documents of a collection wait for, or None; `configured` are its services."""
     count, first = store.count_waiting()
     if not count:
         return None
     (recorded,) = ledger.attempts.by_numbers([first]) or (None,)
     asks = [wait for waits in [*store.waiting(0).values()][:_LOOKED_AT] for wait in waits]
     services = sorted({row.source for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)})
-    last = max(
+    last_attempt = max(
         (attempt for ask in asks for attempt in attempts(ledger, collection, ask)), key=attrgetter("seq"), default=None
     )
-    why, command = why_waiting(last), f"windrow run {collection}"
+    reason_text, command = why_waiting(last_attempt), f"windrow run {collection}"
     if not {*services} <= {*configured}:
-        why, command = "it has no address in the configuration any more", "windrow replay"
+        reason_text, command = "it has no address in the configuration any more", "windrow replay"
     since = recorded.opened if recorded else now()
-    return ServiceWait(collection, ", ".join(services), count, since, last and last.started, why, command)
+    return ServiceWait(
+        collection, ", ".join(services), count, since, last_attempt and last_attempt.started, reason_text, command
+    )
 
 
 def attempts(ledger: Ledger, collection: str, ask: PendingAsk) -> Iterator[AttemptRow]:
@@ -69,18 +73,18 @@ def attempts(ledger: Ledger, collection: str, ask: PendingAsk) -> Iterator[Attem
         yield from ledger.attempts.of_address(row.host, row.digest)
 
 
-def why_waiting(last: AttemptRow | None) -> str:
+def why_waiting(attempt: AttemptRow | None) -> str:
     """Return why there is no answer, from the latest attempt."""
-    if last is None:
+    if attempt is None:
         return "it was not asked yet"
-    if last.reason is not None:
-        detail = f" ({last.message[:200]})" if last.message and last.message != last.reason.meaning else ""
-        return f"{last.reason}: {last.reason.meaning}{detail}"
-    return f"it answered with status {last.status}, which tells of the server and not of the document, or broke off"
+    if attempt.reason is not None:
+        detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
+        return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
+    return f"it answered with status {attempt.status}, which is about the server and not the document, or broke off"
 
 
-class WaitTold(NamedTuple):
-    """A line about a waiting document, and the same as the kind and value of a JSON message."""
+class WaitLine(NamedTuple):
+    """A line about a waiting document, and its JSON message: kind, value, and whether empty fields are left out."""
 
     line: str
     kind: str
@@ -88,18 +92,18 @@ class WaitTold(NamedTuple):
     omit_empty: bool = True
 
 
-def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitTold]:
+def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitLine]:
     """Return lines about waiting attempts: the service, its latest answers, and the next command."""
     lines = []
     for visit, asks in waits.items():
         for row in (row for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)):
-            tried = ledger.attempts.of_address(row.host, row.digest)
-            fields = {"visit": visit, "service": row.source, "url": row.url, "attempts": len(tried)}
-            line = f"  waits for {row.source}, which was asked {len(tried)} times: {row.url}"
-            lines.append(WaitTold(f"{line}; try: windrow run {collection}", "wait", fields))
-            last = tried[-_ATTEMPTS:]
+            attempts_made = ledger.attempts.of_address(row.host, row.digest)
+            fields = {"visit": visit, "service": row.source, "url": row.url, "attempts": len(attempts_made)}
+            line = f"  waits for {row.source}, which was asked {len(attempts_made)} times: {row.url}"
+            lines.append(WaitLine(f"{line}; try: windrow run {collection}", "wait", fields))
+            shown_attempts = attempts_made[-_ATTEMPTS:]
             lines += [
-                WaitTold(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "attempt", attempt)
-                for attempt in last
+                WaitLine(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "attempt", attempt)
+                for attempt in shown_attempts
             ]
     return lines

@@ -1,1 +1,1 @@
-"""Steps: due work taken through the functions of a collection, in the pool, in order."""
+"""Steps: run the functions of a collection on due documents, in the pool, in order."""

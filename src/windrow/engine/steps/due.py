@@ -1,10 +1,10 @@
-"""What is due at a step, drawn from the ledger some hundred at a time, in one of two orders.
+"""Yield what is due at a step, read from the ledger some hundred at a time, in one of two orders.
 
-By rank: items that wait for a step, as the ledger says. What arrives last may come first, so no number says how far a
-step got, and each item is marked on the ledger when the step is through with it.
+By rank: items that wait for a step. A new item may come first, so that a checkpoint cannot say how far a
+step got; each item is marked on the ledger when the step is done.
 
-By arrival: visits after the checkpoint of the collection's version store. It rises in the transaction that writes what
-they say, so that each visit is written exactly once, and the ledger marks nothing.
+By arrival: attempts after the checkpoint of the collection's version store. The checkpoint advances in the
+transaction that writes their results, so that each attempt is written exactly once, without marks on the ledger.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ PAGE = 500
 
 
 class Due(NamedTuple):
-    """An item that waits, and what the ledger knows of it."""
+    """An item that waits for a step, with its data from the ledger."""
 
     item: Item
     owner: str
     reason: Reason | None
     since: int  # seq of the fact by which it waits
-    capture: str  # digest of the capture it lies in, empty for none
+    capture: str  # digest of the capture that contains it, empty without one
     size: int | None
-    source: str  # where it was fetched from, empty for nowhere yet
+    source: str  # the source that it was fetched from, empty if it was not fetched yet
 
 
 def due(ledger: Ledger, collection: Collection, step: str, status: Status = Status.PENDING) -> Iterator[Due]:
-    """Yield the items that wait for a step, or failed at it; what changes meanwhile may be missed or met again."""
-    place, last = "", 0
+    """Yield the items with a status at a step; items that change meanwhile may be missed or repeated."""
+    last_rank, last_item = "", 0
     while True:
-        rows = ledger.items.due(collection.name, step, status, (place, last), PAGE)
+        rows = ledger.items.due(collection.name, step, status, (last_rank, last_item), PAGE)
         for row in rows:
-            yield _due(collection.name, row)
+            yield _make_due(collection.name, row)
         if len(rows) < PAGE:
             break
-        place, last = rows[-1].rank, rows[-1].item
+        last_rank, last_item = rows[-1].rank, rows[-1].item
 
 
-def _due(collection: str, row: DueRow) -> Due:
+def _make_due(collection: str, row: DueRow) -> Due:
     digest = row.digest or row.capture
     item = Item(row.item, collection, row.kind, row.key, row.rank, row.attempt, digest, row.member)
     return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
 
 
 def due_visits(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
-    """Yield the visits of a collection after a checkpoint, as they arrived."""
+    """Yield the attempts of a collection after a checkpoint, in order of arrival."""
     while visits := ledger.attempts.after(collection.name, checkpoint, PAGE):
         yield from visits
         checkpoint = visits[-1].seq

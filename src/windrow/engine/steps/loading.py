@@ -1,4 +1,4 @@
-"""Load and judge: what steps made of a page of documents is written to the store, in order."""
+"""Load and judge: write the results of steps for a page of documents to the store, in order."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from windrow.model import Finding, Level, Reading
 from windrow.reasons import Reason
 
 FEW = 64
-"""Documents that are written together, into the store and then on the ledger: a crash between is done again."""
+"""Documents that are written together, to the store and then to the ledger; repeated after a crash between."""
 ROWS = 20_000
-"""Rows after which no further document joins those that are written together."""
+"""Rows after which no further document is added to those written together."""
 
 Page = list[tuple[Due, Reading]]
 
 
 def pages(results: Iterator[tuple[Due, Any]], few: int, most: float) -> Iterator[list[tuple[Due, Any]]]:
-    """Gather what is written in one transaction: a few documents, fewer where they have most of its rows."""
+    """Yield pages for one transaction: `few` documents, or fewer once they have `most` rows."""
     page: list[tuple[Due, Any]] = []
     rows = 0
     for due_item, result in results:
@@ -38,11 +38,11 @@ def pages(results: Iterator[tuple[Due, Any]], few: int, most: float) -> Iterator
 
 
 def write(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at: datetime) -> Page:
-    """Write what a step made of documents to the store, and return what is put on record of them."""
+    """Write the results of a step for documents to the store, and return the readings to record."""
     match step:
         case Load():
             documents = [(due_item.item, result) for due_item, result in page if isinstance(result, Rows)]
-            _together(lambda group: store.stage(group, at), documents)
+            _apply_together(lambda group: store.stage(group, at), documents)
             return [
                 (due_item, Reading(count=result.count) if isinstance(result, Rows) else result)
                 for due_item, result in page
@@ -50,32 +50,32 @@ def write(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at: datetim
         case Judge():
             cases = [_Case(due_item, reading) for due_item, reading in page]
 
-            def act(group: list[_Case]) -> None:
+            def judge_group(group: list[_Case]) -> None:
                 for case, findings in zip(group, store.judge(group, at), strict=True):
                     case.published = findings
 
-            _together(act, cases)
+            _apply_together(judge_group, cases)
             return [case.result for case in cases]
     return page
 
 
-def _together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
+def _apply_together(judge_group: Callable[[list[Any]], Any], documents: list[Any]) -> None:
     """Apply an action to all documents at once; if that fails, to one after another.
 
-    So what stands before the document at fault is in the store, as if each had a transaction of its own.
+    So documents before the one at fault are stored, as if each had its own transaction.
     """
     try:
         if documents:
-            act(documents)
+            judge_group(documents)
     except StoreError:
         if len(documents) == 1:
             raise
         for document in documents:
-            act([document])
+            judge_group([document])
 
 
 class _Case:
-    """A document to be judged, and then its outcome."""
+    """A document to judge, and its outcome afterwards."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
         """Start from the result of the step."""
@@ -89,9 +89,9 @@ class _Case:
         self._findings: list[Finding] = []
         self.published: tuple[Finding, ...] = ()
 
-    def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Withhold it for a fatal finding, its own or one of a record that the store does not know."""
-        missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known[lookup.question]]
+    def decide(self, known_keys: Mapping[str, AbstractSet[str]]) -> Reason | None:
+        """Return why to withhold it: a fatal finding, its own or of a key missing in the store; None to publish."""
+        missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known_keys[lookup.question]]
         self._findings = [*self._reading.findings, *missing]
         fatal = Reason.INTEGRITY_FATAL if any(finding.level is Level.FATAL for finding in self._findings) else None
         self._fatal = self._reading.reason or fatal
@@ -99,6 +99,6 @@ class _Case:
 
     @property
     def result(self) -> tuple[Due, Reading]:
-        """The document, and all that is put on record of it."""
+        """The document, and the reading to record."""
         findings = (*self._findings, *self.published)
         return self.due, Reading(self._fatal, findings, count=self._reading.count)

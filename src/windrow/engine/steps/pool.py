@@ -1,4 +1,4 @@
-"""The killable pool: steps run in worker processes; a document that ends its process fails, and the run goes on."""
+"""A pool of worker processes that run steps; a document that ends its process fails, and the run goes on."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ Subject = TypeVar("Subject")
 
 BATCH = 16
 STOPPED = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Why a step was ended that may be taken once more, doing less."""
+"""Reasons after which a step may be repeated, doing less."""
 AHEAD = 4
-"""Batches in hand per worker, at most: what memory holds stays the same however long the run."""
+"""The most batches that a worker has at a time: this bounds memory."""
 QUICK = 0.2
-"""Seconds of a batch after which its worker is given no other before it is idle: another one may be sooner."""
+"""A worker whose batch took longer, in seconds, gets no further batch until it is idle."""
 UNREAD = 1 << 15
-"""Bytes of jobs that wait for a worker in its pipe, at most: it takes them without anybody reading."""
+"""The most bytes of jobs that wait in a worker's pipe: it buffers these without a reader."""
 
 
 class _Batch:
-    """Jobs that travel together, and what is known of them so far."""
+    """Jobs that are sent together, and their results so far."""
 
     def __init__(self, number: int, jobs: tuple[Any, ...]) -> None:
         self.number = number
         self.jobs = [*jobs]
         self.done: dict[int, Done] = {}
-        self.suspect: int | None = None  # its worker died over this one: it travels alone
+        self.suspect: int | None = None  # its worker died at this job: it is sent alone
 
     def next(self) -> list[int]:
-        """Return the jobs to send now: all that are left, but a suspect by itself and after the others."""
-        left = [index for index in range(len(self.jobs)) if index not in self.done]
-        if self.suspect not in left or len(left) == 1:
-            return left
-        before = left[: left.index(self.suspect)]
-        return before or [self.suspect]
+        """Return the jobs to send now: all that remain, but a suspect alone and after the others."""
+        remaining = [index for index in range(len(self.jobs)) if index not in self.done]
+        if self.suspect not in remaining or len(remaining) == 1:
+            return remaining
+        earlier = remaining[: remaining.index(self.suspect)]
+        return earlier or [self.suspect]
 
     def end(self, at: int, done: Done) -> None:
-        """Note the outcome of a job; a stopped step is run again as long as it can do less."""
+        """Store the result of a job; a stopped step is run again as long as it may be repeated."""
         job, result = self.jobs[at], done.result
         if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED:
             if len(job.stopped) < job.retakes:
@@ -64,25 +64,25 @@ class _Batch:
         self.done[at] = done
 
     def blame(self, sent: list[int], at: int, code: int | None, limit: float) -> None:
-        """Note the death of a worker over the `at`-th job sent: `code` is its exit code, None where it was overdue."""
+        """Record that a worker died at the `at`-th job sent: `code` is its exit code, None if it was overdue."""
         culprit = sent[max(0, min(at, len(sent) - 1))]
         if code == -signal.SIGPROF:
-            self.end(culprit, _failed(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds of CPU time", limit))
+            self.end(culprit, _make_failure(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds of CPU time", limit))
         elif code is None:
-            asleep = f"stopped after {limit * ASLEEP:g} seconds by the clock: it sleeps"
-            self.end(culprit, _failed(Reason.TIME_LIMIT, asleep, limit * ASLEEP))
+            message = f"stopped after {limit * ASLEEP:g} seconds by the clock: it sleeps"
+            self.end(culprit, _make_failure(Reason.TIME_LIMIT, message, limit * ASLEEP))
         elif sent == [culprit] and culprit == self.suspect:
-            self.end(culprit, _failed(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0))
+            self.end(culprit, _make_failure(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0))
         else:
             self.suspect = culprit
 
 
-def _failed(reason: Reason, message: str, seconds: float) -> Done:
+def _make_failure(reason: Reason, message: str, seconds: float) -> Done:
     return Done(Reading(reason, (Finding(reason.class_name, message),)), seconds)
 
 
 class _Sent(NamedTuple):
-    """A batch on its way: which of its jobs were sent, and the number of the first among all that the worker got."""
+    """A batch that was sent: its jobs, the number of the first among all that the worker got, and its size."""
 
     batch: _Batch
     jobs: list[int]
@@ -91,34 +91,36 @@ class _Sent(NamedTuple):
 
 
 class _Worker:
-    """A worker process, and the batches that it has in hand: it takes them in their order."""
+    """A worker process, and the batches that it was sent: it processes them in order."""
 
     def __init__(self, config: worker.WorkerConfig) -> None:
-        self.pipe, theirs = CONTEXT.Pipe()
+        self.pipe, worker_pipe = CONTEXT.Pipe()
         self.at = worker.counter()
-        self.process: BaseProcess = CONTEXT.Process(target=worker.main, args=(theirs, config, self.at), daemon=True)
+        self.process: BaseProcess = CONTEXT.Process(
+            target=worker.main, args=(worker_pipe, config, self.at), daemon=True
+        )
         start(self.process)
-        theirs.close()
-        self.hand: deque[_Sent] = deque()
+        worker_pipe.close()
+        self.in_hand: deque[_Sent] = deque()
         self.is_quick = False
         self._count = 0  # jobs sent so far
         self._clock = ReadingClock()
-        self._overdue = False  # it was killed for it
+        self._was_overdue = False  # it was killed for it
 
     @property
     def is_open(self) -> bool:
-        """Return whether the worker may be sent more: an idle one always, a quick one some batches ahead."""
-        return not self.hand or (self.is_quick and len(self.hand) < AHEAD)
+        """Whether the worker may be sent more: always if it is idle, up to AHEAD batches if it is quick."""
+        return not self.in_hand or (self.is_quick and len(self.in_hand) < AHEAD)
 
     def has_room(self, message: bytes) -> bool:
         """Return whether the message fits in the pipe: an idle worker reads it at once."""
-        return not self.hand or sum(sent.size for sent in self.hand) + len(message) <= UNREAD
+        return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= UNREAD
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
-        """Send jobs of a batch; that the worker is dead is noticed when its results are asked for."""
-        if not self.hand:
-            self._clock = ReadingClock()  # while it had nothing in hand no job took any time
-        self.hand.append(_Sent(batch, jobs, self._count, len(message)))
+        """Send jobs of a batch; a dead worker is noticed later, in `receive`."""
+        if not self.in_hand:
+            self._clock = ReadingClock()  # an idle worker has no job that takes time
+        self.in_hand.append(_Sent(batch, jobs, self._count, len(message)))
         self._count += len(jobs)
         with suppress(OSError):
             self.pipe.send_bytes(message)
@@ -126,36 +128,36 @@ class _Worker:
     def watch(self, limit: float) -> None:
         """Kill a worker that is overdue: its CPU limit does not end one that sleeps."""
         self._clock.look(self.process.pid or 0, self.at.value)
-        if self.hand and self.at.value >= 0 and self._clock.asleep_seconds > limit * ASLEEP:
-            self._overdue = True
+        if self.in_hand and self.at.value >= 0 and self._clock.asleep_seconds > limit * ASLEEP:
+            self._was_overdue = True
             self.process.kill()
 
     def receive(self) -> _Batch:
-        """Receive the results of the oldest batch in hand; raises EOFError or OSError where the worker died."""
-        if not self.hand:
+        """Receive the results of the oldest batch sent, and return it; EOFError or OSError if the worker died."""
+        if not self.in_hand:
             raise EOFError
-        batch, jobs, _, _ = self.hand[0]
-        results = worker.received(self.pipe, len(jobs))
-        self.hand.popleft()
+        batch, jobs, _, _ = self.in_hand[0]
+        results = worker.receive_results(self.pipe, len(jobs))
+        self.in_hand.popleft()
         for at, done in zip(jobs, results, strict=True):
             batch.end(at, done)
         self.is_quick = sum(done.seconds for done in results) < QUICK
         return batch
 
-    def bury(self, limit: float) -> list[_Batch]:
-        """Note the worker's death at the job that it was at; return the batches that it had in hand.
+    def collect_after_death(self, limit: float) -> list[_Batch]:
+        """Record the job at which the worker died; return the batches that it had.
 
-        Raises ReaderFailed where it was at none yet: another worker would end as this one did.
+        Raises ReaderFailed if it had not begun any: another worker would die too.
         """
         self.pipe.close()
         self.process.join()
         code = self.process.exitcode
-        if self.at.value < 0 and self.hand:
+        if self.at.value < 0 and self.in_hand:
             raise ReaderFailed(f"a process that reads documents ended with {code} before its first document")
-        if self.hand:
-            batch, jobs, first, _ = self.hand[0]
-            batch.blame(jobs, self.at.value - first, None if self._overdue else code, limit)
-        return [sent.batch for sent in self.hand]
+        if self.in_hand:
+            batch, jobs, first, _ = self.in_hand[0]
+            batch.blame(jobs, self.at.value - first, None if self._was_overdue else code, limit)
+        return [sent.batch for sent in self.in_hand]
 
     def end(self) -> None:
         """Kill the process, whatever it is doing."""
@@ -165,10 +167,10 @@ class _Worker:
 
 
 class Pool:
-    """Run jobs in worker processes and give results in the order of the jobs."""
+    """Runs jobs in worker processes, and returns results in the order of the jobs."""
 
     def __init__(self, config: worker.WorkerConfig, size: int, batch: int = BATCH) -> None:
-        """Have `size` workers; each is started when there is work for it."""
+        """Use up to `size` workers; each is started when there is work for it."""
         self._config = config
         self._size = size
         self._batch = batch
@@ -178,17 +180,19 @@ class Pool:
     def run(
         self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
     ) -> Iterator[tuple[AnyJob, Done]]:
-        """Yield each job with its result, in order; `jobs` is drawn from as room allows.
+        """Yield each job with its result, in order; `jobs` is consumed as room allows.
 
-        `pulse` is called at least once a second while results are waited for: a document may take its time. Asserts
-        that the results of another run are all taken, or that it is closed: the two would share the workers.
+        `pulse` is called at least once a second while waiting for results. Asserts
+        that no other run is in progress: all its results must be taken, or it must be closed.
         """
-        assert not self._is_running, "the pool is at another run: take all of its results, or close it, before the next"
+        assert not self._is_running, (
+            "another run of the pool is in progress: take all of its results, or close it, first"
+        )
         self._is_running = True
         try:
             yield from self._results(iter(jobs), batch, pulse)
         finally:
-            self._abandon()
+            self._kill_busy()
             self._is_running = False
 
     def _results(
@@ -202,10 +206,10 @@ class Pool:
         ended = False
         while True:
             while not ended and drawn - submitted < self._size * AHEAD:
-                part = tuple(islice(stream, batch or self._together()))
-                ended = not part
-                if part:
-                    waiting.append(_Batch(drawn, part))
+                jobs = tuple(islice(stream, batch or self._batch_size()))
+                ended = not jobs
+                if jobs:
+                    waiting.append(_Batch(drawn, jobs))
                     drawn += 1
             self._hand_out(waiting)
             while submitted in ready:
@@ -216,13 +220,13 @@ class Pool:
             if submitted not in ready:
                 if pulse is not None:
                     pulse()
-                for whole in self._collect(waiting):
-                    ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
+                for finished in self._collect(waiting):
+                    ready[finished.number] = [(job, finished.done[index]) for index, job in enumerate(finished.jobs)]
 
     def resolve(
         self, pairs: Iterable[tuple[Subject, Any]], *, batch: int | None = None, pulse: Callable[[], object]
     ) -> Iterator[tuple[Subject, Any]]:
-        """Yield each subject with the result of its job, in order; where a result stands in place of a job, with that.
+        """Yield each subject with the result of its job, in order; a pair may have a result in place of a job.
 
         Subjects without a job wait until those before them have their results.
         """
@@ -245,25 +249,25 @@ class Pool:
         ((_, done),) = self.run([job], batch=1, pulse=pulse)
         return done
 
-    def _together(self) -> int:
-        """Return how many jobs travel together: twice as many while they are quick, since a message costs as much."""
+    def _batch_size(self) -> int:
+        """Return the number of jobs in a batch: twice as many if jobs are quick, since every message costs the same."""
         are_quick = bool(self._workers) and all(reader.is_quick for reader in self._workers.values())
         return 2 * self._batch if are_quick else self._batch
 
     def _hand_out(self, waiting: deque[_Batch]) -> None:
-        """Send batches to the workers that have the fewest in hand, starting those that are not there yet."""
+        """Send batches to the workers that have the fewest, and start workers that are missing."""
         while waiting:
-            chosen = min(self._workers.values(), key=lambda reader: len(reader.hand), default=None)
-            if (chosen is None or chosen.hand) and len(self._workers) < self._size:
-                chosen = _Worker(self._config)
-                self._workers[chosen.pipe] = chosen
-            if chosen is None or not chosen.is_open:
+            member = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)
+            if (member is None or member.in_hand) and len(self._workers) < self._size:
+                member = _Worker(self._config)
+                self._workers[member.pipe] = member
+            if member is None or not member.is_open:
                 return
             jobs = waiting[0].next()
             message = bytes(ForkingPickler.dumps([waiting[0].jobs[index] for index in jobs]))
-            if not chosen.has_room(message):
+            if not member.has_room(message):
                 return
-            chosen.send(waiting.popleft(), jobs, message)
+            member.send(waiting.popleft(), jobs, message)
 
     def _collect(self, waiting: deque[_Batch]) -> Iterator[_Batch]:
         """Yield batches that are complete; the others go back to the front of `waiting`."""
@@ -275,22 +279,22 @@ class Pool:
                 batches = [reader.receive()]
             except (EOFError, OSError):
                 del self._workers[reader.pipe]
-                batches = reader.bury(self._config.limits.cpu_time)
+                batches = reader.collect_after_death(self._config.limits.cpu_time)
             for batch in reversed(batches):
                 if len(batch.done) == len(batch.jobs):
                     yield batch
                 else:
                     waiting.appendleft(batch)
 
-    def _abandon(self) -> None:
+    def _kill_busy(self) -> None:
         """Kill the workers whose results are no longer needed."""
-        for reader in [busy for busy in self._workers.values() if busy.hand]:
+        for reader in [busy for busy in self._workers.values() if busy.in_hand]:
             del self._workers[reader.pipe]
             reader.end()
 
     def close(self, *, at_once: bool = False) -> None:
         """End the workers; with `at_once`, kill them."""
-        self._abandon()
+        self._kill_busy()
         for reader in self._workers.values():
             if at_once:
                 reader.process.kill()

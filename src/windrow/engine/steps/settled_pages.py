@@ -1,4 +1,4 @@
-"""Settled visits, gathered into pages: what is written to the version store in one transaction."""
+"""Gather settled attempts into pages that are written to the version store in one transaction."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ PAGE = 256
 """Visits that are written to the version store in one transaction."""
 
 HELD = 16 << 20
-"""Bytes of documents that are written in one transaction: what was read of them is in memory till then."""
+"""The most bytes of documents in one transaction: their results are in memory until then."""
 
 SECONDS = 5.0
-"""For which visits are gathered at most before they are written: a process that is killed loses what it read."""
+"""The longest time for which attempts are gathered, in seconds: a killed process loses what it read."""
 
 
 class SettledAttempt(NamedTuple):
-    """A visit, and what the step made of its bytes; None where they were not read."""
+    """An attempt, and the step's result for its bytes; None if they were not read."""
 
     recorded: RecordedAttempt
     result: Any
@@ -28,15 +28,15 @@ class SettledAttempt(NamedTuple):
 def pages(
     visits: Iterator[SettledAttempt], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[SettledAttempt]]:
-    """Gather what is written together: `PAGE` visits, or fewer where a lot was read or it takes long."""
+    """Yield pages of `PAGE` attempts, or fewer if `HELD` bytes were read or `SECONDS` have passed."""
     page: list[SettledAttempt] = []
-    held, began = 0, clock()
+    size, began = 0, clock()
     for visit in visits:
         page.append(visit)
         kept = visit.recorded.attempt.kept
-        held += kept.size if kept and visit.result is not None else 0
-        if len(page) == PAGE or held >= HELD or clock() - began >= SECONDS:
+        size += kept.size if kept and visit.result is not None else 0
+        if len(page) == PAGE or size >= HELD or clock() - began >= SECONDS:
             yield page
-            page, held, began = [], 0, clock()
+            page, size, began = [], 0, clock()
     if page:
         yield page

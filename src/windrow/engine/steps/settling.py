@@ -1,4 +1,4 @@
-"""Settle: every visit after the checkpoint is read where needed, and what came of it written to the version store."""
+"""Settle: read every attempt after the checkpoint if needed, and write the results to the version store."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorde
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
-"""Visits taken from the ledger before all of them are written: bounds what the pool has read ahead."""
+"""The most attempts taken from the ledger before all of them are written: bounds how far the pool reads ahead."""
 
 
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
-"""The answers that visits ask for and others stored, by visit and name."""
+"""The answers that attempts ask for, by attempt and name."""
 
 
 class Settling:
-    """One settle step at work."""
+    """Runs one settle step."""
 
     def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
         """Write to the version store of one harvest."""
@@ -70,25 +70,25 @@ class Settling:
         return self._run.ledger.takedowns.addresses()
 
     def run(self) -> None:
-        """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
+        """Settle all attempts, then those whose services answered; read again what must be; finish the store."""
         run, version_store = self._run, self._version_store
-        again = [] if run.harvest.reread else self._unread.due()
-        count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(again)
+        unread = [] if run.harvest.reread else self._unread.due()
+        count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(unread)
         with self._tasks.working(count):  # an error leaves the checkpoint where it is: the next run goes on there
             self._refuse_older_ledger()
             self._compare_versions()
             version_store.note_earlier_sessions(self._earlier_sessions)
             self._settle_all()
-            self._settle_unread(again)
+            self._settle_unread(unread)
             self._settle_answered()
             self._read_again()
             if not run.stopping():
                 self._finish()
 
     def _finish(self) -> None:
-        """Let the store finish, and say which documents wait for services: none may have got through."""
+        """Finish the store, and record which documents wait for services; fail the task if no service helped."""
         store, run = self._version_store, self._run
-        before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
+        waiting_before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
         store.finish(int(run.clock().timestamp()), self._pulse)
         if isinstance(store, SearchedStore) and not run.harvest.reread:  # a replay's takes the old one's place first
             store.update_index(self._pulse)
@@ -97,22 +97,22 @@ class Settling:
         services = [service.name for service in run.harvest.services]
         wait = service_wait(run.ledger, run.collection.name, store, services)
         if wait is not None:
-            got_through = self._answered_for - (wait.documents - before)
+            got_through = self._answered_for - (wait.documents - waiting_before)
             failed = self._asking.asked and (bool(self._asking.given_up) or got_through <= 0)
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
     def _refuse_older_ledger(self) -> None:
-        """Refuse an older ledger that was put back: its next attempts would be taken for settled ones."""
-        checkpoint, last = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
-        if checkpoint > last:
+        """Raise StoreError for a restored older ledger: its next attempts would be taken for settled ones."""
+        checkpoint, last_number = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
+        if checkpoint > last_number:
             raise StoreError(
-                f"the store has attempts up to {checkpoint}, and the ledger ends with attempt {last}",
+                f"the store has attempts up to {checkpoint}, and the ledger ends with attempt {last_number}",
                 hint="put back the ledger that belongs to this store, or remove it: the next run builds it again",
             )
 
     def _earlier_sessions(self) -> Mapping[int, int]:
-        """Return the last visit that earlier sessions settled, by the ledger: a lost store is rebuilt."""
+        """Return the last attempt that each earlier session settled, by the ledger: a lost store is rebuilt."""
         run = self._run
         return run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
 
@@ -123,9 +123,9 @@ class Settling:
             return
         if not store.checkpoint():
             store.set_reader_version(step.version)
-        elif (before := store.reader_version()) and before != step.version:
+        elif (old_version := store.reader_version()) and old_version != step.version:
             message = f"{run.collection.name}: version {step.version} of {step.phase} reads what is new; what was read"
-            message += f" by version {before} stays as it is until: windrow replay"
+            message += f" by version {old_version} stays as it is until: windrow replay"
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
@@ -133,35 +133,37 @@ class Settling:
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
-        """Settle pages as they are read; one that is taken again with stored answers, and those after it, in the end.
+        """Settle pages as they are read; one whose step is repeated with stored answers, and all after it, at the end.
 
-        The pool is free only when all that it has in hand is read: from such a page on it is given no more.
+        The pool is free only when all its jobs are done: from such a page on it gets no more.
         """
-        stream = self._visits()
+        stream = self._due_attempts()
         while not self._run.stopping():
-            held: list[tuple[list[SettledAttempt], StoredAnswers]] = []
+            deferred: list[tuple[list[SettledAttempt], StoredAnswers]] = []
             page: list[SettledAttempt] = []
-            for page in pages(self._read(_until_held(islice(stream, READ_AHEAD), held))):
+            for page in pages(self._read_in_pool(_until_deferred(islice(stream, READ_AHEAD), deferred))):
                 answers = self._stored_answers(page)
-                if held or answers:
-                    held.append((page, answers))
+                if deferred or answers:
+                    deferred.append((page, answers))
                 else:
-                    self._settle(page)
-            for late, answers in held:
-                self._settle(self._take_again(late, answers))
+                    self._settle_in_order(page)
+            for deferred_page, answers in deferred:
+                self._settle_in_order(self._take_again(deferred_page, answers))
             if not page:
                 return
 
     def _settle_unread(self, visits: list[int]) -> None:
-        """Read again what was not read by an earlier run, one document after the other."""
+        """Read attempts again that an earlier run could not read, one document after the other."""
         for start in range(0, len(visits), PAGE):
-            left = [visit for visit in visits[start : start + PAGE] if visit in self._unread]  # not settled by this run
-            for page in pages(self._read_alone(self._run.ledger.attempts.by_numbers(left))):
-                whole = self._take_again(page, self._stored_answers(page))
-                self._settle_page(whole, self._version_store.checkpoint())
+            unread_numbers = [
+                visit for visit in visits[start : start + PAGE] if visit in self._unread
+            ]  # not settled by this run
+            for page in pages(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
+                repeated = self._take_again(page, self._stored_answers(page))
+                self._settle_page(repeated, self._version_store.checkpoint())
 
     def _read_alone(self, visits: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Read visits while the pool does nothing else; what was taken down meanwhile has no bytes any more."""
+        """Read attempts one by one in an otherwise idle pool; those taken down meanwhile have no bytes any more."""
         for recorded in visits:
             if self._run.stopping():
                 return
@@ -169,11 +171,11 @@ class Settling:
             if kept is None:
                 yield SettledAttempt(recorded, None)
                 continue
-            job = self._job(recorded, self._place(recorded.attempt, kept))
+            job = self._make_job(recorded, self._place_of(recorded.attempt, kept))
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
-    def _visits(self) -> Iterator[RecordedAttempt]:
-        """Yield the visits that are due, until a stop; a service's answer is not a document."""
+    def _due_attempts(self) -> Iterator[RecordedAttempt]:
+        """Yield the attempts that are due, until a stop; answers of services are left out."""
         run = self._run
         for recorded in due_visits(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
@@ -181,47 +183,47 @@ class Settling:
             if recorded.attempt.kind != ASK or not self._step.takes_answers:
                 yield recorded
 
-    def _read(self, visits: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Read in the pool what must be read, and yield all in the order in which they came."""
-        places = ((visit, self._wanted(visit)) for visit in visits)
-        pairs = ((visit, self._job(visit, place) if place else None) for visit, place in places)
+    def _read_in_pool(self, visits: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
+        """Read attempts in the pool if they must be read, and yield all in order."""
+        places = ((visit, self._place_to_read(visit)) for visit in visits)
+        pairs = ((visit, self._make_job(visit, place) if place else None) for visit, place in places)
         yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
-    def _wanted(self, recorded: RecordedAttempt) -> ArchivePlace | None:
-        """Return where the bytes of a visit lie, or None if they need not be read."""
+    def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
+        """Return the place of an attempt's bytes, or None if they need not be read."""
         kept = recorded.attempt.kept
         if kept is None:
             return None
-        if kept.revisit and (self._is_temporary(recorded, kept) or self._refers(recorded, kept)):
-            return self._place(recorded.attempt, kept)
-        if not self._step.needs_body(recorded) or (kept.revisit and self._known(recorded, kept)):
+        if kept.revisit and (self._is_temporary(recorded, kept) or self._must_reread(recorded, kept)):
+            return self._place_of(recorded.attempt, kept)
+        if not self._step.needs_body(recorded) or (kept.revisit and self._is_known(recorded, kept)):
             return None
-        return self._place(recorded.attempt, kept)
+        return self._place_of(recorded.attempt, kept)
 
     def _is_temporary(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
         return self._contents is not None and self._contents.is_temporary(recorded.attempt.url, kept.digest)
 
-    def _known(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
+    def _is_known(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
         name_payload = self._step.name_payload
         if self._contents is None:  # that a record is still there is an observation too
             return False
         return self._contents.same(recorded.attempt.url, name_payload(recorded) if name_payload else kept.digest)
 
-    def _refers(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
-        """Return whether the headers of an answer with known bytes say more than the bytes."""
+    def _must_reread(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
+        """Return whether the headers of a response with known bytes require that these are read again."""
         if self._step.rereads_original is None:
             return False
         try:
             answer = open_response(self._run.archive, kept.place)
         except ArchiveError:
-            return False  # `windrow check` tells of it; what is known stays
+            return False  # `windrow check` reports it; the stored result stays
         answer.view.close()
         return self._step.rereads_original(recorded, answer.fields)
 
-    def _place(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
+    def _place_of(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
         return self._run.place_of(attempt) or kept.place
 
-    def _job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
+    def _make_job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
         kept = recorded.attempt.kept
         digest = kept.digest if kept else ""
         item = Item(recorded.seq, self._run.collection.name, "visit", recorded.attempt.url, digest=digest)
@@ -236,85 +238,87 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
+        """Make requests to services, and repeat the step for attempts with answers, as long as there is progress."""
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
         while not self._run.stopping():
-            after, helped = 0, False
+            after, progressed = 0, False
             while not self._run.stopping() and (waiting := store.waiting(after)):
                 after = max(waiting)
                 kept = {seq: self._asking.answers(waits) for seq, waits in waiting.items()}
                 ready = {seq: answers for seq, answers in kept.items() if answers is not None}
                 if ready:
-                    page = list(self._answered(ready))
-                    self._answered_for += sum(not _asks(settled.result) for settled in page)
+                    page = list(self._repeat_with_answers(ready))
+                    self._answered_for += sum(not _asks_of(settled.result) for settled in page)
                     self._settle_page(self._take_again(page, self._stored_answers(page)), store.checkpoint())
-                    helped = True
-            if not after or (not helped and not self._asking.fetch()):
-                self._asking.drop_unarchived(self._waiting(store))
+                    progressed = True
+            if not after or (not progressed and not self._asking.fetch()):
+                self._asking.drop_unarchived(self._pending_asks(store))
                 return
 
-    def _waiting(self, store: WaitingStore) -> Iterator[Sequence[PendingAsk]]:
-        """Yield what each visit waits for."""
+    def _pending_asks(self, store: WaitingStore) -> Iterator[Sequence[PendingAsk]]:
+        """Yield the requests that each attempt waits for."""
         after = 0
         while waiting := store.waiting(after):
             after = max(waiting)
             yield from waiting.values()
 
-    def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledAttempt]:
-        """Take the step again for visits, with the answers that each waited for."""
+    def _repeat_with_answers(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledAttempt]:
+        """Repeat the step for attempts, with the answers that each waited for."""
         visits = self._run.ledger.attempts.by_numbers([*ready])
-        places = ((recorded, self._wanted(recorded)) for recorded in visits)
-        lost = Reading(Reason.NOT_FOUND)
+        places = ((recorded, self._place_to_read(recorded)) for recorded in visits)
+        lost_answer = Reading(Reason.NOT_FOUND)
         pairs = (
-            (recorded, self._job(recorded, place)._replace(answers=ready[recorded.seq]) if place else lost)
+            (recorded, self._make_job(recorded, place)._replace(answers=ready[recorded.seq]) if place else lost_answer)
             for recorded, place in places
         )
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
-            again = _asks(result)
-            if again and all(ask.name in ready[recorded.seq] for ask in again):
-                finding = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
+            repeated_asks = _asks_of(result)
+            if repeated_asks and all(ask.name in ready[recorded.seq] for ask in repeated_asks):
+                finding = Finding("AskedTwice", f"the step asks again for {repeated_asks[0].name!r}, which is answered")
                 yield SettledAttempt(recorded, Reading(Reason.STEP_FAILED, (finding,)))
             else:
                 yield SettledAttempt(recorded, result)
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return the answers of visits about whose records no service is asked: each says why."""
+        """Return answers with a reason for attempts about whose records no service is asked."""
         unasked = self._run.harvest.unasked
-        asking = {settled.recorded.seq: settled.result for settled in page if unasked and _asks(settled.result)}
+        asking = {settled.recorded.seq: settled.result for settled in page if unasked and _asks_of(settled.result)}
         keys = {seq: {observation.key for observation in results_of(result) if isinstance(observation, Observation)}
                 for seq, result in asking.items()}  # fmt: skip
         reasons = unasked(sorted(set().union(*keys.values()))) if unasked and asking else {}
         no_answer = KeptAnswer(Request(""), "", 0, self._run.clock(), None)
         return {
-            seq: {ask.name: no_answer._replace(reason=reasons[min(keys[seq])]) for ask in _asks(result)}
+            seq: {ask.name: no_answer._replace(reason=reasons[min(keys[seq])]) for ask in _asks_of(result)}
             for seq, result in asking.items() if keys[seq] and keys[seq] <= reasons.keys()
         }  # fmt: skip
 
     def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
-        """Take the step again for visits of a page that have answers; the pool must be free."""
-        retaken = {settled.recorded.seq: settled for settled in self._answered(answers)} if answers else {}
+        """Repeat the step for attempts of a page that have answers; the pool must be free."""
+        retaken = {settled.recorded.seq: settled for settled in self._repeat_with_answers(answers)} if answers else {}
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
     def _entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Return what the version store takes; what steps ask of services is put on the ledger first."""
+        """Return the entries for the version store; requests of steps to services are stored in the ledger first."""
         if not self._step.takes_answers:
             return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
-        entries, wanted = [], []
+        entries, requests = [], []
         for number, settled in enumerate(page):
             try:
-                asks = [(ask.name, *self._asking.request_for(ask, settled.recorded)) for ask in _asks(settled.result)]
+                asks = [
+                    (ask.name, *self._asking.request_for(ask, settled.recorded)) for ask in _asks_of(settled.result)
+                ]
             except WindrowError as error:
-                failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
-                page[number] = settled = SettledAttempt(settled.recorded, failed)  # noqa: PLW2901 the fault takes its place
+                failure = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
+                page[number] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 the fault takes its place
                 asks = []
-            wanted += [(settled.recorded, source, request) for _, source, request in asks]
+            requests += [(settled.recorded, source, request) for _, source, request in asks]
             entry = self._step.make_entry(settled.recorded, settled.result)
             if entry is None and isinstance(settled.result, Reading):
-                entry = _entry(settled.recorded, _failed(settled.result))
-            if not asks and (missing := self._missing(settled.recorded)):
-                entry = entry or _entry(settled.recorded)
+                entry = _make_observations(settled.recorded, _as_skip(settled.result))
+            if not asks and (missing := self._missing_results(settled.recorded)):
+                entry = entry or _make_observations(settled.recorded)
                 entry = entry._replace(results=(*entry.results, *missing))
             if self._taken_down and isinstance(entry, AttemptObservations):
                 entry = self._without_taken_down(entry)
@@ -323,30 +327,30 @@ class Settling:
                 pending = (PendingAsk(name, request.digest) for name, _, request in asks)
                 entry = entry._replace(results=(*observations, *pending))
             entries.append(entry)
-        if wanted:
-            self._asking.put(wanted)
+        if requests:
+            self._asking.store_requests(requests)
         return entries
 
     def _without_taken_down(self, entry: AttemptObservations) -> AttemptObservations:
-        """Leave out what an answer says of things whose own addresses were taken down."""
-        kept = tuple(
+        """Replace observations at addresses that were taken down by skips."""
+        results = tuple(
             Skip(Reason.FORGOTTEN, part.key)
             if isinstance(part, Observation) and self._taken_down.hold(part.url)
             else part
             for part in entry.results
         )
-        return entry._replace(results=kept)
+        return entry._replace(results=results)
 
-    def _missing(self, recorded: RecordedAttempt) -> list[Observation | Skip]:
-        """Return what the step makes of what is missing from a whole listing that ends with a visit."""
+    def _missing_results(self, recorded: RecordedAttempt) -> list[Observation | Skip]:
+        """Return the step's results for offers missing from a whole listing that ends with this attempt."""
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
         source = self._sources.get(recorded.source)
         listed = whole_listing(self._run.ledger, listing, source, recorded.attempt.started, self._version_store)
         return [*self._step.missing(listed)] if listed.missing else []
 
-    def _settle(self, page: list[SettledAttempt]) -> None:
-        """Write a page of visits in one transaction; one that ends a listing after all before it."""
+    def _settle_in_order(self, page: list[SettledAttempt]) -> None:
+        """Write a page of attempts in one transaction; an attempt that ends a listing begins a new one."""
         start = 0
         for number, settled in enumerate(page if self._step.missing else ()):
             if start < number and self._run.ledger.requests.whole_listing(settled.recorded.seq):
@@ -356,7 +360,7 @@ class Settling:
 
     def _settle_page(self, page: list[SettledAttempt], upto: int) -> None:
         entries = self._entries(page)
-        # First what was not read: the store is told that it is settled.
+        # Unread attempts are recorded first, since the store counts them as settled.
         failed = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
         if self._run.harvest.reread:  # the store in use may have read them
             self._run.harvest.unread |= failed
@@ -365,12 +369,12 @@ class Settling:
                 self._unread.note(writer, failed)
         self._version_store.settle([entry for entry in entries if entry is not None], upto, self._run.session)
         self._set_due(page)
-        self._count(page)
+        self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update the due times of these visits' addresses from what is now known of their content.
+        """Update the due times of these attempts' addresses from the versions of their content.
 
-        They depend on all visits to an address, so that settling a visit twice changes nothing.
+        They depend on all attempts at an address, so that settling an attempt twice changes nothing.
         """
         crawl = walked(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
@@ -382,27 +386,31 @@ class Settling:
         }
         changes = {} if self._contents is None else self._contents.changes(visits)
         with self._run.ledger.writing() as writer:
-            for url, seen in changes.items():
-                writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
+            for url, checks in changes.items():
+                writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], checks))
             for settled in page:
-                if settled.recorded.attempt.url in visits and (until := self._expiry(settled)) is not None:
+                if settled.recorded.attempt.url in visits and (until := self._valid_until(settled)) is not None:
                     writer.addresses.due_by(settled.recorded, until)
 
-    def _expiry(self, settled: SettledAttempt) -> int | None:
-        """Return until when the result is valid, or None if it is valid as long as the bytes do not change."""
+    def _valid_until(self, settled: SettledAttempt) -> int | None:
+        """Return the UNIX time until which a result is valid; None if it is valid until the bytes change."""
         if self._step.expires is None or settled.result is None or isinstance(settled.result, Reading):
             return None
         return self._step.expires(settled.result)
 
-    def _count(self, page: list[SettledAttempt]) -> None:
+    def _count_results(self, page: list[SettledAttempt]) -> None:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
-            if not run.harvest.reread:  # a replay may be stopped, and what is in place is as it was
-                read = [settled for settled in page if self._own_fault(settled.result) is None]
-                self._unread.wait(writer, [settled.recorded.seq for settled in read if _asks(settled.result)])
-                self._unread.remove(writer, [settled.recorded.seq for settled in read if not _asks(settled.result)])
+            if not run.harvest.reread:  # a replay may be stopped, and then the old store stays
+                read_attempts = [settled for settled in page if self._own_fault(settled.result) is None]
+                self._unread.wait(
+                    writer, [settled.recorded.seq for settled in read_attempts if _asks_of(settled.result)]
+                )
+                self._unread.remove(
+                    writer, [settled.recorded.seq for settled in read_attempts if not _asks_of(settled.result)]
+                )
             for settled in page:
-                reason = self._fault(settled.result)
+                reason = self._reading_fault(settled.result)
                 failed += reason is not None
                 self._tasks.count(
                     writer, settled.recorded.source, done=reason is None, broken=reason in OWN_FAULTS,
@@ -411,8 +419,8 @@ class Settling:
         run.progress.step(len(page), failed)
         run.tick()
 
-    def _fault(self, result: Any) -> Reason | None:
-        """Return why a document was not read, or not fully read; None if it was."""
+    def _reading_fault(self, result: Any) -> Reason | None:
+        """Return the reason why a document was not read, or not completely; None if it was."""
         if isinstance(result, Reading):
             return result.reason
         if not self._step.takes_answers:
@@ -424,11 +432,11 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        reason = self._fault(result)
+        reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _read_again(self) -> None:
-        """Read once more what stands for another version than it did, and could not be had then."""
+        """Read attempts again that the store asks for: they now stand for another version."""
         run, contents = self._run, self._contents
         while contents is not None and not run.stopping() and (to_read := contents.to_read_again(PAGE)):
             visits = run.ledger.attempts.by_numbers(to_read)
@@ -436,7 +444,7 @@ class Settling:
             run.tick()
 
     def _readings(self, visits: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
-        """Yield what visits say by their bytes, or by themselves where these are not wanted."""
+        """Yield attempts with their new entries, from their bytes if these are needed."""
         pairs = ((recorded, self._job_again(recorded)) for recorded in visits)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):
@@ -444,38 +452,38 @@ class Settling:
 
     def _job_again(self, recorded: RecordedAttempt) -> Job | None:
         kept = recorded.attempt.kept
-        if kept is None or not (self._step.needs_body(recorded) or self._wanted(recorded)):
+        if kept is None or not (self._step.needs_body(recorded) or self._place_to_read(recorded)):
             return None
-        return self._job(recorded, self._place(recorded.attempt, kept))
+        return self._make_job(recorded, self._place_of(recorded.attempt, kept))
 
 
 def settle_step(run: HarvestRun, step: Settle) -> None:
-    """Take a Settle step for every visit after the version store's checkpoint."""
+    """Run a Settle step for every attempt after the version store's checkpoint."""
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
 
 
-def _asks(result: Any) -> list[Ask]:
-    """Return what a step asks of services."""
+def _asks_of(result: Any) -> list[Ask]:
+    """Return the requests of a step's result to services."""
     return [] if isinstance(result, Reading) else [output for output in results_of(result) if isinstance(output, Ask)]
 
 
-def _entry(recorded: RecordedAttempt, results: tuple[Skip, ...] = ()) -> AttemptObservations:
+def _make_observations(recorded: RecordedAttempt, results: tuple[Skip, ...] = ()) -> AttemptObservations:
     attempt = recorded.attempt
     return AttemptObservations(recorded.seq, attempt.started, attempt.url, recorded.source, results)
 
 
-def _failed(reading: Reading) -> tuple[Skip, ...]:
-    """Return a failed reading as something that is skipped, with its first finding."""
+def _as_skip(reading: Reading) -> tuple[Skip, ...]:
+    """Return a failed reading as a skip with the message of its first finding."""
     if reading.reason is None:
         return ()
     message = reading.findings[0].message if reading.findings else ""
     return (Skip(reading.reason, "", message),)
 
 
-def _until_held(visits: Iterable[RecordedAttempt], held: Sequence[object]) -> Iterator[RecordedAttempt]:
-    """Yield visits until something is held."""
+def _until_deferred(visits: Iterable[RecordedAttempt], held: Sequence[object]) -> Iterator[RecordedAttempt]:
+    """Yield attempts until `deferred` is not empty."""
     for visit in visits:
         yield visit
         if held:

@@ -1,6 +1,6 @@
-"""Items that are due go through a step: read in the pool, written to the store, and put on the ledger, by the page.
+"""Run a step on the items that are due, page by page: in the pool, then the store, then the ledger.
 
-Each source's part of a phase is a task.
+The part of each source in a phase is a task.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Task:
 
 @dataclass(slots=True)
 class PhaseTasks:
-    """One task for each source that a phase works on, with its counts; it begins with the source's first document."""
+    """One task for each source in a phase, with its counts; a task begins with the source's first document."""
 
     run: HarvestRun
     name: str
@@ -49,7 +49,7 @@ class PhaseTasks:
 
     @contextmanager
     def working(self, total: int) -> Iterator[None]:
-        """Show the phase's progress, and record the end of every task; what is not done after an error stays due."""
+        """Show the phase's progress, and record the end of every task; after an error, the rest stays due."""
         self.run.progress.begin(self.name, total)
         try:
             yield
@@ -62,13 +62,13 @@ class PhaseTasks:
             self.run.progress.end()
 
     def open(self, writer: LedgerWriter, source: str) -> None:
-        """Record the start of a source's task, once."""
+        """Record the start of a source's task if it has not begun."""
         if source not in self._tasks:
-            seq = writer.sessions.open_task(self.run.session, self.run.collection.name, source, self.phase)
-            self._tasks[source] = _Task(seq)
+            number = writer.sessions.open_task(self.run.session, self.run.collection.name, source, self.phase)
+            self._tasks[source] = _Task(number)
 
     def count(self, writer: LedgerWriter, source: str, *, done: bool, broken: bool = False, why: str = "") -> None:
-        """Count a document; `broken` where the fault is ours and not the document's, and `why` what it is."""
+        """Count a document; `broken` if the fault is ours and not the document's, and `why` describes it."""
         self.open(writer, source)
         task = self._tasks[source]
         task.done += done
@@ -78,7 +78,7 @@ class PhaseTasks:
             task.why = why
 
     def _close(self, error: WindrowError | None = None) -> None:
-        """Record the end of every task; with an error all of them failed."""
+        """Record the end of every task; with an error, all as failed."""
         with self.run.ledger.writing() as writer:
             for source, task in self._tasks.items():
                 comment = f"{source}: {task.done} done, {task.refused} refused"
@@ -89,66 +89,70 @@ class PhaseTasks:
 
 
 def first_finding(result: object) -> str:
-    """Return the message of the first finding of a failed reading; empty for any other result."""
+    """Return the message of the first finding of a failed reading, or an empty text for other results."""
     return result.findings[0].message if isinstance(result, Reading) and result.reason and result.findings else ""
 
 
 AnyItemStep = Read | Load | Judge | Summarise
 
 PAGE = 256
-"""Items whose step is begun, and of which it is recorded what was read, in one transaction."""
+"""Items whose start, and whose readings, are recorded in one transaction."""
 READ_AHEAD = 4096
-"""Items that are drawn before all of them are recorded: bounds what is remembered while the pool reads."""
+"""Items taken before all of them are recorded: bounds memory while the pool reads."""
 
 
 def take_step(run: HarvestRun, step: AnyItemStep) -> None:
-    """Take a step for every item that is due, and for those that earlier runs could not read.
+    """Run a step for every item that is due, and for those that earlier runs could not read.
 
     A page is written to the store first, then to the ledger: after a crash between the two it is due again.
     """
-    again = [] if isinstance(step, Summarise) else _unread(run, step)
-    total = count(run.ledger, run.collection, step.phase) + len(again)
+    unread = [] if isinstance(step, Summarise) else _find_unread(run, step)
+    total = count(run.ledger, run.collection, step.phase) + len(unread)
     store = run.harvest.store
     if not total or (store is None and not isinstance(step, Read)):
         return
     tasks = PhaseTasks(run, step.phase)
     bounds = (PAGE, inf) if isinstance(step, Read) else (FEW, ROWS)
     with tasks.working(total):
-        for page in pages(_results(run, step, again, tasks), *bounds):
-            _record(run, step, write(store, step, page, run.clock()) if store else page, tasks)
+        for page in pages(_yield_results(run, step, unread, tasks), *bounds):
+            _record_page(run, step, write(store, step, page, run.clock()) if store else page, tasks)
             if run.stopping():
                 break
 
 
-def _results(run: HarvestRun, step: AnyItemStep, again: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Any]]:
-    """Yield each item with what the step made of it: of documents that are loaded in the order of their ranks."""
+def _yield_results(
+    run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks
+) -> Iterator[tuple[Due, Any]]:
+    """Return each item with the step's result; documents to load are in the order of their ranks."""
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
         if run.harvest.store:
             run.harvest.store.summarise(run.clock())
         return ((due_item, Reading()) for due_item in items)
-    alone = ((due_item, run.pool.run_alone(job, run.tick).result) for due_item, job in _jobs(run, step, again, tasks))
-    read = _read(run, step, items, tasks)
-    return chain(read, alone) if isinstance(step, Read) else chain(alone, read)
+    read_alone = (
+        (due_item, run.pool.run_alone(job, run.tick).result) for due_item, job in _make_jobs(run, step, unread, tasks)
+    )
+    read_in_pool = _read_in_pool(run, step, items, tasks)
+    return chain(read_in_pool, read_alone) if isinstance(step, Read) else chain(read_alone, read_in_pool)
 
 
-def _read(
+def _read_in_pool(
     run: HarvestRun, step: Read | Load | Judge, items: Iterator[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Any]]:
-    """Read items in the pool, but for those of which is remembered what the step made of the same bytes."""
-    while not run.stopping() and (ahead := list(islice(items, READ_AHEAD))):
-        pairs: Iterator[tuple[Due, Any]] = _jobs(run, step, ahead, tasks)
+    """Read items in the pool, except those for which the ledger has the step's reading of the same bytes."""
+    while not run.stopping() and (batch := list(islice(items, READ_AHEAD))):
+        pairs: Iterator[tuple[Due, Any]] = _make_jobs(run, step, batch, tasks)
         if isinstance(step, Read):
-            pairs = ((due_item, _remembered(run, step, due_item.item) or job) for due_item, job in pairs)
+            pairs = ((due_item, _earlier_reading(run, step, due_item.item) or job) for due_item, job in pairs)
         yield from run.pool.resolve(pairs, batch=None if isinstance(step, Read) else 8, pulse=run.tick)
 
 
-def _jobs(
+def _make_jobs(
     run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Job]]:
-    """Make the pool's jobs, looking captures up page by page, and note that their step is begun.
+    """Yield the pool's jobs, looking captures up page by page, and record that their step has begun.
 
-    A crash leaves what is begun waiting for it.
+    After a crash these items still wait for the step.
     """
     number = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
@@ -162,54 +166,63 @@ def _jobs(
         places = {digest: place for digest in captures if (place := run.ledger.captures.of_digest(digest))}
         for due_item in page:
             if run.stopping():
-                return  # what is in the pool's hands is finished; this and the rest are due again
+                return  # jobs in the pool are finished; this item and the rest stay due
             place = places.get(due_item.capture, ArchivePlace("", 0, 0))
             yield due_item, Job(number, due_item.item, place, options)
 
 
-def _version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
-    """Return what a reading depends on beside the bytes: the step's version, its resources, and what of the item."""
+def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
+    """Return what a reading depends on besides the bytes: the step's version, its resources, and `by` of the item."""
     if isinstance(step, Summarise):
         return step.version
-    known = run.harvest.resources
-    names = [f"{name}={known[name].digest[7:23]}" for name in step.resources if name in known]
+    resources = run.harvest.resources
+    names = [f"{name}={resources[name].digest[7:23]}" for name in step.resources if name in resources]
     names += [step.by(item)] if isinstance(step, Read) and step.by else []
     return "+".join([step.version, *names])
 
 
-def _unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
-    """Return the items that the step did not read before, and not by their fault, and that it takes again now."""
+def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
+    """Return the items that the step could not read before, by no fault of theirs, and that are due again."""
     collection = run.collection
-    before = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
+    earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
     at = run.clock()
     unread = [
         due_item
-        for due_item in (due(run.ledger, collection, step.phase, Status.FAILED) if before else ())
-        if (last := before.get(due_item.item.id)) and is_due(last, _version(run, step, due_item.item), at)
+        for due_item in (due(run.ledger, collection, step.phase, Status.FAILED) if earlier else ())
+        if (document := earlier.get(due_item.item.id))
+        and is_due(document, _reading_version(run, step, due_item.item), at)
     ]
-    return unread if isinstance(step, Read) else sorted(unread, key=lambda again: (again.item.rank, again.item.id))
+    return (
+        unread
+        if isinstance(step, Read)
+        else sorted(unread, key=lambda due_item: (due_item.item.rank, due_item.item.id))
+    )
 
 
-def _remembered(run: HarvestRun, step: Read, item: Item) -> Reading | None:
+def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
     """Return this step's earlier reading of the same bytes, or None if the ledger does not have it."""
     if not item.member or not item.digest:
         return None
-    known = run.ledger.items.reading(item.digest, step.phase, _version(run, step, item))
-    if known is None or known.reason in OWN_FAULTS:
+    earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))
+    if earlier is None or earlier.reason in OWN_FAULTS:
         return None
-    findings = run.ledger.items.findings_in_phase(known.item, run.collection.phase(step.phase))
-    return Reading(known.reason, tuple(findings), count=known.number, md5=known.md5)
+    findings = run.ledger.items.findings_in_phase(earlier.item, run.collection.phase(step.phase))
+    return Reading(earlier.reason, tuple(findings), count=earlier.number, md5=earlier.md5)
 
 
-def _record(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Reading]], tasks: PhaseTasks) -> None:
+def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Reading]], tasks: PhaseTasks) -> None:
     """Record a page in one transaction: readings, findings and members."""
     collection = run.collection
-    then = collection.step_after(step.kind, step.phase)
+    next_step = collection.step_after(step.kind, step.phase)
     with run.ledger.writing() as writer:
         for due_item, reading in page:
             item = due_item.item
-            digest = "" if isinstance(step, Summarise) else item.digest  # of the documents together: of no bytes
-            writer.items.read(run.session, item.id, (step.phase, _version(run, step, item)), digest, reading, then)
+            digest = (
+                "" if isinstance(step, Summarise) else item.digest
+            )  # of all documents together, not of certain bytes
+            writer.items.read(
+                run.session, item.id, (step.phase, _reading_version(run, step, item)), digest, reading, next_step
+            )
             run.record_findings(writer, item.id, tasks.phase, reading)
             for member in reading.members:
                 writer.listed_files.add_member(
@@ -223,7 +236,7 @@ def _record(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Reading]],
 
 
 def derive_step(run: HarvestRun, step: Derive) -> None:
-    """Run the harvest's derivation of that phase as a task of its own."""
+    """Run the harvest's derivation of this phase as a task; do nothing if it has none."""
     derivation = run.harvest.derivations.get(step.phase)
     if derivation is None:
         return
@@ -239,12 +252,14 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
             derived = derivation(pulse)
             message, failed = derived if isinstance(derived, Derived) else (derived, {})
     except WindrowError as error:
-        # What it had committed stays, and the next run goes on from there.
+        # What it has committed stays, and the next run continues there.
         run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
         raise
     else:
         run.close_task(task, message)
-        for source, why in failed.items():
-            run.close_task(run.open_task(run.collection.phase(step.phase), source), f"{source}: {why}", failed=True)
+        for source, error_text in failed.items():
+            run.close_task(
+                run.open_task(run.collection.phase(step.phase), source), f"{source}: {error_text}", failed=True
+            )
     finally:
         run.progress.end()

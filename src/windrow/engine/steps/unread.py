@@ -1,4 +1,4 @@
-"""What a step could not read, and not by the document's fault, is read again by later runs: when, and by which."""
+"""Documents that a step could not read by no fault of theirs: later runs read them again; when, and which."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from windrow.ledger.typed.unread import UnreadDocument
 from windrow.reasons import PASSING, Reason
 
 FOLLOWING_PHASE = 1
-"""The phase of looking for what an answer leads to: it is no step, and belongs to the requests."""
+"""The phase in which responses are followed: it is not a step, and belongs to the requests."""
 
 FIRST = timedelta(hours=1)
 LONGEST = timedelta(days=30)
 
 
 def pause(times: int) -> timedelta:
-    """Return how long a document is left alone after it was not read so many times in a row: not at all at first.
+    """Return the pause after a document was not read `times` times in a row; the first time there is no pause.
 
     >>> [str(pause(times)) for times in (1, 2, 4, 99)]
     ['0:00:00', '1:00:00', '4:00:00', '30 days, 0:00:00']
@@ -35,15 +35,15 @@ def next_try(document: UnreadDocument) -> datetime | None:
 
 def is_due(document: UnreadDocument, version: str, at: datetime) -> bool:
     """Return whether a run with this version of the step reads a document again at a time."""
-    due = next_try(document)
-    return document.version != version or (due is not None and due <= at)
+    due_at = next_try(document)
+    return document.version != version or (due_at is not None and due_at <= at)
 
 
 class UnreadCount(NamedTuple):
-    """How many documents of a collection a step did not read, and not by their fault, and why.
+    """How many documents of a collection a step could not read by no fault of theirs, and why.
 
-    `due` is when a run reads the first of them again; None where only another version of the step, or an operator,
-    has them read.
+    `due` is when a run reads the first of them again; None if only another version of the step, or `windrow retry`,
+    makes that happen.
     """
 
     collection: str
@@ -54,7 +54,7 @@ class UnreadCount(NamedTuple):
 
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
-    """Return what later runs read again, by the phase and reason."""
+    """Count the documents that later runs read again, by phase and reason."""
     unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
     for document in ledger.unread.attempts(collection.name, FOLLOWING_PHASE):
         unread.setdefault((collection.phases[0], document.reason), []).append(document)
@@ -74,50 +74,50 @@ def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
 
 
 class UnreadAttempts:
-    """The visits that a step did not read, and not by their fault, in earlier runs and in this one."""
+    """The attempts that a step could not read by no fault of theirs, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load those of earlier runs."""
+        """Load the unread attempts of earlier runs."""
         self._collection = collection
         self._phase = phase
         self._version = version
-        self._known = {visit.number: visit for visit in ledger.unread.attempts(collection, phase)}
-        self._waiting: set[int] = set()  # of these, those that wait for services
+        self._unread = {visit.number: visit for visit in ledger.unread.attempts(collection, phase)}
+        self._waiting: set[int] = set()  # those of them that wait for services
 
     def __contains__(self, visit: int) -> bool:
-        """Return whether a visit is still to be read."""
-        return visit in self._known and visit not in self._waiting
+        """Return whether an attempt must still be read."""
+        return visit in self._unread and visit not in self._waiting
 
     def reason(self, visit: int) -> Reason:
-        """Return why a visit was not read; KeyError for one that was."""
-        return self._known[visit].reason
+        """Return why an attempt was not read; KeyError if it was read."""
+        return self._unread[visit].reason
 
     def due(self) -> list[int]:
-        """Return those that are to be read again now."""
+        """Return the numbers of the attempts that must be read again now."""
         at = now()
-        return [document.number for document in self._known.values() if is_due(document, self._version, at)]
+        return [document.number for document in self._unread.values() if is_due(document, self._version, at)]
 
     def note(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
-        """Record that visits were not read; another version of the step starts its count at 1."""
-        failed, at = [], now()
+        """Record that attempts were not read; the count of another version of the step starts at 1."""
+        documents, at = [], now()
         for visit, reason in reasons.items():
-            before = self._known.get(visit)
-            times = before.times + 1 if before is not None and before.version == self._version else 1
-            failed.append(UnreadDocument(visit, self._version, reason, times, at))
-        writer.unread.put(self._collection, self._phase, failed)
-        self._known |= {document.number: document for document in failed}
+            earlier = self._unread.get(visit)
+            times = earlier.times + 1 if earlier is not None and earlier.version == self._version else 1
+            documents.append(UnreadDocument(visit, self._version, reason, times, at))
+        writer.unread.put(self._collection, self._phase, documents)
+        self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}
 
     def wait(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
-        """Take visits off the record that wait for services: the step is taken again when these answer.
+        """Remove attempts that wait for services from the record: the step is repeated when these answer.
 
-        If a visit is not read then, within this run, that counts as one more time in a row.
+        If an attempt is not read then, in this run, that counts as one more time in a row.
         """
         waiting = [visit for visit in visits if visit in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)
 
     def remove(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
-        """Record that visits are read."""
-        read = [visit for visit in visits if self._known.pop(visit, None) is not None]
-        writer.unread.remove((self._phase, number) for number in read)
+        """Record that attempts were read."""
+        read_numbers = [visit for visit in visits if self._unread.pop(visit, None) is not None]
+        writer.unread.remove((self._phase, number) for number in read_numbers)

@@ -1,4 +1,4 @@
-"""What is missing from a listing that is whole."""
+"""The offers that are missing from a complete listing."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
 
-LISTINGS = 99
-"""Earlier listings that are looked at to count those in a row that did not have a thing."""
+MAX_LISTINGS = 99
+"""The most earlier listings examined to count how often in a row an offer was missing."""
 
 
 def whole_listing(
     ledger: Ledger, listing: WholeListingRow, source: Source | None, at: datetime, store: VersionStore
 ) -> WholeListing:
-    """Return what is missing from a listing, but for what the store knew to be gone before it.
+    """Return the offers missing from a listing, except those that the store knew to be gone before it.
 
-    What the visit that ended it said, and later ones, does not count: settled once more it says the same.
+    Attempts from the end of the listing on are ignored, so that settling it again gives the same result.
     """
     keys = ledger.requests.missing(listing)
     values = store.latest(keys, listing.ended) if keys and isinstance(store, ValueStore) else {}
     counts = {key: 1 for key in keys if key not in values or values[key] is not None}
-    still = set(counts)
-    for earlier in ledger.requests.whole_listings_before(listing, LISTINGS) if still else ():
-        still &= {*ledger.requests.missing(earlier)}
-        if not still:
+    remaining = set(counts)
+    for earlier in ledger.requests.whole_listings_before(listing, MAX_LISTINGS) if remaining else ():
+        remaining &= {*ledger.requests.missing(earlier)}
+        if not remaining:
             break
-        for key in still:
+        for key in remaining:
             counts[key] += 1
     missing = tuple(MissingOffer(key, values.get(key), count) for key, count in counts.items())
     return WholeListing(source, at, ledger.requests.listed(listing), missing)

@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 
 
 class CaptureJob(Protocol):
-    """Work on captures: their modules are loaded by who has captures looked through, and by the job that comes."""
+    """A job on captures; its module is loaded by its sender, and in the worker when the job arrives."""
 
     def run(self, limits: Limits) -> Any:
         """Run one job."""
@@ -38,17 +38,17 @@ AnyJob = Job | FollowJob | CaptureJob
 _PART = 1 << 16
 """Bytes of results that are joined into one message."""
 _FEW = 64
-"""Findings, members and questions of a result that is small."""
+"""Findings, members and lookups of a small result, together fewer than this."""
 _RARELY = 20_000
-"""Objects made between two collections of cyclic garbage: there is little of it, and a collection costs time."""
+"""New objects between two garbage collections: there are few cycles, and a collection takes time."""
 
 
 LEAST = 32 << 20
-"""Bytes of memory beside its own without which a worker does not begin: every document would fail."""
+"""The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
 
 
 class WorkerConfig(NamedTuple):
-    """What every job of a worker has in common."""
+    """The configuration of a worker, the same for all its jobs."""
 
     collection: Collection
     folder: Path
@@ -75,15 +75,15 @@ class CaptureReader:
         self._capture.view.seek(0)
         return self._capture
 
-    def fields(self, place: ArchivePlace, before: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the fields of an answer that refers to earlier bytes; a 304 adds its own to those `before`."""
+    def fields(self, place: ArchivePlace, earlier: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the headers of a response that repeats earlier bytes; a 304 adds its own to the `earlier` ones."""
         answer = open_response(self._folder, place)
         answer.view.close()
-        return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
+        return {**earlier, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
 class JobRunner:
-    """Runs jobs one by one; what is the same for all of them is looked up once."""
+    """Runs jobs one by one; the resources of all steps are looked up once."""
 
     def __init__(self, config: WorkerConfig) -> None:
         """Serve one collection."""
@@ -92,35 +92,35 @@ class JobRunner:
         self._resources = [_resources_of(step, config.resources) for step in config.collection.steps]
 
     def run(self, job: AnyJob) -> Any:
-        """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
+        """Run one step on one document, or follow one response; every error becomes a reading with a reason."""
         try:
             if isinstance(job, Job):
                 return self._take_step(job)
-            return self._follow(job) if isinstance(job, FollowJob) else self._look_at_captures(job)
+            return self._follow_answer(job) if isinstance(job, FollowJob) else self._look_at_captures(job)
         except WindrowError as error:
-            return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
+            return Reading(error.reason or Reason.STEP_FAILED, (_finding_of(error),))
         except MemoryError:
-            return _too_much(self._config)
+            return _memory_failure(self._config)
         except RecursionError as error:
-            return Reading(Reason.STEP_FAILED, (_finding(error),))
+            return Reading(Reason.STEP_FAILED, (_finding_of(error),))
         except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
-            return Reading(Reason.STEP_FAILED, (_finding(error),))
+            return Reading(Reason.STEP_FAILED, (_finding_of(error),))
 
     def _look_at_captures(self, job: CaptureJob) -> Any:
         return job.run(self._config.limits)
 
-    def _follow(self, job: FollowJob) -> FollowedAnswer:
+    def _follow_answer(self, job: FollowJob) -> FollowedAnswer:
         kept = job.answer
         assert kept.place is not None
         view, fields, _ = self._reader.open(kept.place)
-        if kept.head is not None:  # the same bytes may lead elsewhere than before: a field may say where the next is
+        if kept.head is not None:  # the same bytes may lead elsewhere: a header may name the next page
             fields = self._reader.fields(kept.head, fields)
         return follow(self._config.collection, job, view, fields, self._config.limits)
 
     def _take_step(self, job: Job) -> Any:
         collection, limits = self._config.collection, self._config.limits
         step = collection.steps[job.step]
-        answers = {name: self._answered(kept) for name, kept in job.answers.items()}
+        answers = {name: self._open_answer(kept) for name, kept in job.answers.items()}
         view, fields, _ = self._reader.open(job.place)
         if job.head is not None:
             fields = self._reader.fields(job.head, fields)
@@ -146,8 +146,8 @@ class JobRunner:
             )
         )
 
-    def _answered(self, kept: KeptAnswer) -> Answer:
-        """Open what a service answered, apart from what is opened next; the body of one with a reason is not read."""
+    def _open_answer(self, kept: KeptAnswer) -> Answer:
+        """Return a service's answer with its own copy of the body; the body is not read if it has a reason."""
         content, reason = io.BytesIO(), kept.reason
         fields: Mapping[str, str] = {}
         if kept.place is not None:
@@ -161,13 +161,13 @@ class JobRunner:
 
 
 def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
-    """Return the files that a step names; one that takes visits, or many documents at once, names none."""
+    """Return the resources that a step names; steps on attempts, or on many documents at once, have none."""
     names = () if isinstance(step, Settle | Summarise | Derive) else step.resources
     return {name: resources[name] for name in names if name in resources}
 
 
 class Outbox:
-    """The results of a batch of jobs, pickled: what is small together, what is large at once and by itself."""
+    """The pickled results of a batch of jobs: small results together, large ones at once and alone."""
 
     def __init__(self, config: WorkerConfig) -> None:
         """Start empty."""
@@ -176,7 +176,7 @@ class Outbox:
         self._pickles: list[bytes] = []
 
     def add(self, result: Any, began: float) -> None:
-        """Take one job's result; one that the memory limit leaves no room to send is that document's failure."""
+        """Add one job's result; if there is not enough memory to pickle it, the document fails."""
         done = Done(result, time.monotonic() - began)
         if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _FEW:
             self._small.append(done)
@@ -185,7 +185,7 @@ class Outbox:
             content = pickle.dumps([done], pickle.HIGHEST_PROTOCOL)
         except MemoryError:
             del result, done
-            self._small.append(Done(_too_much(self._config), time.monotonic() - began))
+            self._small.append(Done(_memory_failure(self._config), time.monotonic() - began))
             return
         self._close()
         self._pickles.append(content)
@@ -196,7 +196,7 @@ class Outbox:
             self._small.clear()
 
     def messages(self) -> Iterator[bytes]:
-        """Yield what is to be sent, small pickles joined, in the order of the jobs."""
+        """Yield the messages to send, small pickles joined, in the order of the jobs."""
         self._close()
         part: list[bytes] = []
         size = 0
@@ -210,20 +210,20 @@ class Outbox:
             yield b"".join(part) if len(part) > 1 else part[0]
 
 
-def _too_much(config: WorkerConfig) -> Reading:
+def _memory_failure(config: WorkerConfig) -> Reading:
     return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {config.limits.memory} bytes"),))
 
 
-def _finding(error: BaseException) -> Finding:
+def _finding_of(error: BaseException) -> Finding:
     message = f"{error}: {error.hint}" if isinstance(error, MissingExtra) else str(error)
     return Finding(type(error).__name__, message[:2000], Level.ERROR)
 
 
 def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
-    """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand.
+    """Run batches of jobs until the pipe ends; `at` shows the engine which job is running.
 
-    The time limit is the kernel's, of CPU time: it ends the process whatever library it is in, and a machine that is
-    busy or pauses ends none. The memory limit is the kernel's too. Either way the engine sees which document it was.
+    The kernel limits CPU time: this ends the process whatever library it is in, and a machine that is
+    busy or suspended does not end it. The kernel limits memory too. The engine sees at which document it ended.
     """
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -244,7 +244,7 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
         for job in jobs:
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_PROF, config.limits.cpu_time)
-            at.value += 1  # after the time of the one before can no more run out
+            at.value += 1  # only now that the timer of the previous job is reset
             outbox.add(runner.run(job), began)
         signal.setitimer(signal.ITIMER_PROF, 0)
         try:
@@ -254,7 +254,7 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
             return
 
 
-def received(pipe: Pipe, count: int) -> list[Done]:
+def receive_results(pipe: Pipe, count: int) -> list[Done]:
     """Receive the results of a batch of `count` jobs."""
     results: list[Done] = []
     while len(results) < count:
@@ -266,17 +266,17 @@ def received(pipe: Pipe, count: int) -> list[Done]:
 
 
 def _limit_memory(most: int) -> int:
-    """Limit this process to so many bytes more than it has now, or to its own limit if that is lower.
+    """Limit this process to `most` bytes more than it has now, or to its own limit if that is lower.
 
-    Returns how many. Ends the process where that is too little to read anything with.
+    Returns that number of bytes. Ends the process if it is too little to read any document.
     """
-    mine = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    room = lower_limit(resource.RLIMIT_AS, mine + most) - mine
-    if room < min(most, LEAST):
-        sys.exit(f"windrow: a process that reads documents may have {max(0, room) >> 20} MB of memory for them")
-    return room
+    current = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    granted = lower_limit(resource.RLIMIT_AS, current + most) - current
+    if granted < min(most, LEAST):
+        sys.exit(f"windrow: a process that reads documents may have {max(0, granted) >> 20} MB of memory for them")
+    return granted
 
 
 def counter() -> Any:
-    """Make the shared number that shows which of all the jobs that a worker gets is in hand."""
+    """Return a shared number that shows which of all its jobs a worker is running."""
     return CONTEXT.Value(c_longlong, -1, lock=False)
