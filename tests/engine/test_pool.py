@@ -178,7 +178,7 @@ def test_a_pool_whose_results_are_not_all_taken_refuses_another_run(tmp_path):
     pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
     first = pool.run(iter(jobs))
     taken = [next(first)]
-    with pytest.raises(AssertionError, match="at another run"):
+    with pytest.raises(AssertionError, match="another run of the pool is in progress"):
         pool.run_alone(jobs[0])
     taken += first
     assert [job.item.key for job, _ in taken] == [job.item.key for job in jobs]

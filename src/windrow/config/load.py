@@ -61,11 +61,11 @@ def read_source_tables(files: ConfigFiles) -> list[SourceTable]:
         raise ConfigError(f"{files.main.name}: source: wanted tables [source.NAME]", hint="windrow config")
     source_tables = [SourceTable(name, files.main.name, tree) for name, tree in tables.items()]
     source_tables += [SourceTable(Path(file.name).stem, file.name, file.tree) for file in files.sources]
-    seen: dict[str, SourceTable] = {}
+    tables_by_variable: dict[str, SourceTable] = {}
     for table in source_tables:
         if not is_name(table.name):
             raise ConfigError(f"{table.file}: {table.name[:80]!r} is not a name for a source: letters, digits, - and _")
-        earlier = seen.setdefault(variable(table.name), table)
+        earlier = tables_by_variable.setdefault(variable(table.name), table)
         if earlier is not table:
             raise ConfigError(
                 f"{table.file}: source {table.name} is already declared as {earlier.name} in {earlier.file}"
@@ -89,7 +89,7 @@ def build(
 
     A source whose collection is not installed or cannot be loaded is returned too; `Source.unusable` says why.
     """
-    collection = _collection(table, context, source_settings)
+    collection = _find_collection(table, context, source_settings)
     name = collection.value
     if name not in collections:
         return Source(table.name, name, Site(""), active=False, unusable=trouble(name)), (collection,)
@@ -99,11 +99,11 @@ def build(
     values = resolve_values(source_settings[name].values(), layers, context.root)
     source = collections[name].configuration.build(table, values, context)
     if collections[name].takes_answers:
-        source = replace(source, site=replace(source.site, allowed=_allowed(source, table.file)))
+        source = replace(source, site=replace(source.site, allowed=_allowed_addresses(source, table.file)))
     return source, tuple(values.values())
 
 
-def _allowed(source: Source, file: str) -> Allowed:
+def _allowed_addresses(source: Source, file: str) -> Allowed:
     """Return the addresses outside the public ranges that a source may reach: `private_hosts`, and its own host's."""
     try:
         return read_allowed(source.options.get("private_hosts", ()), source.site.host)
@@ -125,11 +125,11 @@ def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Seque
             raise ConfigError(f"source.{source.name}.from: {problem}", hint="windrow config")
 
 
-def _collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
+def _find_collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
     setting = next(setting for setting in SOURCE if setting.name == "collection")
     prefix = f"source.{table.name}."
-    written = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
-    value = resolve_values([setting], Layers({}, context.environ, written, prefix), context.root)["collection"]
+    written_values = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
+    value = resolve_values([setting], Layers({}, context.environ, written_values, prefix), context.root)["collection"]
     if not value.value:
         names = {name for settings_ in source_settings.values() for name in settings_}
         flatten(table.tree, names, table.file, prefix)  # it may be mistyped
@@ -154,7 +154,10 @@ def _refuse_foreign_settings(table: SourceTable, collection: str, source_setting
 def settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
     """Return the settings of windrow.toml by dotted name: the workspace's own, then each usable collection's."""
     usable = registry.installed() if collections is None else collections
-    declared = (*WORKSPACE, *(setting for each in usable.values() for setting in each.configuration.settings))
+    declared = (
+        *WORKSPACE,
+        *(setting for collection in usable.values() for setting in collection.configuration.settings),
+    )
     return {setting.name: setting for setting in declared}
 
 
@@ -181,19 +184,20 @@ def load(
     source_variables = (name for table in tables for name in variables(table, source_settings))
     refuse_mistyped_variables(environment, [*map(variable, workspace_settings), *source_variables])
     arrays = {name: rows for collection in usable.values() for name, rows in collection.configuration.tables.items()}
-    written_values = flatten(_usable(files, usable), (*workspace_settings, *arrays, "source"), MAIN)
+    written_values = flatten(_usable_tables(files, usable), (*workspace_settings, *arrays, "source"), MAIN)
     values = resolve_values(workspace_settings.values(), Layers(given_flags, environment, written_values), root)
     written_places = {name for name, setting in workspace_settings.items() if setting.written}
     refuse_overlaps(root, written_places, values, ())
     rows = {
-        name: _rows(written_values.get(name, ([], MAIN))[0], name, columns, root) for name, columns in arrays.items()
+        name: _read_rows(written_values.get(name, ([], MAIN))[0], name, columns, root)
+        for name, columns in arrays.items()
     }
     sections = {
         name: section(Given(root, MAIN, values, {array: rows[array] for array in collection.configuration.tables}))
         for name, collection in usable.items()
         if (section := collection.configuration.section)
     }
-    agent = values["user_agent"].value or _agent(values["contact"].value)
+    agent = values["user_agent"].value or _make_user_agent(values["contact"].value)
     keys = read_host_keys(files.keys)
     built = []
     for table in tables:
@@ -222,21 +226,21 @@ def load(
     )
 
 
-def _usable(files: ConfigFiles, known: Mapping[str, Collection]) -> dict[str, Any]:
+def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:
     """Return windrow.toml without the tables of collections that are installed but cannot be loaded."""
-    broken = set(registry.names()) - set(known)
-    named = {file.tree.get("collection") for file in files.sources}
+    broken = set(registry.names()) - set(usable)
+    collection_names = {file.tree.get("collection") for file in files.sources}
     sources = files.main.tree.get("source", {})
-    named |= (
+    collection_names |= (
         {tree.get("collection") for tree in sources.values() if isinstance(tree, dict)}
         if isinstance(sources, dict)
         else set()
     )
-    left_out = broken | {name for name in named if isinstance(name, str) and name and name not in known}
+    left_out = broken | {name for name in collection_names if isinstance(name, str) and name and name not in usable}
     return {name: value for name, value in files.main.tree.items() if name not in left_out}
 
 
-def _rows(tables: Any, name: str, settings_: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
+def _read_rows(tables: Any, name: str, settings_: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
     """Read the tables of an array, such as [[drops.centre]]."""
     if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
         raise ConfigError(f"{MAIN}: {name}: wanted tables [[{name}]]", hint=f"edit {root / MAIN}")
@@ -250,7 +254,7 @@ def _rows(tables: Any, name: str, settings_: tuple[Setting, ...], root: Path) ->
     return rows
 
 
-def _agent(contact: str) -> str:
+def _make_user_agent(contact: str) -> str:
     name = f"windrow/{version('windrow')}"
     return f"{name} ({contact})" if contact else name
 

@@ -117,16 +117,16 @@ def read(root: Path) -> ConfigFiles:
     """Read windrow.toml, sources/*.toml and host_keys.toml; NotAWorkspace without the first."""
     if not (root / MAIN).is_file():
         raise NotAWorkspace(f"no {MAIN} in {root}", hint=f"windrow init {root}")
-    sources = _sources(root / FOLDER)
+    sources = _source_files(root / FOLDER)
     keys = root / KEYS
     return ConfigFiles(
-        _parse(root / MAIN, MAIN),
-        tuple(_parse(path, f"{FOLDER}/{path.name}") for path in sources),
-        _parse(keys, KEYS) if keys.is_file() else ConfigFile(KEYS, {}),
+        _parse_file(root / MAIN, MAIN),
+        tuple(_parse_file(path, f"{FOLDER}/{path.name}") for path in sources),
+        _parse_file(keys, KEYS) if keys.is_file() else ConfigFile(KEYS, {}),
     )
 
 
-def _sources(folder: Path) -> list[Path]:
+def _source_files(folder: Path) -> list[Path]:
     """Return the sources' files, sorted, without hidden ones (editors leave them); ConfigError if unreadable."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
@@ -152,7 +152,7 @@ def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
         )
 
 
-def _parse(path: Path, name: str) -> ConfigFile:
+def _parse_file(path: Path, name: str) -> ConfigFile:
     try:
         with path.open("rb") as file:
             _refuse_foreign_owner(file, path, name)
@@ -201,30 +201,34 @@ def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Va
     `names` are the settings that name such a place, `values` the workspace's settings, `others` those of its sources.
     Places that are only read may overlap each other.
     """
-    written = [place for name in values if name in names and (place := _place(values[name], root))]
-    written_paths = [Path(each.path) for each in written]
+    written_places = [place for name in values if name in names and (place := _place_of_setting(values[name], root))]
+    written_paths = [Path(each.path) for each in written_places]
     reserved = [
-        _at(f"the folder {FOLDER} of the workspace", root / FOLDER),
-        *(_at(f"the file {name} of the workspace", root / name) for name in (MAIN, KEYS)),
-        _at("the folder in which windrow replay works", root / REPLAY),
-        *(_at("the folder in which windrow replay works", replay_folder(path)) for path in written_paths),
-        *(_at("the folder of a search index", index_folder(path)) for path in written_paths),
+        _make_place(f"the folder {FOLDER} of the workspace", root / FOLDER),
+        *(_make_place(f"the file {name} of the workspace", root / name) for name in (MAIN, KEYS)),
+        _make_place("the folder in which windrow replay works", root / REPLAY),
+        *(_make_place("the folder in which windrow replay works", replay_folder(path)) for path in written_paths),
+        *(_make_place("the folder of a search index", index_folder(path)) for path in written_paths),
     ]
-    read = [place for value in (*values.values(), *others) if value.name not in names and (place := _place(value))]
-    workspace = _real(root)
-    for place in written:
-        if _holds(place.path, workspace):
+    read_places = [
+        place
+        for value in (*values.values(), *others)
+        if value.name not in names and (place := _place_of_setting(value))
+    ]
+    workspace = _real_path(root)
+    for place in written_places:
+        if _contains(place.path, workspace):
             problem = "is the workspace itself" if place.path == workspace else "holds the whole workspace"
             raise _overlap_error(root, place, problem)
-    for number, place in enumerate(written):
-        for neighbour in (*written[number + 1 :], *reserved, *read):
+    for number, place in enumerate(written_places):
+        for neighbour in (*written_places[number + 1 :], *reserved, *read_places):
             swap = place.origin == "default" and neighbour.name in names  # blame the one that was set
             first, second = (neighbour, place) if swap else (place, neighbour)
-            if relation := _relation(first, second):
+            if relation := _describe_overlap(first, second):
                 raise _overlap_error(root, first, f"{relation} {second.name} ({second.path})")
 
 
-def _place(value: Value, root: Path | None = None) -> _Place | None:
+def _place_of_setting(value: Value, root: Path | None = None) -> _Place | None:
     """Return the place that a setting names; None for other settings, and for databases on a server.
 
     With a `root` the setting is known to name a place, and a text without a scheme is a path below that folder.
@@ -242,11 +246,11 @@ def _place(value: Value, root: Path | None = None) -> _Place | None:
             return None
     elif not isinstance(location, Path):
         return None
-    return _at(value.name, Path(location), value.origin)
+    return _make_place(value.name, Path(location), value.origin)
 
 
-def _at(name: str, path: Path, origin: str = "") -> _Place:
-    real = _real(path)
+def _make_place(name: str, path: Path, origin: str = "") -> _Place:
+    real = _real_path(path)
     try:
         stat = Path(real).stat()
     except OSError:  # it does not exist yet
@@ -254,27 +258,27 @@ def _at(name: str, path: Path, origin: str = "") -> _Place:
     return _Place(name, real, (stat.st_dev, stat.st_ino), origin)
 
 
-def _real(path: Path) -> str:
+def _real_path(path: Path) -> str:
     """Return the absolute path with its links followed, whether it exists or not."""
     return f"/{os.path.realpath(path).lstrip('/')}"  # POSIX lets two leading slashes stay
 
 
-def _relation(first: _Place, second: _Place) -> str:
-    """Say how two places overlap; an empty string if they do not."""
+def _describe_overlap(first: _Place, second: _Place) -> str:
+    """Return how two places overlap, or an empty text if they do not."""
     path, other_path = first.path, second.path
     if path == other_path or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
-    if _holds(path, other_path):
+    if _contains(path, other_path):
         return "holds"
-    if _holds(other_path, path):
+    if _contains(other_path, path):
         return "lies in"
     if any(path == other_path + suffix or other_path == path + suffix for suffix in _SIDECARS):
         return "clashes with a file that SQLite keeps beside"
     return ""
 
 
-def _holds(folder: str, path: str) -> bool:
-    """Tell whether a path is the folder itself or lies below it."""
+def _contains(folder: str, path: str) -> bool:
+    """Return whether a path is the folder itself or is below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -317,11 +321,11 @@ def trust(root: Path, source: str, key: str) -> bool:
     keys = read_host_keys(read(root).keys)
     if key in keys.get(source, ()):
         return False
-    _write(root / KEYS, {**keys, source: (*keys.get(source, ()), key)})
+    _write_keys(root / KEYS, {**keys, source: (*keys.get(source, ()), key)})
     return True
 
 
-def _write(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
+def _write_keys(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
     lines = [f"{name} = [{', '.join(f'{chr(34)}{key}{chr(34)}' for key in keys[name])}]\n" for name in sorted(keys)]
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

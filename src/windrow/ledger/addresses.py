@@ -11,25 +11,25 @@ from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
 NEVER_ASKED = 0
-"""When an address is due that was never asked. What an operator wants asked is due at 1, all else by the clock."""
+"""The due time of an address that was never requested; `windrow retry` sets 1, all others are UNIX times."""
 
 EVERY = 2**62
 """Above every order number."""
 
 
 ELSEWHERE = -1
-"""The pause of an address that only a WARC file of another maker names: it is never due."""
+"""The pause of an address that is only known from a WARC file of another program: it is never due."""
 
 
 class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, at: int, limit: int, below: int = EVERY) -> list[DueAddress]:
-        """Return what to ask of a host next: new addresses first, of these only what stands `below` in their order."""
+        """Return the due addresses of a host, new ones first; of these only those with an order number below `below`."""
         if below == EVERY:
             return self.due_between(host, NEVER_ASKED, at, EVERY, limit)
-        new = self.due_between(host, NEVER_ASKED, NEVER_ASKED, below, limit)
-        return new + self.due_between(host, NEVER_ASKED + 1, at, EVERY, limit - len(new))
+        new_addresses = self.due_between(host, NEVER_ASKED, NEVER_ASKED, below, limit)
+        return new_addresses + self.due_between(host, NEVER_ASKED + 1, at, EVERY, limit - len(new_addresses))
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
         """Return the requests of a host's addresses that are not a plain GET, by digest."""
@@ -43,16 +43,16 @@ class AddressWriter:
         self._batch = batch
 
     def add_host(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Put an origin on record that a source's crawl may ask."""
+        """Record an origin that a source's crawl may request; return its number."""
         return self._batch.fact("host", session, collection, source, origin)
 
     def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Return the number of an origin as a source asks it; it is put on record the first time."""
-        known = TypedAddresses(self._batch.database).host(origin, collection, source)
-        if known is None:
-            known = self.add_host(session, collection, source, origin)
+        """Return the number of an origin of a source; it is recorded the first time."""
+        number = TypedAddresses(self._batch.database).host(origin, collection, source)
+        if number is None:
+            number = self.add_host(session, collection, source, origin)
             self._batch.flush()
-        return known
+        return number
 
     def give_host(self, host: int, source: str) -> None:
         """Let a source crawl an origin that was only known from elsewhere."""
@@ -70,13 +70,20 @@ class AddressWriter:
         ]
         self._batch.rows("address", rows)
         for url in urls_found:
-            if (asked := url.request) is not None:
-                attached = json.dumps([part[:4] for part in asked.attachments])
-                columns = (asked.method, json.dumps(asked.headers), asked.body, asked.context, attached, asked.seconds)
+            if (request := url.request) is not None:
+                attached = json.dumps([part[:4] for part in request.attachments])
+                columns = (
+                    request.method,
+                    json.dumps(request.headers),
+                    request.body,
+                    request.context,
+                    attached,
+                    request.seconds,
+                )
                 self._batch.row("request", url.digest, host, *columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Put an address on record that is never due."""
+        """Record an address that is never due."""
         self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
 
     def hint(self, host: int, urls: Iterable[FoundUrl], rest: int) -> None:
@@ -84,16 +91,16 @@ class AddressWriter:
         self._batch.rows("hinted", [(url.digest, host, rest, spell(url.hinted)) for url in urls if url.hinted])
 
     def rest(self, origin: str, until: int) -> None:
-        """Note until when an origin asked to be left alone by all collections, in seconds since 1970."""
+        """Record the UNIX time until which an origin asked all collections to pause."""
         self._batch.row("rest", origin, until)
 
     def due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts due, after those that were never asked; return how many."""
+        """Make the addresses of hosts due, after those that were never requested; return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
     def due_at(self, collection: str, digests: Iterable[int], due: int | None) -> None:
-        """Have addresses of a collection asked at a time (seconds since 1970; 1: next), or never again."""
+        """Make addresses of a collection due at a UNIX time (1: next; None: never again)."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
 
@@ -102,15 +109,15 @@ class AddressWriter:
     ) -> None:
         """Make a source's seeds, and addresses outside these origins, never due again, except those of `digests`."""
         self._batch.flush()
-        kept = (json.dumps([*digests]), json.dumps([*origins]))
-        self._batch.database.execute("begun_never_again", kind, collection, source, *kept)
+        parameters = (json.dumps([*digests]), json.dumps([*origins]))
+        self._batch.database.execute("begun_never_again", kind, collection, source, *parameters)
 
     def pace(self, recorded: RecordedAttempt, pause: int) -> None:
-        """Put the interval of an address on record, in seconds, if this attempt to it is its last."""
+        """Record the interval of an address, in seconds, if this is its last attempt."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), pause, recorded.seq)
 
     def due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Have an address asked at a time (seconds since 1970) at the latest, if this attempt to it is its last."""
+        """Make an address due at a UNIX time at the latest, if this is its last attempt."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

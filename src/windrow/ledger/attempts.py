@@ -1,4 +1,4 @@
-"""Attempts to get something: an address that was found, or a file that a source lists."""
+"""Attempts to fetch an address that was found, or a file that a source lists."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ class AttemptWriter:
         self._batch = batch
 
     def begin(self, session: int, host: int, file: int, url: str, at: datetime) -> int:
-        """Begin an attempt to get a listed file; its members are from now on those of this attempt."""
+        """Record the begin of an attempt at a listed file, whose members are those of this attempt from now on."""
         return self._batch.fact("attempt_begun", session, host, file, url, spell(at), at=at)
 
     def record_attempt(
         self, session: int, host: int, attempt: Attempt, *, begun: int = 0,
         again: tuple[int | None, int, int] | None = None, beside: int | None = None,
     ) -> int:  # fmt: skip
-        """Put the end of an attempt on record, with its begin as one fact; alone where that is on record as `begun`.
+        """Record an attempt as one fact, or only its end if its begin is recorded already as fact `begun`.
 
-        `again` is when its address is due, its pause and its failures in a row. Where the address was asked as what is
-        kept `beside` pages, and became a page meanwhile, it is due at once.
+        `again` is when its address is due, its interval, and its failures in a row. If the address was requested as
+        a file `beside` pages, and became a page meanwhile, it is due at once.
         """
         kept, target = attempt.kept, attempt.target
-        came = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)
-        about = (*attempt.validators, attempt.location, kept.mime if kept else "", attempt.checksum)
-        end = (*came, *_place_of(kept), *about)
+        outcome = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)
+        response_fields = (*attempt.validators, attempt.location, kept.mime if kept else "", attempt.checksum)
+        end = (*outcome, *_kept_columns(kept), *response_fields)
         if begun:
-            # What went on with an earlier transfer has the date of its record, which began with that one.
-            dated = spell(kept.at or self._batch.at) if kept else None
-            return self._batch.fact("attempt_ended", dated, *end, begun)
-        asked = (host, target, "" if target else attempt.url, attempt.kind, int(attempt.allowed))
-        seq = self._batch.fact("attempt", session, *asked, spell(attempt.started), *end)
+            # A continued transfer has the date of its record, which began with the earlier transfer.
+            record_date = spell(kept.at or self._batch.at) if kept else None
+            return self._batch.fact("attempt_ended", record_date, *end, begun)
+        request_columns = (host, target, "" if target else attempt.url, attempt.kind, int(attempt.allowed))
+        number = self._batch.fact("attempt", session, *request_columns, spell(attempt.started), *end)
         if again is not None:
-            contentful = seq if kept and attempt.status == 200 else None
-            self._batch.row("visited", attempt.kind, beside, *again, contentful, target, host)
-        return seq
+            content_attempt = number if kept and attempt.status == 200 else None
+            self._batch.row("visited", attempt.kind, beside, *again, content_attempt, target, host)
+        return number
 
 
-def _place_of(kept: KeptResponse | None) -> tuple[Any, ...]:
-    """Spell what was kept, and where."""
+def _kept_columns(kept: KeptResponse | None) -> tuple[Any, ...]:
+    """Return the columns of a kept response: digest, size, place, and whether it is a revisit."""
     if kept is None:
         return ("", None, "", None, None, 0)
     return (kept.digest, kept.size, *kept.place, int(kept.revisit))

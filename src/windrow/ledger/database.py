@@ -82,7 +82,7 @@ class LedgerDatabase:
         if 0 < version < steps[0][0]:
             raise LedgerError(
                 f"{self.path} was made by a windrow from before its first release (schema {version})",
-                hint="windrow init FOLDER makes a new workspace: what the old one has stays there",
+                hint="windrow init FOLDER makes a new workspace; the old one is not changed",
             )
         if 0 < version < newest:
             # Not a copy of the file: while another process reads, part of the data is in the log beside it.
@@ -104,7 +104,7 @@ class LedgerDatabase:
             yield from map(make, self.connection.execute(queries()[name], values))
 
     def first(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> Value | None:
-        """Run a query and return `make(row)` of the first row, None if there is none."""
+        """Run a query and return `make(row)` of the first row, or None if it returns no row."""
         with self.guarded():
             row = self.connection.execute(queries()[name], values).fetchone()
         return None if row is None else make(row)
@@ -115,7 +115,7 @@ class LedgerDatabase:
             return [row[0] for row in self.connection.execute(queries()[name], values)]
 
     def value(self, name: str, *values: Any) -> Any:
-        """Run a query and return the first column of its first row, None if there is none."""
+        """Run a query and return the first column of its first row, or None if it returns no row."""
         with self.guarded():
             row = self.connection.execute(queries()[name], values).fetchone()
         return None if row is None else row[0]
@@ -147,7 +147,7 @@ class LedgerDatabase:
         self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Move all from the log beside the file into it, and tell whether the log is empty; see `empty_wal`."""
+        """Move the log beside the file into it, and return whether the log is empty; see `empty_wal`."""
         return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *then: str) -> None:
@@ -180,7 +180,7 @@ class LedgerQueries:
 
 
 def schema(path: Path) -> int | None:
-    """Return the number of a ledger's last migration, None if there is no file.
+    """Return the number of a ledger's last migration, or None if the file does not exist.
 
     It is 0 for a file that is not a database: opening it raises the ledger's own error.
     """

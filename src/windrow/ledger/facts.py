@@ -17,14 +17,14 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 
 parse = lru_cache(maxsize=64)(clock.parse)
-"""All facts of a transaction bear one time."""
+"""Cached, since all facts of a transaction have the same time."""
 
 
-def _time(text: str | None) -> datetime | None:
+def _parse_time(text: str | None) -> datetime | None:
     return parse(text) if text else None
 
 
-def _reason(text: str | None) -> Reason | None:
+def _parse_reason(text: str | None) -> Reason | None:
     return Reason(text) if text else None
 
 
@@ -63,19 +63,19 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
     ),
     "task_end": (
         "t.task, t.failed, t.reason, t.comment",
-        lambda r: ledger_facts.TaskClosed(r[0], parse(r[1]), r[2], bool(r[3]), _reason(r[4]), r[5]),
+        lambda r: ledger_facts.TaskClosed(r[0], parse(r[1]), r[2], bool(r[3]), _parse_reason(r[4]), r[5]),
     ),
     "listed_file": (
         "t.session, t.collection, t.kind, t.file_key, t.owner, t.size, t.reason",
-        lambda r: ledger_facts.FileFound._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]))),
+        lambda r: ledger_facts.FileFound._make((r[0], parse(r[1]), *r[2:8], _parse_reason(r[8]))),
     ),
     "member": (
         "t.session, t.collection, t.kind, t.member_key, t.attempt, t.name, t.size, t.digest, t.md5, t.reason",
-        lambda r: ledger_facts.MemberFound._make((r[0], parse(r[1]), *r[2:11], _reason(r[11]))),
+        lambda r: ledger_facts.MemberFound._make((r[0], parse(r[1]), *r[2:11], _parse_reason(r[11]))),
     ),
     "listing": (
         "t.session, t.source, t.listed_file, t.path, t.event, t.size, t.modified",
-        lambda r: ledger_facts.Listed._make((r[0], parse(r[1]), *r[2:8], _time(r[8]), _subject(r))),
+        lambda r: ledger_facts.Listed._make((r[0], parse(r[1]), *r[2:8], _parse_time(r[8]), _subject(r))),
     ),
     "attempt": (
         f"t.session, t.listed_file, {_SOURCE}, t.url, {_CUT}, {_ERRORS}",
@@ -83,7 +83,9 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
     ),
     "attempt_end": (
         f"t.seq, t.listed_file, {_SOURCE}, t.received, t.size, t.digest, t.reason, t.message",
-        lambda r: ledger_facts.AttemptClosed._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
+        lambda r: ledger_facts.AttemptClosed._make(
+            (r[0], parse(r[1]), *r[2:8], _parse_reason(r[8]), r[9], _subject(r))
+        ),
     ),
     "step_start": (
         "t.session, t.item, t.step",
@@ -95,7 +97,9 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
     ),
     "reading": (
         "t.session, t.item, t.step, t.version, t.reason, t.number, t.md5",
-        lambda r: ledger_facts.DocumentRead._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
+        lambda r: ledger_facts.DocumentRead._make(
+            (r[0], parse(r[1]), *r[2:6], _parse_reason(r[6]), *r[7:9], _subject(r))
+        ),
     ),
     "finding": (
         "t.session, t.item, t.phase, t.kind, t.level, t.message, t.line, t.col",
@@ -112,20 +116,20 @@ WINDOW = 4000
 
 def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[ledger_facts.Fact]:
     """Yield every fact with `after < seq <= upto`, in order."""
-    last = upto if upto is not None else ledger.database.value("last_seq")
-    return chain.from_iterable(_windows(ledger, after, last, WINDOW))
+    last_fact = upto if upto is not None else ledger.database.value("last_seq")
+    return chain.from_iterable(_read_windows(ledger, after, last_fact, WINDOW))
 
 
 def batches(ledger: Ledger, after: int, size: int = WINDOW) -> Iterator[list[ledger_facts.Fact]]:
     """Yield the facts after a checkpoint in lists of at most `size`."""
-    return _windows(ledger, after, ledger.database.value("last_seq"), size)
+    return _read_windows(ledger, after, ledger.database.value("last_seq"), size)
 
 
-def _windows(ledger: Ledger, after: int, last: int, size: int) -> Iterator[list[ledger_facts.Fact]]:
+def _read_windows(ledger: Ledger, after: int, last: int, size: int) -> Iterator[list[ledger_facts.Fact]]:
     """Yield the facts of each window that has any: every kind is read by itself, and all are sorted by number."""
     while after < last:
         end = min(last, after + size)
-        window = [fact for kind in _KINDS for fact in _of_kind(ledger, kind, after, end)]
+        window = [fact for kind in _KINDS for fact in _read_kind(ledger, kind, after, end)]
         if window:
             yield sorted(window, key=_seq)
         after = end
@@ -134,12 +138,12 @@ def _windows(ledger: Ledger, after: int, last: int, size: int) -> Iterator[list[
 _seq = attrgetter("seq")
 
 
-def _of_kind(ledger: Ledger, kind: str, after: int, end: int) -> list[ledger_facts.Fact]:
+def _read_kind(ledger: Ledger, kind: str, after: int, end: int) -> list[ledger_facts.Fact]:
     columns, make = _KINDS[kind]
     table, seq, at = ("attempt", "t.end_seq", "t.ended") if kind == "attempt_end" else (kind, "t.seq", "t.at")
     item = next((name for name in ("t.item", "t.listed_file") if f" {name}," in columns), "")
-    about, join = (_ABOUT, _JOINED.format(item=item)) if item else ("", "")
-    apart = "t.end_seq IS NOT t.seq AND " if table == "attempt" else ""
-    chosen = f"{apart}{seq} > ? AND {seq} <= ? ORDER BY {seq}"
-    text = f"SELECT {seq}, {at}, {columns}{about.format(seq=seq)} FROM {table} t{join} WHERE {chosen}"
+    subject_columns, join = (_ABOUT, _JOINED.format(item=item)) if item else ("", "")
+    separate_end = "t.end_seq IS NOT t.seq AND " if table == "attempt" else ""
+    condition = f"{separate_end}{seq} > ? AND {seq} <= ? ORDER BY {seq}"
+    text = f"SELECT {seq}, {at}, {columns}{subject_columns.format(seq=seq)} FROM {table} t{join} WHERE {condition}"
     return [*map(make, ledger.database.connection.execute(text, (after, end)))]

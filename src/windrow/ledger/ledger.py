@@ -29,7 +29,7 @@ from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
 class LedgerWriter:
-    """Append facts within an open transaction; methods that write a fact return its `seq`.
+    """Appends facts within an open transaction; methods that write a fact return its number.
 
     Few transactions write to all subjects, so the part for each is made when it is first used. `batch` is for the
     modules of this package alone.

@@ -1,4 +1,4 @@
-"""Listed files, the members that attempts brought of them, and their mirrors: where sources list them."""
+"""Listed files, their members from attempts, and their mirrors: the places where sources list them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ListedFileWriter:
         self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
         size: int | None = None, reason: Reason | None = None,
     ) -> int:  # fmt: skip
-        """Add a file: it waits for a step, or its name is refused for a reason; else it is through."""
+        """Record a file, which waits for `step`, or is refused for `reason`, or is done; return its number."""
         file = self._batch.fact("listed_file", session, collection, kind, key, owner, size, rank, reason)
         self._wait(file, collection, step, rank, 0, reason)
         return file
@@ -26,14 +26,14 @@ class ListedFileWriter:
     def add_member(
         self, session: int, collection: str, kind: str, key: str, *, attempt: int, member: Member, step: str = "",
     ) -> int:  # fmt: skip
-        """Add a member that an attempt brought: it waits for a step, or its name is refused; else it is through."""
-        about = (member.name, member.size, member.digest, member.md5, member.rank, member.reason)
-        number = self._batch.fact("member", session, collection, kind, key, attempt, *about)
+        """Record a member from an attempt, which waits for `step`, is refused, or is done; return its number."""
+        columns = (member.name, member.size, member.digest, member.md5, member.rank, member.reason)
+        number = self._batch.fact("member", session, collection, kind, key, attempt, *columns)
         self._wait(number, collection, step, member.rank, attempt, member.reason)
         return number
 
     def _wait(self, item: int, collection: str, step: str, rank: str, attempt: int, reason: Reason | None) -> None:  # noqa: PLR0917
-        """Let a new item wait for a step, or stand as refused."""
+        """Record that a new item waits for a step, or is refused."""
         if reason:
             self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, attempt, reason, item)
         elif step:
@@ -41,15 +41,15 @@ class ListedFileWriter:
 
 
 class MirrorWriter:
-    """Writes mirrors, and what listings said of them."""
+    """Writes mirrors, and their listings."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
     def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
-        """Note that a source began to list a file (`listed`, `refused`), `changed` it, or stopped (`gone`).
+        """Record that a source began to list a file (`listed`, `refused`), `changed` it, or stopped (`gone`).
 
-        `compared`: it was compared with the one held from another source.
+        `compared` means that it was compared with the file held from another source.
         """
         modified = spell(offer.modified) if offer.modified else None
         columns = (offer.size, modified, offer.sidecar)

@@ -1,4 +1,4 @@
-"""What is found by requests: what answers led to, what was learned of sources, and what they offered."""
+"""Requests: the results of following responses, values learned about sources, and their offers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class RequestQueries(TypedRequests):
     """Queries on requests."""
 
     def learned(self, collection: str, source: str) -> dict[str, Any]:
-        """Return what was learned of a source."""
+        """Return the values learned about a source, by name."""
         return {name: json.loads(text) for name, text in self.learned_texts(collection, source).items()}
 
     def learned_as(self, collection: str, name: str) -> dict[str, Any]:
-        """Return what was learned under a name of each source that has it, whether it is configured still or not."""
+        """Return the value of this name by source, also of sources that are not configured any more."""
         return {source: json.loads(text) for source, text in self.learned_texts_as(collection, name).items()}
 
     def address(self, collection: str, source: str) -> str | None:
-        """Return the address that a source had when it was asked last; None where that was never put on record."""
+        """Return the address that a source had when it was last asked; None if it was never recorded."""
         address: str | None = self.learned_as(collection, _ADDRESS).get(source)
         return address
 
     def listing_begun(self, collection: str, source: str) -> int:
-        """Return the attempt with which a listing of all that a source has began; 0 where none is under way."""
+        """Return the attempt with which the current complete listing of a source began, or 0 without one."""
         return int(self.learned_as(collection, _LISTING).get(source) or 0)
 
     def asked(self, attempt: int) -> HttpRequest | None:
-        """Return what an attempt asked, where that is not the URL alone."""
+        """Return the request of an attempt, or None if it was a plain GET of its URL."""
         row = self.asked_row(attempt)
         return row.request() if row else None
 
@@ -50,20 +50,20 @@ class RequestWriter:
         self._batch = batch
 
     def follow(self, collection: str, source: str, followed: Followed) -> None:
-        """Record what an answer led to: the source's following got as far as this."""
+        """Record the result of following a response; the source was followed up to this attempt."""
         self._batch.row("followed", followed.visit, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:
-        """Record what was learned of a source from an answer, over what was learned before."""
-        for name, value in learned.items():
-            self._batch.row("learned", collection, source, name, json.dumps(value), attempt)
+        """Record values learned about a source from a response; they replace earlier values of the same names."""
+        for name, learned_value in learned.items():
+            self._batch.row("learned", collection, source, name, json.dumps(learned_value), attempt)
 
     def begin_listing(self, collection: str, source: str, attempt: int) -> None:
-        """Record the attempt with which a listing of all that a source has begins; 0: none is under way."""
+        """Record the attempt with which a complete listing of a source begins, or 0 if it is broken off."""
         self.learn(collection, source, {_LISTING: attempt}, attempt)
 
     def end_listing(self, listing: WholeListingRow) -> None:
-        """Record that a listing came to its end."""
+        """Record a complete listing that has ended."""
         self._batch.row("whole_listing", *listing)
 
     def begin_at(self, collection: str, source: str, address: str) -> None:
@@ -71,30 +71,30 @@ class RequestWriter:
         self.learn(collection, source, {_ADDRESS: address}, 0)
 
     def offer(self, collection: str, source: str, attempt: int, offers: Iterable[Offering]) -> None:
-        """Record what an answer offers."""
+        """Record the offers of a response."""
         for number, offering in enumerate(offers):
             offset, length = offering.part or (0, -1)
             self._batch.row("offered", attempt, number, offering.key, offset, length, offering.url)
             self._batch.row("offer_known", collection, source, offering.key, attempt)
 
     def ask(self, attempt: int, host: int, digest: int) -> None:
-        """Record that the step taken on an attempt asks this of a service."""
+        """Record that an attempt's step makes this request to a service."""
         self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
-        """Note that the bytes of answers are not there any more; that they came stays a fact."""
+        """Record that the bytes of answers are deleted; the attempts stay."""
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.visit,) for answer in answers])
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])
 
     def ask_again(self, host: int, digests: Iterable[int]) -> None:
-        """Have addresses of a host asked next, once what was gathered is written."""
+        """Make addresses of a host due next, when the batch is written."""
         for digest in digests:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Have an address asked next that an answer leads to, once what was gathered is written.
+        """Make an address due next to which a response leads, when the batch is written.
 
-        Not one that was asked in this session: pages may lead to one another in a ring.
+        An address that was requested in this session is left out: pages may link to each other in a circle.
         """
         self._batch.row("asked_when_named", digest, host, session)

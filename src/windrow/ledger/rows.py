@@ -23,7 +23,7 @@ from windrow.reasons import Reason
 
 
 class SourceRecord(NamedTuple):
-    """How a source did so far: attempts, failures, and bytes and seconds of the good ones."""
+    """A source's record so far: attempts, failures, and bytes and seconds of the successful ones."""
 
     source: str
     attempts: int
@@ -33,12 +33,12 @@ class SourceRecord(NamedTuple):
 
     @property
     def speed(self) -> float | None:
-        """Bytes a second, None where that is not known."""
+        """Bytes per second, or None if it is not known."""
         return self.received / self.seconds if self.seconds else None
 
 
 class RobotsAttempt(NamedTuple):
-    """A question for the rules of a host; `warc` is empty where nothing was kept."""
+    """A request for a host's robots.txt; `warc` is empty if the response was not kept."""
 
     started: datetime
     status: int | None
@@ -49,12 +49,12 @@ class RobotsAttempt(NamedTuple):
 
     @property
     def place(self) -> ArchivePlace | None:
-        """Where the rules lie, None where nothing was kept."""
+        """The place of the robots.txt, or None if the response was not kept."""
         return ArchivePlace(self.warc, self.offset or 0, self.length or 0) if self.warc else None
 
 
 class RequestRow(NamedTuple):
-    """What is asked at an address, as its table has it: headers and attachments are JSON."""
+    """A request as a row of its table: headers and attachments are JSON."""
 
     digest: int
     method: str
@@ -72,35 +72,35 @@ class RequestRow(NamedTuple):
 
 
 class LoggedAttempt(NamedTuple):
-    """A visit, and who made it: the holder of its session."""
+    """An attempt, and the holder of its session."""
 
     recorded: RecordedAttempt
     holder: str
 
 
 def logged(row: tuple[Any, ...]) -> LoggedAttempt:
-    """Make a visit of the same columns, and who made it of the one after them."""
+    """Return a logged attempt from the columns of `recorded` and the holder after them."""
     return LoggedAttempt(recorded(row), row[-1])
 
 
 def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
-    """Make a visit of the columns that the queries have in common."""
-    seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
+    """Return an attempt from the columns that the queries share."""
+    number, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
     digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:23]
     kept = KeptResponse(digest, size, ArchivePlace(warc, offset, length), bool(revisit), mime=mime) if warc else None
     attempt = Attempt(
         address, url, kind, bool(allowed), parse(started), seconds, status, kept,
         Reason(reason) if reason else None, message, (etag, modified), location,
     )  # fmt: skip
-    return RecordedAttempt(seq, session, parse(opened), source, attempt)
+    return RecordedAttempt(number, session, parse(opened), source, attempt)
 
 
 class CapturedRow(NamedTuple):
-    """Whose capture a visit took: that of the visit `original`, which a collection's source made; 0: another maker's.
+    """A capture that an attempt took: of the attempt `original` of a collection's source, or for 0 of another program.
 
-    `found_in` names the index that it was found by; it is empty where the capture was there when the address was to be
-    asked. `line` is what the index said of another maker's capture, but for its length, which is the record's own; of a
-    file without an index, what stands for a line. It is None where the capture was taken down, and in older rows.
+    `found_in` names the index in which it was found; it is empty if the capture existed when the address was to be
+    requested. `line` is the index line of another program's capture, with the record's own length; for a
+    file without an index, a line made from the record. It is None if the capture was taken down, and in older rows.
     """
 
     visit: int
@@ -114,13 +114,13 @@ class CapturedRow(NamedTuple):
 
 
 def captured_row(row: tuple[Any, ...]) -> CapturedRow:
-    """Make it of its columns, the line as JSON."""
+    """Return a captured row from its columns, the last of which is a line as JSON."""
     *values, line = row
     return CapturedRow._make((*values, CdxLine(*json.loads(line)) if line else None))
 
 
 def kept_response(row: tuple[Any, ...]) -> KeptResponse:
-    """Make it of digest, size and place."""
+    """Return a kept response from digest, size and place."""
     digest, size, *place = row
     return KeptResponse(digest, size, ArchivePlace(*place))
 
@@ -133,9 +133,9 @@ class ItemKey(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What an answer led to: how many requests and offers, how many of these were not known; `ending` says why none.
+    """The result of following a response: the numbers of requests, offers and new offers; `ending` says why it ends.
 
-    `seconds` is how long reading it for that took.
+    `seconds` is the time that this took.
     """
 
     visit: int
@@ -153,13 +153,13 @@ class Followed(NamedTuple):
 
 
 def offering(row: tuple[Any, ...]) -> Offering:
-    """Make it of name, place and address; a length of -1 is the whole answer."""
+    """Return an offer from name, offset, length and address; a length of -1 means the whole response."""
     name, offset, length, url = row
     return Offering(name, () if length < 0 else (offset, length), url)
 
 
 class SessionRow(NamedTuple):
-    """One run: `number` is what people call it; `last` its last fact, so far where it has not ended.
+    """A session: `number` is shown to people; `last` is its last fact, so far if it has not ended.
 
     `outcome` is its exit code.
     """
@@ -180,7 +180,7 @@ class SessionRow(NamedTuple):
 
 
 class TargetCapture(NamedTuple):
-    """What was kept in one visit to a target; `borrowed` where another collection had it made."""
+    """The capture of an attempt at a target; `borrowed` if another collection made it."""
 
     visit: int
     session: int
@@ -193,11 +193,11 @@ class TargetCapture(NamedTuple):
 
     @property
     def place(self) -> ArchivePlace:
-        """Where it lies."""
+        """Its place in the archive."""
         return ArchivePlace(self.warc, self.offset, self.length)
 
 
 def finding(row: tuple[Any, ...]) -> Finding:
-    """Make it of its columns, which are in its own order."""
+    """Return a finding from its columns."""
     kind, message, level, line, column = row
     return Finding(kind, message, Level(level), line, column)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 OTHER_RULES = "other rules"
-"""The name under which all further rules are counted together, where there are too many to count each by itself."""
+"""The name under which further rules are counted together if there are too many."""
 
 _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
@@ -37,7 +37,7 @@ class RuleCount(NamedTuple):
     example: str
 
     def spelt(self) -> str:
-        """Spell it as the comment of a task.
+        """Return the count as the comment of a task.
 
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").spelt()
         '3 left out, such as https://a.example/?q: q'
@@ -46,7 +46,7 @@ class RuleCount(NamedTuple):
 
     @classmethod
     def read(cls, source: str, reason: str, comment: str) -> Self | None:
-        """Read such a comment; None where it is another one.
+        """Read such a comment; None if it is a different comment.
 
         >>> RuleCount.read("blog", "query_denied", "3 left out, such as https://a.example/?q: q")
         RuleCount(source='blog', reason='query_denied', rule='q', addresses=3, example='https://a.example/?q')
@@ -59,17 +59,17 @@ class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
     def telling(self, session: int) -> tuple[int, int]:
-        """Return the first and the last fact of the changes that a session reports; if none, the last is less.
+        """Return the first and last fact of the changes that a session reports; if none, the last is smaller.
 
-        It reports its own and those of killed sessions right before it, which nobody reported. A killed session
+        It reports its own changes and the unreported ones of killed sessions right before it. A killed session
         that another one follows reports nothing, nor does one without a task: an operator's decision.
         """
         row = self.get(session)
         assert row is not None
-        before = self.last_told_before(session)
-        tells = row.ended is None and session == self.latest()
-        tells = tells or (row.ended is not None and self.has_task(row.span))
-        return before + 1, row.last if tells else before
+        reported_before = self.last_told_before(session)
+        reports = row.ended is None and session == self.latest()
+        reports = reports or (row.ended is not None and self.has_task(row.span))
+        return reported_before + 1, row.last if reports else reported_before
 
 
 class SessionWriter:
@@ -102,14 +102,14 @@ LENGTH = timedelta(seconds=60)
 
 
 def holder() -> str:
-    """Name this process: host, boot and pid, so that another on the same host can tell if it lives."""
+    """Return the name of this process: host, boot, pid and start, so that others on this host can see if it lives."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     mark = boot.read_text().strip()[:8] if boot.exists() else "?"
-    return f"{socket.gethostname()}/{mark} pid {os.getpid()} {_started(os.getpid())}"
+    return f"{socket.gethostname()}/{mark} pid {os.getpid()} {_start_tick(os.getpid())}"
 
 
-def _started(pid: int) -> str:
-    """Return the process's start tick, which tells a pid from its later reuse; empty where unknown."""
+def _start_tick(pid: int) -> str:
+    """Return a process's start tick, which distinguishes it from a later process with its pid; empty if unknown."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -118,11 +118,11 @@ def _started(pid: int) -> str:
 
 
 def is_dead(name: str) -> bool:
-    """Tell whether a holder is surely dead: same host and boot, and no such process any more."""
-    where, _, rest = name.partition(" pid ")
-    mine, _, _ = holder().partition(" pid ")
-    pid, _, started = rest.partition(" ")
-    return where == mine and pid.isdigit() and _started(int(pid)) != started
+    """Return whether a holder is certainly dead: it is of this host and boot, and its process has ended."""
+    host, _, process = name.partition(" pid ")
+    own_host, _, _ = holder().partition(" pid ")
+    pid, _, started = process.partition(" ")
+    return host == own_host and pid.isdigit() and _start_tick(int(pid)) != started
 
 
 class Lease:
@@ -136,23 +136,23 @@ class Lease:
         self.taken_from = ""
         database = ledger.database
         with database.transaction():
-            held = ledger.sessions.lease()
-            if held is not None:
-                self._refuse_if_held(held)
-                self.taken_from = held.holder
+            current = ledger.sessions.lease()
+            if current is not None:
+                self._refuse_if_held(current)
+                self.taken_from = current.holder
                 database.execute("lease_drop")
             at = clock()
             database.execute("lease_take", self.token, holder(), spell(at), spell(at + LENGTH))
         self._renewed = at
 
     def _refuse_if_held(self, lease: LeaseRow) -> None:
-        left = lease.expires - self._clock()
+        remaining = lease.expires - self._clock()
         # A lease that ends later than any lease can was taken by a clock that has gone back since.
-        held = timedelta(0) < left <= LENGTH + timedelta(seconds=5)
-        if held and not is_dead(lease.holder):
+        is_held = timedelta(0) < remaining <= LENGTH + timedelta(seconds=5)
+        if is_held and not is_dead(lease.holder):
             raise Locked(
                 f"this workspace is in use by {lease.holder} since {spell(lease.since)};"
-                f" its lease ends in {left.seconds} s unless renewed"
+                f" its lease ends in {remaining.seconds} s unless renewed"
             )
 
     def beat(self) -> None:

@@ -1,4 +1,4 @@
-"""What was not read, and not by its own fault: attempts and items that a later run reads again."""
+"""Attempts and items that could not be read, by no fault of theirs: a later run reads them again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from windrow.reasons import OWN_FAULTS
 
 
 class UnreadQueries(TypedUnread):
-    """Queries on what was not read."""
+    """Queries on unread attempts and items."""
 
     def items(self, collection: str, step: str) -> list[UnreadDocument]:
-        """Return the items that a step did not read."""
+        """Return the items that a step could not read by no fault of theirs."""
         return self.items_failed(collection, step, OWN_FAULTS)
 
 
@@ -25,14 +25,14 @@ class UnreadWriter:
         self._batch = batch
 
     def put(self, collection: str, phase: int, rows: Iterable[UnreadDocument]) -> None:
-        """Note attempts that a step did not read."""
+        """Record attempts that a step could not read."""
         columns = [(row.number, collection, phase, *row[1:4], spell(row.at)) for row in rows]
         self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Note that steps have read attempts: the numbers of their phases, and of the attempts."""
+        """Record that attempts were read, given as pairs of phase and attempt number."""
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Have attempts read by the next run, whatever came of them: the numbers of phases, and of the attempts."""
+        """Have the next run read attempts, whatever their pause, given as pairs of phase and attempt number."""
         self._batch.database.execute_many("unread_ask", attempts)

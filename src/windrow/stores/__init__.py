@@ -1,1 +1,1 @@
-"""Where kept bytes and records live."""
+"""Stores of records and documents."""

@@ -39,7 +39,7 @@ class CouchDocuments:
         """Create missing databases and views at this server; `secret` is `user:password`."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"{url!r} is not an address of a CouchDB", hint="http://127.0.0.1:5984/")
+            raise ConfigError(f"{url!r} is not the address of a CouchDB", hint="http://127.0.0.1:5984/")
         self._url = url
         self._host_port, self._secure = (parts.hostname, parts.port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
@@ -59,15 +59,18 @@ class CouchDocuments:
             self._request("PUT", f"/{database.name}", good=(201, 202, 412))
         # No reduce function, so that a view without parameters returns its rows.
         views = {view.name: {"map": _map_function(view)} for view in database.views}
-        wanted = {"language": "javascript", "views": views}
+        design_fields = {"language": "javascript", "views": views}
         for _ in range(_TRIES):
             answer = self._request("GET", f"/{database.name}/{DESIGN}", good=(200, 404), shape=dict)
-            known = answer.content if answer.status == 200 else {}
-            if all(known.get(name) == wanted_part for name, wanted_part in wanted.items()):
+            stored = answer.content if answer.status == 200 else {}
+            if all(stored.get(name) == wanted_part for name, wanted_part in design_fields.items()):
                 return
             # Without the right to write designs, the views of an earlier windrow are used if they sort alike.
-            usable = _map_functions(known.get("views")) == _map_functions(wanted["views"])
-            design, accepted = {**known, **wanted, "_id": DESIGN}, (201, 202, 409, *((401, 403) if usable else ()))
+            usable = _map_functions(stored.get("views")) == _map_functions(design_fields["views"])
+            design, accepted = (
+                {**stored, **design_fields, "_id": DESIGN},
+                (201, 202, 409, *((401, 403) if usable else ())),
+            )
             if self._request("PUT", f"/{database.name}/{DESIGN}", design, good=accepted).status != 409:
                 return
 
@@ -90,7 +93,7 @@ class CouchDocuments:
                 problem = str(error) or type(error).__name__
                 continue
             if status in good:
-                parsed = _json(content)
+                parsed = _parse_json(content)
                 if status < 300 and not isinstance(parsed, shape):
                     raise self._unexpected_answer()
                 return _Response(status, parsed)
@@ -157,33 +160,37 @@ class CouchDocuments:
         that a replication left are removed.
         """
         fresh = 0
-        wanted: dict[str, Mapping[str, Any] | None] = dict.fromkeys(removed)
-        wanted |= {str(document["_id"]): document for document in documents}
-        for part in _chunks(wanted):
+        changes: dict[str, Mapping[str, Any] | None] = dict.fromkeys(removed)
+        changes |= {str(document["_id"]): document for document in documents}
+        for part in _chunks(changes):
             fresh += self._write(database, part)
         if checkpoint is not None:
             self._set_checkpoint(max(checkpoint, self.checkpoint()))
         return fresh
 
-    def _write(self, database: str, wanted: dict[str, Mapping[str, Any] | None]) -> int:
-        left, fresh, first = dict(wanted), 0, True
+    def _write(self, database: str, documents: dict[str, Mapping[str, Any] | None]) -> int:
+        remaining, fresh, is_first_try = dict(documents), 0, True
         for _ in range(_TRIES):
-            known = self._read_existing(database, list(left))
-            fresh += sum(document is not None and name not in known for name, document in left.items()) if first else 0
-            first = False
+            existing = self._read_existing(database, list(remaining))
+            fresh += (
+                sum(document is not None and name not in existing for name, document in remaining.items())
+                if is_first_try
+                else 0
+            )
+            is_first_try = False
             changes: list[dict[str, Any]] = []
-            for name, document in left.items():
-                before = known.get(name)
+            for name, document in remaining.items():
+                stored = existing.get(name)
                 if document is not None:
-                    changes.append({**document, **({"_rev": before["_rev"]} if before else {})})
-                elif before:
-                    changes.append({"_id": name, "_rev": before["_rev"], "_deleted": True})
-                others = before.get("_conflicts", ()) if before else ()
-                changes += [{"_id": name, "_rev": rev, "_deleted": True} for rev in others]
-            left = self._write_bulk(database, changes, left)
-            if not left:
+                    changes.append({**document, **({"_rev": stored["_rev"]} if stored else {})})
+                elif stored:
+                    changes.append({"_id": name, "_rev": stored["_rev"], "_deleted": True})
+                conflicts = stored.get("_conflicts", ()) if stored else ()
+                changes += [{"_id": name, "_rev": rev, "_deleted": True} for rev in conflicts]
+            remaining = self._write_bulk(database, changes, remaining)
+            if not remaining:
                 return fresh
-        raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(left))!r}")
+        raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(remaining))!r}")
 
     def _write_bulk(
         self, database: str, changes: list[dict[str, Any]], wanted: dict[str, Mapping[str, Any] | None]
@@ -211,10 +218,10 @@ class CouchDocuments:
             return self._write_bulk(database, changes[:half], wanted) | self._write_bulk(
                 database, changes[half:], wanted
             )
-        once, document = self._databases[database].once, changes[0]
-        if not once or not document.get(once):
+        long_field, document = self._databases[database].once, changes[0]
+        if not long_field or not document.get(long_field):
             raise StoreError(f"{self._url}: {database}: {document['_id']}: larger than the server accepts")
-        shorter = {**document, once: "", f"{once}_left_out": len(document[once])}
+        shorter = {**document, long_field: "", f"{long_field}_left_out": len(document[long_field])}
         return self._write_bulk(database, [shorter], wanted)
 
     def _read_existing(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
@@ -236,15 +243,15 @@ class CouchDocuments:
 
     def _view_rows(self, database: str, view: DocumentView, span: Span) -> Iterator[Stored]:
         """Yield the documents of a view in a span; `span.end` is excluded, which a descending query cannot ask for."""
-        low, high = _key(view, span.first, span.start), _key(view, span.first, span.end or _LAST)
-        asked: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE}
+        low, high = _make_key(view, span.first, span.start), _make_key(view, span.first, span.end or _LAST)
+        parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE}
         first, last = (high, low) if span.descending else (low, high)
-        asked |= {"startkey": json.dumps(first), "endkey": json.dumps(last)}
-        asked["inclusive_end"] = "true" if span.descending or len(span.first) == len(view.by) else "false"
-        asked["descending"] = "true" if span.descending else "false"
+        parameters |= {"startkey": json.dumps(first), "endkey": json.dumps(last)}
+        parameters["inclusive_end"] = "true" if span.descending or len(span.first) == len(view.by) else "false"
+        parameters["descending"] = "true" if span.descending else "false"
         skip = 0
         while True:
-            path = f"/{database}/{DESIGN}/_view/{quote(view.name)}?{urlencode({**asked, 'skip': skip})}"
+            path = f"/{database}/{DESIGN}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
             rows = self._rows_of("GET", path)
             for row in rows:
                 if row.get("doc") and not (span.end and row["key"] == high):
@@ -255,21 +262,21 @@ class CouchDocuments:
 
     def count(self, database: str) -> int:
         """Count the documents of a database without its design documents."""
-        between = urlencode({"startkey": '"_design/"', "endkey": '"_design0"'})
-        designs = self._rows_of("GET", f"/{database}/_all_docs?{between}")
+        design_range = urlencode({"startkey": '"_design/"', "endkey": '"_design0"'})
+        designs = self._rows_of("GET", f"/{database}/_all_docs?{design_range}")
         return self._read_number(f"/{database}", "doc_count") - len(designs)
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
-        last = ""
+        last_id = ""
         while True:
-            asked = {"limit": _PAGE + 1, "startkey": json.dumps(last)} if last else {"limit": _PAGE + 1}
-            rows = self._rows_of("GET", f"/{database}/_all_docs?{urlencode(asked)}")
-            names = [row["id"] for row in rows if row["id"] != last]
+            parameters = {"limit": _PAGE + 1, "startkey": json.dumps(last_id)} if last_id else {"limit": _PAGE + 1}
+            rows = self._rows_of("GET", f"/{database}/_all_docs?{urlencode(parameters)}")
+            names = [row["id"] for row in rows if row["id"] != last_id]
             yield from (name for name in names if not name.startswith("_"))
             if len(rows) <= _PAGE:
                 return
-            last = names[-1]
+            last_id = names[-1]
 
     def rewind(self) -> None:
         """Set the checkpoint to 0; the documents stay."""
@@ -282,7 +289,7 @@ class CouchDocuments:
             self._connection = None
 
 
-def _key(view: DocumentView, first: tuple[str, ...], rest: str) -> Any:
+def _make_key(view: DocumentView, first: tuple[str, ...], rest: str) -> Any:
     """Return a key of a view: a text if it is sorted by one field, else a list."""
     parts = [*first] if len(first) == len(view.by) else [*first, rest]
     return parts[0] if len(view.by) == 1 else parts
@@ -328,7 +335,7 @@ def _without_server_fields(document: Mapping[str, Any]) -> Stored:
     return {name: content for name, content in document.items() if name not in {"_rev", "_conflicts"}}
 
 
-def _json(content: bytes) -> Any:
+def _parse_json(content: bytes) -> Any:
     try:
         return json.loads(content) if content else {}
     except (ValueError, RecursionError):

@@ -110,32 +110,32 @@ def describe_database(engine: sa.Engine) -> str:
     """Return backend, host and name of a database for messages, without user, password and options."""
     url = engine.url
     port = f":{url.port}" if url.port else ""
-    place = f"{url.host}{port}/" if url.host else ""
-    return f"{url.get_backend_name()} {place}{url.database or ''}"
+    server = f"{url.host}{port}/" if url.host else ""
+    return f"{url.get_backend_name()} {server}{url.database or ''}"
 
 
 def map_error(error: BaseException, place: str) -> StoreError:
     """Return the StoreError for a driver's error; `place` names the database."""
     connecting = isinstance(error, exc.DBAPIError) and error.statement is None
-    lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+    is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     origin = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
     code, text = _error_code(origin), " ".join(str(origin).split())[:_MESSAGE_LENGTH]
     if is_damaged(origin):
         return StoreDamaged(f"{place}: {text}")
     for codes, phrase, reason in _REASONS:
         if code.startswith(codes) or (connecting and phrase and phrase in text):
-            why = f"no room: {text}" if reason is Reason.DISK_FULL else text
-            return StoreError(f"{place}: {why}", reason=reason)
-    if lost or code.startswith("08") or code in _PASSING or (connecting and _is_operational(origin)):
+            message = f"no room: {text}" if reason is Reason.DISK_FULL else text
+            return StoreError(f"{place}: {message}", reason=reason)
+    if is_lost or code.startswith("08") or code in _PASSING or (connecting and _is_operational(origin)):
         return StoreUnreachable(f"{place}: {text}")
     return StoreError(f"{place}: {text}")
 
 
 def _error_code(error: BaseException) -> str:
     """Return the driver's error code: an SQLSTATE, a MariaDB number or SQLite's name."""
-    first = error.args[0] if error.args else ""
-    if isinstance(first, int):
-        return str(first)
+    code = error.args[0] if error.args else ""
+    if isinstance(code, int):
+        return str(code)
     return str(getattr(error, "sqlstate", None) or getattr(error, "sqlite_errorname", None) or "")
 
 
@@ -202,10 +202,10 @@ def _create_database(url: str, password: str | None, name: str) -> None:
     begin = parsed.set(database="" if mysql else "postgres").render_as_string(hide_password=False)
     server = connect(begin, password)
     quoted = server.dialect.identifier_preparer.quote(name)
-    more = " CHARACTER SET utf8mb4" if mysql else ""
+    options = " CHARACTER SET utf8mb4" if mysql else ""
     try:
-        with map_errors(server), server.connect().execution_options(isolation_level="AUTOCOMMIT") as link:
-            link.exec_driver_sql(f"CREATE DATABASE {quoted}{more}")
+        with map_errors(server), server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {quoted}{options}")
     except StoreError as error:
         raise StoreError(
             f"the database {name} is missing at {describe_database(server)} and cannot be created: {error}",

@@ -83,7 +83,7 @@ class DocumentStore(Protocol):
         ...
 
     def count(self, database: str) -> int:
-        """Count the documents of a database, those of its design apart."""
+        """Count the documents of a database without its design documents."""
         ...
 
     def ids(self, database: str) -> Iterator[str]:
@@ -171,53 +171,59 @@ class SqliteDocuments(SqliteStore):
 
     def _put(self, database: DocumentDatabase, document: Mapping[str, Any]) -> bool:
         run, table = self._connection.execute, database.name
-        body, name, once = dict(document), str(document["_id"]), ""
+        body, name, text_digest = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
             body[database.once] = None  # keeps its position among the keys
             content = text.encode("utf-8", "surrogatepass")
-            once = digest(content)
-            run(f'INSERT INTO "{table}_text" VALUES (?, ?) ON CONFLICT DO NOTHING', (once, zlib.compress(content)))
+            text_digest = digest(content)
+            run(
+                f'INSERT INTO "{table}_text" VALUES (?, ?) ON CONFLICT DO NOTHING',
+                (text_digest, zlib.compress(content)),
+            )
         spelled = json.dumps(body, ensure_ascii=False)
-        before = run(f'SELECT rowid, once FROM "{table}" WHERE id = ?', (name,)).fetchone()
-        row = self._row(database, document, before[0] if before else None)
-        if before:
-            run(f'UPDATE "{table}" SET rowid = ?, body = ?, once = ? WHERE rowid = ?', (row, spelled, once, before[0]))
-            self._drop_text(database, before[1])
+        existing = run(f'SELECT rowid, once FROM "{table}" WHERE id = ?', (name,)).fetchone()
+        row = self._row_number(database, document, existing[0] if existing else None)
+        if existing:
+            run(
+                f'UPDATE "{table}" SET rowid = ?, body = ?, once = ? WHERE rowid = ?',
+                (row, spelled, text_digest, existing[0]),
+            )
+            self._drop_text(database, existing[1])
         else:
-            run(f'INSERT INTO "{table}" (rowid, id, body, once) VALUES (?, ?, ?, ?)', (row, name, spelled, once))
+            run(f'INSERT INTO "{table}" (rowid, id, body, once) VALUES (?, ?, ?, ?)', (row, name, spelled, text_digest))
         if database.texts:
-            if before:
-                run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (before[0],))
+            if existing:
+                run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (existing[0],))
             searched = [str(body.get(field) or "") for field in database.texts]
             names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(searched) + 1))
             run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *searched))
-        return before is None
+        return existing is None
 
-    def _row(self, database: DocumentDatabase, document: Mapping[str, Any], before: int | None) -> int | None:
+    def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
         """Return a document's row number, which rises with its time.
 
         FTS5 returns matches in the order of rows at no cost; any other order has to read all matches.
         """
         if not database.newest:
-            return before
+            return current
         base = _first_row(str(document.get(database.newest) or ""))
-        if before is not None and base <= before < base + _SAME_TIME:
-            return before
+        if current is not None and base <= current < base + _SAME_TIME:
+            return current
         while True:
             text = f'SELECT max(rowid) FROM "{database.name}" WHERE rowid >= ? AND rowid < ?'
-            last = self._connection.execute(text, (base, base + _SAME_TIME)).fetchone()[0]
-            if last is None or last < base + _SAME_TIME - 1:
-                return base if last is None else int(last) + 1
+            last_row = self._connection.execute(text, (base, base + _SAME_TIME)).fetchone()[0]
+            if last_row is None or last_row < base + _SAME_TIME - 1:
+                return base if last_row is None else int(last_row) + 1
             base += _SAME_TIME  # more in one second than reserved: continue with the next second's
 
     def _remove(self, database: DocumentDatabase, name: str) -> None:
         run, table = self._connection.execute, database.name
-        before = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (name,)).fetchone()
-        if before is None:
+        existing = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (name,)).fetchone()
+        if existing is None:
             return
         if database.texts:
-            run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (before[0],))
-        self._drop_text(database, before[1])
+            run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (existing[0],))
+        self._drop_text(database, existing[1])
 
     def _drop_text(self, database: DocumentDatabase, once: str) -> None:
         """Remove a long text if no document refers to it."""
@@ -242,24 +248,24 @@ class SqliteDocuments(SqliteStore):
         """Yield documents in the order of a view."""
         view_ = self._databases[database].view(name)
         columns = [_json_field(field) for field in view_.by]
-        where = [f"{column} = ?" for column in columns[: len(span.first)]]
+        conditions = [f"{column} = ?" for column in columns[: len(span.first)]]
         parameters: list[Any] = [*span.first]
         if len(span.first) < len(columns):
             # A value that is not a text is left out, as in CouchDB's views.
             ranged = columns[len(span.first)]
-            where.append(f"{ranged} >= ?")
+            conditions.append(f"{ranged} >= ?")
             parameters.append(span.start)
             if span.end:
-                where.append(f"{ranged} < ?")
+                conditions.append(f"{ranged} < ?")
                 parameters.append(span.end)
         if view_.without:
-            where.append(_exclusion(view_))
-        way = "DESC" if span.descending else "ASC"
+            conditions.append(_exclusion(view_))
+        direction = "DESC" if span.descending else "ASC"
         order = ", ".join(
-            f"{column} {way}" for column in [*columns[len(span.first) :], "d.id"]
+            f"{column} {direction}" for column in [*columns[len(span.first) :], "d.id"]
         )  # the leading columns are equal
-        rest = f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ? OFFSET ?"
-        return self._rows(database, rest, [*parameters, span.limit, span.skip])
+        clauses = f"WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ? OFFSET ?"
+        return self._rows(database, clauses, [*parameters, span.limit, span.skip])
 
     def search(self, database: str, text: str, view: str = "", span: Span = EVERYTHING) -> Iterator[Stored]:
         """Yield documents that have all the words of a text and are in a span of a view; any text is a valid query.
@@ -271,46 +277,46 @@ class SqliteDocuments(SqliteStore):
         words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
         if not words:
             return
-        where = [f'"{database}_search" MATCH ?']
+        conditions = [f'"{database}_search" MATCH ?']
         parameters: list[Any] = []
         if span.first:
-            where.append(f"{_json_field(declared.view(view).by[0])} = ?")
+            conditions.append(f"{_json_field(declared.view(view).by[0])} = ?")
             parameters.append(span.first[0])
         for bound, sign in ((span.start, ">="), (span.end, "<")):
             if bound:
-                where.append(f"s.rowid {sign} ?")
+                conditions.append(f"s.rowid {sign} ?")
                 parameters.append(_first_row(bound))
         # CROSS JOIN makes SQLite look up the words first, so that matches come in the order of rows.
-        rest = f"""
+        clauses = f"""
             FROM "{database}_search" s CROSS JOIN "{database}" d ON d.rowid = s.rowid
-            WHERE {" AND ".join(where)} ORDER BY s.rowid DESC LIMIT ?
+            WHERE {" AND ".join(conditions)} ORDER BY s.rowid DESC LIMIT ?
         """
         wanted = span.skip + span.limit
         with self._guarded():
             rows = self._connection.execute(
-                f"SELECT d.rowid {rest}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, wanted)
+                f"SELECT d.rowid {clauses}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, wanted)
             )
             row_ids = dict.fromkeys(row for (row,) in rows)
             if len(row_ids) < wanted:
                 rows = self._connection.execute(
-                    f"SELECT d.rowid {rest}", (f"{words}", *parameters, wanted + len(row_ids))
+                    f"SELECT d.rowid {clauses}", (f"{words}", *parameters, wanted + len(row_ids))
                 )
                 row_ids |= dict.fromkeys(row for (row,) in rows)
         for row in [*row_ids][span.skip : wanted]:
             yield from self._rows(database, "WHERE d.rowid = ?", [row])
 
-    def _rows(self, database: str, rest: str, parameters: Sequence[Any]) -> Iterator[Stored]:
-        once = self._databases[database].once
+    def _rows(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[Stored]:
+        long_field = self._databases[database].once
         joined, column = "", "NULL"
-        if once:
+        if long_field:
             joined, column = f'LEFT JOIN "{database}_text" t ON t.digest = d.once', "t.content"
         with self._guarded():
             for body, content in self._connection.execute(
-                f'SELECT d.body, {column} FROM "{database}" d {joined} {rest}', parameters
+                f'SELECT d.body, {column} FROM "{database}" d {joined} {clauses}', parameters
             ):
                 document: Stored = json.loads(body)
                 if content is not None:
-                    document[once] = zlib.decompress(content).decode("utf-8", "surrogatepass")
+                    document[long_field] = zlib.decompress(content).decode("utf-8", "surrogatepass")
                 yield document
 
     def count(self, database: str) -> int:
@@ -354,10 +360,10 @@ _TABLES = ("", "_text", "_search")
 
 def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
     """Return documents in the order of their row numbers: FTS5 flushes its buffer at each lower one."""
-    last = {str(document["_id"]): document for document in documents}
+    documents_by_id = {str(document["_id"]): document for document in documents}
     if not database.newest:
-        return last.values()
-    return sorted(last.values(), key=lambda document: str(document.get(database.newest) or ""))
+        return documents_by_id.values()
+    return sorted(documents_by_id.values(), key=lambda document: str(document.get(database.newest) or ""))
 
 
 def _first_row(time: str) -> int:

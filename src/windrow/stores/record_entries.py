@@ -90,8 +90,10 @@ def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) 
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
-    key, spelled, text, url, first, changed = row
-    return Entry(key, title_of(json.loads(spelled), key), url, _seconds(first), _seconds(changed), text, spelled, score)
+    key, spelled, text, url, first_seen, changed_at = row
+    return Entry(
+        key, title_of(json.loads(spelled), key), url, _seconds(first_seen), _seconds(changed_at), text, spelled, score
+    )
 
 
 def title_of(record: Any, key: str) -> str:

@@ -89,8 +89,8 @@ class RecordIndex:
             index.close()
 
     def _search(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
-        asked = dict.fromkeys(word for term in wanted(query.root) for word in words(term.text))
-        frequency = {word: index.frequency(" ".join(pieces(word)), "main") for word in asked}
+        query_words = dict.fromkeys(word for term in wanted(query.root) for word in words(term.text))
+        frequency = {word: index.frequency(" ".join(pieces(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:
             return FoundEntries((), relaxed=False, frequency=frequency, documents=len(index))
         for attempt, share in attempts(query):
@@ -100,8 +100,8 @@ class RecordIndex:
             if hits:
                 break
         entries = (read_entry(self._connection, hit.id, hit.score) for hit in hits[offset:])
-        there = tuple(entry for entry in entries if entry is not None)
-        return FoundEntries(there, bool(hits) and share < 1, frequency, len(index))
+        current_entries = tuple(entry for entry in entries if entry is not None)
+        return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index))
 
     def _is_behind(self, index: FullTextIndex) -> bool:
         unindexed = self._run("SELECT 1 FROM unindexed LIMIT 1").fetchone()
@@ -109,15 +109,15 @@ class RecordIndex:
 
     def _fill(self, index: FullTextIndex, pulse: Callable[[], bool] = lambda: True) -> None:
         """Add what an index lacks: everything, unless its commit is the one that the store recorded."""
-        whole = index.fresh or index.commit != self._meta("index_commit")
-        if whole:
+        is_rebuild = index.fresh or index.commit != self._meta("index_commit")
+        if is_rebuild:
             index.empty()
         if index.is_scratch:  # the store does not record it
-            known = {} if whole else dict(self._run("SELECT record, stamp FROM indexed"))
-            records = "SELECT id FROM record" if whole else "SELECT DISTINCT record FROM unindexed"
-            self._put(index, [record for (record,) in self._run(records)], known)
+            stamps = {} if is_rebuild else dict(self._run("SELECT record, stamp FROM indexed"))
+            records = "SELECT id FROM record" if is_rebuild else "SELECT DISTINCT record FROM unindexed"
+            self._put(index, [record for (record,) in self._run(records)], stamps)
             return
-        if whole:
+        if is_rebuild:
             with transaction(self._connection):
                 for statement in _MARK_ALL_UNINDEXED:
                     self._run(statement)
@@ -125,10 +125,10 @@ class RecordIndex:
         while rows := self._run("SELECT number, record FROM unindexed ORDER BY number LIMIT ?", (BATCH,)).fetchall():
             numbers = [*dict.fromkeys(record for _, record in rows)]
             marks = ",".join("?" * len(numbers))
-            known = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({marks})", numbers))
-            changed, gone = self._put(index, numbers, known)
+            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({marks})", numbers))
+            changed, removed = self._put(index, numbers, stamps)
             with transaction(self._connection):
-                self._connection.executemany("DELETE FROM indexed WHERE record = ?", [(record,) for record in gone])
+                self._connection.executemany("DELETE FROM indexed WHERE record = ?", [(record,) for record in removed])
                 self._connection.executemany("INSERT OR REPLACE INTO indexed VALUES (?, ?)", changed.items())
                 self._run("DELETE FROM unindexed WHERE number <= ?", (rows[-1][0],))
                 self._run(_SET_COMMIT, (index.commit,))
@@ -136,25 +136,25 @@ class RecordIndex:
                 return
 
     def _put(
-        self, index: FullTextIndex, records: Iterable[int], known: dict[int, int]
+        self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
         """Write the records whose stamps differ from `known`; return the new stamps, and the records that are gone."""
         stamps: dict[int, int] = {}
-        gone: list[int] = []
-        changed = self._changed(records, known, stamps, gone)
-        first = next(changed, None)  # without a change there is no commit
-        if first is not None or gone:
-            index.write(chain(() if first is None else (first,), changed), gone)
-        return stamps, gone
+        removed: list[int] = []
+        changed = self._changed(records, known_stamps, stamps, removed)
+        first_document = next(changed, None)  # without a change there is no commit
+        if first_document is not None or removed:
+            index.write(chain(() if first_document is None else (first_document,), changed), removed)
+        return stamps, removed
 
     def _changed(
-        self, records: Iterable[int], known: dict[int, int], stamps: dict[int, int], gone: list[int]
+        self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
         for record in records:
             document = self._document(record)
             if document is None:
-                gone += [record] if record in known else []
-            elif (number := compute_stamp(document)) != known.get(record):
+                removed += [record] if record in known_stamps else []
+            elif (number := compute_stamp(document)) != known_stamps.get(record):
                 stamps[record] = number
                 yield document
 
@@ -178,11 +178,11 @@ class RecordIndex:
             yield "the search index is missing, or was not written from this file"
             return
         wrong = abs(count - self._run("SELECT count(*) FROM indexed").fetchone()[0])
-        known = dict(self._run("SELECT record, stamp FROM indexed"))
+        stamps = dict(self._run("SELECT record, stamp FROM indexed"))
         for (record,) in self._run(
             "SELECT id FROM record UNION SELECT record FROM indexed EXCEPT SELECT record FROM unindexed ORDER BY 1"
         ):
             document = self._document(record)
-            wrong += (None if document is None else compute_stamp(document)) != known.get(record)
+            wrong += (None if document is None else compute_stamp(document)) != stamps.get(record)
         if wrong:
             yield f"the search index is out of date for {wrong} records"

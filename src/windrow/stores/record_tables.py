@@ -64,12 +64,12 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 """
 
 
-def key_of_named(connection: sqlite3.Connection, gone: Observation) -> str:
-    """Return the key of the record with one of the names of an observation; empty if there is none."""
-    marks = ",".join("?" * len(gone.names))
+def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
+    """Return the key of the record with one of an observation's names, or an empty text if there is none."""
+    marks = ",".join("?" * len(observation.names))
     row = connection.execute(
         f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({marks}))",
-        (gone.key, *gone.names),
+        (observation.key, *observation.names),
     ).fetchone()
     return str(row[0]) if row else ""
 
@@ -78,7 +78,7 @@ def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int)
     """Give these names to a record; return the records that had them."""
     marks = ",".join("?" * len(names))
     text = f"SELECT DISTINCT record FROM other_name WHERE name IN ({marks}) AND record <> ?"
-    others = {int(old) for (old,) in connection.execute(text, (*names, record))}
+    others = {int(other) for (other,) in connection.execute(text, (*names, record))}
     connection.executemany(
         "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
         [(name, record) for name in names],
@@ -102,7 +102,7 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
 
 
 def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:
-    """Return the key of the record with an alias; empty if there is none."""
+    """Return the key of the record with an alias, or an empty text if there is no such record."""
     text = "SELECT r.key FROM alias a JOIN record r ON r.id = a.record WHERE a.alias = ?"
     row = connection.execute(text, (alias,)).fetchone()
     return str(row[0]) if row else ""

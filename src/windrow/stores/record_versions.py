@@ -56,7 +56,7 @@ class Skipped(NamedTuple):
 class RecordVersion(NamedTuple):
     """A record as a source had it at a time: `change` is new, changed, same or gone; `json` is empty for gone.
 
-    `aside` is what was kept beside the value when it was first seen, as JSON; empty if there was nothing.
+    `aside` is what was kept beside the value when it was first seen, as JSON, or an empty text.
     """
 
     key: str
@@ -76,7 +76,7 @@ class RecordVersion(NamedTuple):
 
 
 Change = tuple[RecordVersion | None, RecordVersion]
-"""The version before, None for the first, and the new one."""
+"""The previous version (None for the first one) and the new version."""
 
 
 def read_versions(connection: sqlite3.Connection, rest: str, *parameters: Any) -> Iterator[RecordVersion]:
@@ -92,14 +92,14 @@ def read_versions(connection: sqlite3.Connection, rest: str, *parameters: Any) -
 def changed_versions(connection: sqlite3.Connection, visits: tuple[int, int]) -> Iterator[Change]:
     """Yield the changes that a range of attempts observed, each with the version before."""
     first, last = visits
-    before: RecordVersion | None = None
+    previous: RecordVersion | None = None
     for version in read_versions(connection, _TOUCHED_RECORDS, first, last, 1, 0):
-        if before is not None and before.key != version.key:
-            before = None
+        if previous is not None and previous.key != version.key:
+            previous = None
         if version.change != "same":
             if first <= version.visit <= last:
-                yield before, version
-            before = version
+                yield previous, version
+            previous = version
 
 
 def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[Change]:
@@ -110,21 +110,21 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
     """
     first, last = visits_of_sessions(connection, sessions)
     completed = {(visit, key): earlier for visit, key, earlier in connection.execute(_COMPLETED, sessions)}
-    later = {(visit, key) for visit, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))}
-    before: RecordVersion | None = None
+    first_observed_later = {(visit, key) for visit, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))}
+    previous: RecordVersion | None = None
     for version in read_versions(connection, _TOUCHED_RECORDS, first, last, *sessions):
-        if before is not None and before.key != version.key:
-            before = None
-        place = (version.visit, version.key)
+        if previous is not None and previous.key != version.key:
+            previous = None
+        version_key = (version.visit, version.key)
         if first <= version.visit <= last:
-            if version.change != "same" and place not in later:
-                yield before, version
-        elif completed.get(place):
+            if version.change != "same" and version_key not in first_observed_later:
+                yield previous, version
+        elif completed.get(version_key):
             change = "changed" if version.json else "gone"
-            yield version._replace(json=completed[place]), version._replace(change=change)
-        elif place in completed and version.change != "same":
-            yield before, version
-        before = version if version.change != "same" else before
+            yield version._replace(json=completed[version_key]), version._replace(change=change)
+        elif version_key in completed and version.change != "same":
+            yield previous, version
+        previous = version if version.change != "same" else previous
 
 
 Observed = dict[tuple[int, str], tuple[int | None, str]]
@@ -149,9 +149,9 @@ def note_completed(connection: sqlite3.Connection, visit: int, session: int, bef
     )
 
 
-def adopt_completed(connection: sqlite3.Connection, before: sqlite3.Connection) -> None:
+def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
     """Copy which sessions completed attempts from the store that this one replaces, in the open transaction."""
-    rows = before.execute(
+    rows = old_connection.execute(
         "SELECT c.visit, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
     )
     connection.executemany(_ADOPTED, rows)

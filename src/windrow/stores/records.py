@@ -106,13 +106,13 @@ class RecordStore(SqliteStore):
         """Return the number of the last settled attempt, 0 at first."""
         return self._meta("checkpoint")
 
-    def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
+    def note_earlier_sessions(self, read_sessions: Callable[[], Mapping[int, int]]) -> None:
         """Record the last attempt that each earlier session wrote, as `read` returns it, if no session is recorded."""
         with self._writing():
-            note_earlier_sessions(self._connection, read)
+            note_earlier_sessions(self._connection, read_sessions)
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write what attempts said, and the checkpoint; what one said before is replaced unless it could not be read.
+        """Write the observations of attempts, and the checkpoint; earlier ones of a readable attempt are replaced.
 
         The changes belong to the session; with number 0, to the one that writes next.
         """
@@ -122,10 +122,10 @@ class RecordStore(SqliteStore):
                 self._writer = session, self.checkpoint() if session else 0
             for entry in entries:
                 is_earlier = entry.visit <= self._writer[1]
-                before = read_observed(self._connection, entry.visit) if is_earlier else {}
+                earlier_values = read_observed(self._connection, entry.visit) if is_earlier else {}
                 touched |= self._settle_entry(entry)
                 if is_earlier:
-                    note_completed(self._connection, entry.visit, session, before)
+                    note_completed(self._connection, entry.visit, session, earlier_values)
             note_sessions(self._connection, {session: checkpoint})
             self._mark_unindexed(touched)
             self._connection.execute(
@@ -142,8 +142,12 @@ class RecordStore(SqliteStore):
             run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
             if run("SELECT 1 FROM observation WHERE visit = ?", (entry.visit,)).fetchone():
                 return set()  # what the attempt said before stays valid until the answers are there
-            observed = [seen for seen in entry.results if isinstance(seen, Observation) and seen.value is not None]
-            valid = [seen._replace(key=replace_surrogates(seen.key)) for seen in observed]
+            observed = [
+                observation
+                for observation in entry.results
+                if isinstance(observation, Observation) and observation.value is not None
+            ]
+            valid = [observation._replace(key=replace_surrogates(observation.key)) for observation in observed]
             return set[int]().union(*(self._write_observation(entry, seen) for seen in valid))
         touched = {record for (record,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
         unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
@@ -160,25 +164,33 @@ class RecordStore(SqliteStore):
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", row)
         return touched
 
-    def _write_observation(self, entry: AttemptObservations, seen: Observation) -> set[int]:
+    def _write_observation(self, entry: AttemptObservations, observation: Observation) -> set[int]:
         """Write an observation; return its record, and those that had its names: these moved here, and are gone."""
         run = self._connection.execute
-        record, key = ensure_record(self._connection, seen)
+        record, key = ensure_record(self._connection, observation)
         value_id = None
-        if seen.value is not None:
-            value = replace_own_key(seen.value, seen.key, key)
+        if observation.value is not None:
+            value = replace_own_key(observation.value, observation.key, key)
             spelled = replace_surrogates(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
-            text = replace_surrogates(seen.text)
+            text = replace_surrogates(observation.text)
             name = digest(f"{spelled}\n{text}".encode())
-            aside = replace_surrogates(json.dumps(seen.aside, ensure_ascii=False, sort_keys=True)) if seen.aside else ""
+            aside = (
+                replace_surrogates(json.dumps(observation.aside, ensure_ascii=False, sort_keys=True))
+                if observation.aside
+                else ""
+            )
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
                 (name, spelled, text, aside),
             )
             value_id = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
-        at, url = format_time(seen.at or entry.at), replace_surrogates(seen.url or entry.url)
-        moved = set_names(self._connection, seen.names, record) if value_id is not None and seen.names else set()
-        rows = [(old, at, entry.visit, entry.source, url) for old in moved]
+        at, url = format_time(observation.at or entry.at), replace_surrogates(observation.url or entry.url)
+        moved = (
+            set_names(self._connection, observation.names, record)
+            if value_id is not None and observation.names
+            else set()
+        )
+        rows = [(moved_record, at, entry.visit, entry.source, url) for moved_record in moved]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
         row = (record, at, entry.visit, value_id, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
@@ -198,7 +210,7 @@ class RecordStore(SqliteStore):
         return {visit: [PendingAsk(*load) for load in json.loads(asks)] for visit, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
-        """Return how many attempts wait, and the first of them; 0 if none does."""
+        """Return how many attempts wait, and the first of them, or 0 if no attempt waits."""
         with self._guarded():
             count, first = self._connection.execute("SELECT count(*), coalesce(min(visit), 0) FROM waiting").fetchone()
         return int(count), int(first)
@@ -236,9 +248,9 @@ class RecordStore(SqliteStore):
     def count(self) -> tuple[int, int]:
         """Return the numbers of current records and of versions."""
         with self._guarded():
-            now = sum(self.count_by_source().values())
+            record_count = sum(self.count_by_source().values())
             versions = self._connection.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
-        return int(now), int(versions)
+        return int(record_count), int(versions)
 
     def history(self, key: str) -> list[RecordVersion]:
         """Return the observations of a record, oldest first."""
@@ -292,20 +304,20 @@ class RecordStore(SqliteStore):
                 statements.append(AttemptStatement(visit, key, url, "", "", Reason(reason), message))
         return sorted(statements, key=lambda statement: statement.visit)
 
-    def carry_over(self, before: RecordStore, sources: Collection[str]) -> None:
+    def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
         """Copy the observations of sources other than these from an earlier store.
 
         Their configuration is gone, so what was fetched for them cannot be read again.
         """
         with self._writing():
-            adopt_sessions(self._connection, before._connection)
-            taken_down = before._connection.execute("SELECT key, visit FROM taken_down")
+            adopt_sessions(self._connection, old_store._connection)
+            taken_down = old_store._connection.execute("SELECT key, visit FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
-        entries = before.entries_of_other_sources(sources)
+        entries = old_store.entries_of_other_sources(sources)
         while page := [*islice(entries, _CHUNK)]:
             self.settle(page, 0)
         with self._writing():
-            adopt_completed(self._connection, before._connection)
+            adopt_completed(self._connection, old_store._connection)
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
@@ -333,10 +345,10 @@ class RecordStore(SqliteStore):
                 _, _, at, source, url, *_ = group[0]
                 observations = [
                     Observation(
-                        key, json.loads(spelled) if spelled else None, words, datetime.fromisoformat(when), where,
+                        key, json.loads(spelled) if spelled else None, words, datetime.fromisoformat(time), item_url,
                         json.loads(aside) if aside else {}, tuple(json.loads(names)), tuple(json.loads(aliases)),
                     )
-                    for _, key, when, _, where, spelled, words, aside, names, aliases in group
+                    for _, key, time, _, item_url, spelled, words, aside, names, aliases in group
                 ]  # fmt: skip
                 yield AttemptObservations(visit, datetime.fromisoformat(at), url, source, tuple(observations))
 
@@ -350,7 +362,7 @@ class RecordStore(SqliteStore):
         return self._connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
     def key_of_alias(self, alias: str) -> str:
-        """Return the key of the record with an alias; empty if there is none."""
+        """Return the key of the record with an alias, or an empty text if there is no such record."""
         return key_of_alias(self._connection, alias)
 
     def changed_keys(self, visits: tuple[int, int]) -> list[str]:
@@ -385,8 +397,8 @@ class RecordStore(SqliteStore):
         text = "SELECT visit, key, url, reason, message FROM skipped WHERE {} ORDER BY visit, key"
         rows = [*self._of_visits(text.format("visit IN ({marks})"), visits)]
         with self._guarded():
-            for column, wanted in (("key", key), ("url", url)):
-                rows += self._connection.execute(text.format(f"{column} = ?"), (wanted,)).fetchall() if wanted else ()
+            for column, content in (("key", key), ("url", url)):
+                rows += self._connection.execute(text.format(f"{column} = ?"), (content,)).fetchall() if content else ()
         return [Skipped(row[0], row[1], row[2], Reason(row[3]), row[4]) for row in rows]
 
     def _of_visits(self, text: str, visits: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
@@ -400,14 +412,14 @@ class RecordStore(SqliteStore):
         text = "SELECT visit FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY visit"
         return [visit for (visit,) in self._connection.execute(text, (key,))]
 
-    def keys_of(self, visit: int, most: int) -> list[str]:
-        """Return the first keys of the records that an attempt observed, at most `most`."""
+    def keys_of(self, visit: int, limit: int) -> list[str]:
+        """Return the first keys of the records that an attempt observed, at most `limit`."""
         text = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
             WHERE o.visit = ? ORDER BY r.key LIMIT ?
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(text, (visit, most))]
+            return [key for (key,) in self._connection.execute(text, (visit, limit))]
 
     def faults(self) -> Iterator[str]:
         """Yield a sentence for each fault in the tables."""
@@ -441,8 +453,8 @@ class RecordStore(SqliteStore):
                 touched |= {record for (record,) in self._connection.execute(
                     f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
-                    gone = self._connection.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
-                    count += gone.rowcount if table == "observation" else 0
+                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
+                    count += deleted.rowcount if table == "observation" else 0
             self._mark_unindexed(touched)
             self._connection.execute(_DELETE_UNUSED_VALUES)
         return count

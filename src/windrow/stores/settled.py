@@ -23,19 +23,19 @@ def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -
     connection.executemany(_NOTE, [row for row in sessions.items() if row[0]])
 
 
-def note_earlier_sessions(connection: sqlite3.Connection, read: Callable[[], Mapping[int, int]]) -> None:
+def note_earlier_sessions(connection: sqlite3.Connection, read_sessions: Callable[[], Mapping[int, int]]) -> None:
     """Record the last attempt that each earlier session wrote, as `read` returns it, if no session is recorded."""
     if connection.execute("SELECT 1 FROM windrow_settled").fetchone() is None:
-        note_sessions(connection, read())
+        note_sessions(connection, read_sessions())
 
 
-def adopt_sessions(connection: sqlite3.Connection, before: sqlite3.Connection) -> None:
+def adopt_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
     """Copy the rows of earlier sessions from the store that this one replaces, in the open transaction."""
-    if before.execute("SELECT 1 FROM sqlite_master WHERE name = 'windrow_settled'").fetchone() is None:
+    if old_connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'windrow_settled'").fetchone() is None:
         return
-    earlier = before.execute("SELECT session, upto FROM windrow_settled").fetchall()
-    last = "SELECT max(session) FROM windrow_settled"
-    connection.execute(f"DELETE FROM windrow_settled WHERE session < ({last})")
+    earlier = old_connection.execute("SELECT session, upto FROM windrow_settled").fetchall()
+    latest_session = "SELECT max(session) FROM windrow_settled"
+    connection.execute(f"DELETE FROM windrow_settled WHERE session < ({latest_session})")
     connection.executemany("INSERT OR IGNORE INTO windrow_settled VALUES (?, ?)", earlier)
 
 

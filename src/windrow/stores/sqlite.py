@@ -76,21 +76,21 @@ def is_unwritable(error: BaseException) -> bool:
     return str(getattr(error, "sqlite_errorname", None) or "").startswith(_UNWRITABLE_ERRORS)
 
 
-def open_read_only(path: Path, *ways: str) -> sqlite3.Connection:
+def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
     """Open a file in autocommit mode with the first of these modes (`mode=rw`, `mode=ro`) in which it can be read.
 
     If none works because nothing can be written beside it, and no log of a crash is there, it is opened as immutable:
     changes by other processes are then not noticed.
     """
-    for way in (*ways, "immutable=1"):
+    for mode in (*modes, "immutable=1"):
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{way}", isolation_level=None, timeout=30, uri=True, check_same_thread=False
+            f"{path.absolute().as_uri()}?{mode}", isolation_level=None, timeout=30, uri=True, check_same_thread=False
         )
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.Error as error:
             connection.close()
-            if not is_unwritable(error) or way == "immutable=1" or (way == ways[-1] and _has_log(path)):
+            if not is_unwritable(error) or mode == "immutable=1" or (mode == modes[-1] and _has_log(path)):
                 raise
         else:
             return connection
