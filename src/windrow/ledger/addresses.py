@@ -25,7 +25,7 @@ class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, at: int, limit: int, below: int = EVERY) -> list[DueAddress]:
-        """Return the due addresses of a host, new ones first; of these only those with an order number below `below`."""
+        """Return the due addresses of a host, new ones first; of these only those with an order below `below`."""
         if below == EVERY:
             return self.due_between(host, NEVER_ASKED, at, EVERY, limit)
         new_addresses = self.due_between(host, NEVER_ASKED, NEVER_ASKED, below, limit)
