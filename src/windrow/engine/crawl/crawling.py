@@ -111,7 +111,7 @@ class CrawlDispatcher:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
         self._shared = SharedAnswers(run)
         self._redirects = RedirectChains()
-        self._paused_until = run.ledger.addresses.rests(int(now().timestamp()))
+        self._pauses = run.ledger.addresses.rests(int(now().timestamp()))
         self._share_out()
         self._short_hosts = set(self._hosts)  # hosts that may need more addresses
         self._following = AnswerFollower(run, self._sources_by_request()) if crawl.by_request else None
@@ -220,10 +220,8 @@ class CrawlDispatcher:
             comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
             comment += f"; {tally.ended}" if tally.ended else ""
             comment += f"; {tally.broken}" if tally.broken else ""
-            maximum = self._sources[name].most
-            comment += (
-                f"; no more were asked, for one run asks {maximum} at most" if 0 < maximum <= tally.handed_out else ""
-            )
+            most = self._sources[name].most
+            comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.handed_out else ""
             comment += f"; {error}" if error else ""
             failed, reason = tally.failed or error is not None, tally.why if tally.failed else None
             self._run.close_task(tally.task, comment, getattr(error, "reason", None) or reason, failed=failed)
@@ -290,9 +288,9 @@ class CrawlDispatcher:
     def _hand_out(self, host: _Host) -> None:
         """Hand out due addresses of a host; start its walk if it has none."""
         run, share = self._run, self._share
-        tally, maximum = self._tallies[host.source.name], host.source.most
+        tally, most = self._tallies[host.source.name], host.source.most
         count = share if run.limit is None else min(share, run.limit - self._handed_out)
-        count = min(count, maximum - tally.handed_out) if maximum else count
+        count = min(count, most - tally.handed_out) if most else count
         # Requests may be due again every second: a run makes those that were due when it began.
         at = self._began if self._following and not service_of(host.source) else int(now().timestamp())
         priority_limit = BEHIND if host.endless else EVERY
@@ -334,7 +332,7 @@ class CrawlDispatcher:
     def _start_walk(self, host: _Host) -> bool:
         """Start the walk of a host, or give it up if its pause is too long for a run; return whether it started."""
         run = self._run
-        wait = max(0.0, self._paused_until.get(host.origin, 0) - now().timestamp())
+        wait = max(0.0, self._pauses.get(host.origin, 0) - now().timestamp())
         if wait > LONGEST:
             host.given_up = True
             message = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
@@ -344,10 +342,8 @@ class CrawlDispatcher:
         self._walks[host.walk] = host
         shared, options = self._shared, run.harvest.options
         wait = max(wait, shared.wait(host.source, host.origin))
-        rules, last_request = shared.rules(host.source, host.origin), shared.last(host.origin)
-        run.crew.start_walk(
-            CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last_request)
-        )
+        rules, last = shared.rules(host.source, host.origin), shared.last(host.origin)
+        run.crew.start_walk(CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last))
         return True
 
     def _record_give_up(self, host: _Host, reason: Reason, message: str) -> None:
@@ -365,7 +361,7 @@ class CrawlDispatcher:
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
         event = self._redirects.limit_chain(event)
         run, attempt, tally = self._run, event.attempt, self._tallies[host.source.name]
-        schedule, failed = None, _has_failed(attempt)
+        again, failed = None, _has_failed(attempt)
         if attempt.kind == self._crawl.beside:  # it may have become a page meanwhile, due again
             host.exhausted = False
         if attempt.target in host.handed_out:
@@ -376,20 +372,16 @@ class CrawlDispatcher:
             failures = failures + 1 if failed else 0
             tries = (self._final_failures(writer, host.source, attempt) if failed else 0) or failures
             due_at, interval = self._crawl.next_due(host.source, attempt, pause, tries)
-            schedule = (self._after_this_run(due_at) if event.held else due_at, interval, failures)
-        number = writer.attempts.record_attempt(
-            run.session, host.seq, attempt, again=schedule, beside=self._crawl.beside
-        )
+            again = (self._after_this_run(due_at) if event.held else due_at, interval, failures)
+        fact = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
         if event.held and attempt.kept:
-            row = CapturedRow(number, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
-            writer.captures.take(number, run.collection.name, host.source.name, row, 0)
+            row = CapturedRow(fact, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
+            writer.captures.take(fact, run.collection.name, host.source.name, row, 0)
             tally.shared += 1
         else:
             self._shared.note(host.origin, attempt)
         if attempt.wait:
-            until = self._paused_until[host.origin] = math.ceil(
-                attempt.started.timestamp() + attempt.seconds + attempt.wait
-            )
+            until = self._pauses[host.origin] = math.ceil(attempt.started.timestamp() + attempt.seconds + attempt.wait)
             writer.addresses.rest(host.origin, until)
         tally.visits += attempt.status is not None and not event.held
         if attempt.reason:
