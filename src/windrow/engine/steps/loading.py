@@ -59,19 +59,19 @@ def write(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at: datetim
     return page
 
 
-def _apply_together(judge_group: Callable[[list[Any]], Any], documents: list[Any]) -> None:
+def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> None:
     """Apply an action to all documents at once; if that fails, to one after another.
 
     So documents before the one at fault are stored, as if each had its own transaction.
     """
     try:
         if documents:
-            judge_group(documents)
+            action(documents)
     except StoreError:
         if len(documents) == 1:
             raise
         for document in documents:
-            judge_group([document])
+            action([document])
 
 
 class _Case:
