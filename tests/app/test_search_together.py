@@ -123,10 +123,10 @@ def test_what_the_order_of_several_collections_is_made_of_is_told(ask):
 
 def test_only_the_collections_named_are_searched_and_an_unknown_one_is_refused(ask):
     makers = {"one": collection(GREEN, note="of one"), "two": collection(NEAR)}
-    assert titles(ask(makers, among=["two"])) == ["Drinks"]
+    assert titles(ask(makers, collections=["two"])) == ["Drinks"]
     assert ask(makers).notes == ("of one",)
     with pytest.raises(UsageError, match="three"):
-        ask(makers, among=["three"])
+        ask(makers, collections=["three"])
 
 
 def test_a_collection_that_cannot_be_searched_yet_hides_no_other(ask):
