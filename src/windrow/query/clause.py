@@ -111,10 +111,10 @@ def question(node: Node, leaf: Callable[[Leaf], Tree[New]]) -> Tree[New]:
 
 def question_for_some(query: Query, count: int, leaf: Callable[[Leaf], Clause]) -> Clause:
     """Return a clause that wants at least `count` of a query's words and phrases, and everything else in it."""
-    either: tuple[Clause, ...] = tuple(question(term, leaf) for term in wanted(query.root))
+    terms: tuple[Clause, ...] = tuple(question(term, leaf) for term in wanted(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-    kept: list[Clause] = [question(part, leaf) for part in parts if part is not None and not list(wanted(part))]
-    return And((Or(either, count), *kept))
+    filters: list[Clause] = [question(part, leaf) for part in parts if part is not None and not list(wanted(part))]
+    return And((Or(terms, count), *filters))
 
 
 def sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:
@@ -132,8 +132,8 @@ def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     match leaf:
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
             field = "updated" if key.startswith("updated") else "published"
-            before = key.endswith("before")
-            return NumberRange(field, high=span.start - 1) if before else NumberRange(field, low=span.start)
+            open_beginning = key.endswith("before")
+            return NumberRange(field, high=span.start - 1) if open_beginning else NumberRange(field, low=span.start)
         case Filter(key=key) if key in scopes:
             return sequence(leaf, ((scopes[key], 1.0),))
         case Filter(key=key, value=HostFilter() as host):

@@ -71,39 +71,41 @@ def together(sought: Sought, text: str) -> float:
     present = {word for _, _, word in occurrences}
     if len(present) < 2:
         return 0.0
-    length, need = _stretch(occurrences, len(present))
+    length, word_count = _stretch(occurrences, len(present))
     ideal = sum(len(word) for word in present) + len(present) - 1
     return (
-        min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in present) / sought.total if need else 0.0
+        min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in present) / sought.total
+        if word_count
+        else 0.0
     )
 
 
-def _stretch(occurrences: Sequence[tuple[int, int, str]], need: int) -> tuple[int, int]:
+def _stretch(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> tuple[int, int]:
     """Return the length of the shortest stretch with `need` different words, in characters, and `need`."""
     counts: dict[str, int] = {}
-    best, left = 1 << 30, 0
+    best, left_index = 1 << 30, 0
     for _, end, word in occurrences:
         counts[word] = counts.get(word, 0) + 1
-        while len(counts) == need:
-            start, _, first = occurrences[left]
+        while len(counts) == word_count:
+            start, _, first_word = occurrences[left_index]
             best = min(best, end - start)
-            counts[first] -= 1
-            if not counts[first]:
-                del counts[first]
-            left += 1
-    return best, need
+            counts[first_word] -= 1
+            if not counts[first_word]:
+                del counts[first_word]
+            left_index += 1
+    return best, word_count
 
 
 def _places(text: str, word: str) -> list[tuple[int, int, str]]:
     """Return start and end of each occurrence of a word, with the word; at most `_PLACES`."""
     occurrences: list[tuple[int, int, str]] = []
     length, alone = len(word), stands_alone(word)
-    at = text.find(word)
-    while at >= 0 and len(occurrences) < _PLACES:
-        end = at + length
-        if alone or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
-            occurrences.append((at, end, word))
-        at = text.find(word, end)
+    position = text.find(word)
+    while position >= 0 and len(occurrences) < _PLACES:
+        end = position + length
+        if alone or not (text[position - 1 : position].isalnum() or text[end : end + 1].isalnum()):
+            occurrences.append((position, end, word))
+        position = text.find(word, end)
     return occurrences
 
 
@@ -121,10 +123,10 @@ _BETWEEN = re.compile(r"[^\w*-]+")
 def attempts(query: Query) -> Iterator[tuple[Query, float]]:
     """Yield the queries to try in order until one finds something, each with the share of its words that must occur."""
     yield query, 1.0
-    apart = parted(query)
-    if apart is not None:
-        yield apart, 1.0
-    last = apart or query
+    split_query = parted(query)
+    if split_query is not None:
+        yield split_query, 1.0
+    last = split_query or query
     if several(last):
         for share in SHARES[1:]:
             yield last, share
@@ -188,8 +190,8 @@ def pattern(sought: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
     for term in sought:
         pieces = words(term.text)
         if pieces:
-            between = r"[\W_]*".join(map(re.escape, pieces))
-            expressions.append(bounded(between, pieces, open_end=isinstance(term, Word) and term.prefix))
+            separator = r"[\W_]*".join(map(re.escape, pieces))
+            expressions.append(bounded(separator, pieces, open_end=isinstance(term, Word) and term.prefix))
     expressions.sort(key=len, reverse=True)
     return re.compile("|".join(dict.fromkeys(expressions))) if expressions else None
 
@@ -230,11 +232,13 @@ def hits(text: str, find: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
 
 def _start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
     """Return the start of the best part: up to `_BEFORE` characters before a hit, at the beginning of a word."""
-    best, most = 0, 0
+    best, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
-        within = {words_hit for begin, end, words_hit in spans[index : index + 40] if end <= start + LENGTH - _BEFORE}
-        if len(within) > most:
-            best, most = start, len(within)
+        hits_shown = {
+            words_hit for begin, end, words_hit in spans[index : index + 40] if end <= start + LENGTH - _BEFORE
+        }
+        if len(hits_shown) > most_hits:
+            best, most_hits = start, len(hits_shown)
     if best < _BEFORE:
         return 0
     line = text.rfind("\n", best - _BEFORE, best)
@@ -244,16 +248,16 @@ def _start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
 
 def _pieces(text: str, spans: Sequence[tuple[int, int, str]], start: int, end: int) -> tuple[Piece, ...]:
     pieces: list[Piece] = [Piece("…", hit=False)] if start else []
-    at = start
-    for begin, stop, _ in spans:
-        if begin < at or stop > end:
+    position = start
+    for hit_start, hit_end, _ in spans:
+        if hit_start < position or hit_end > end:
             continue
-        if begin > at:
-            pieces.append(Piece(_flat(text[at:begin]), hit=False))
-        pieces.append(Piece(text[begin:stop], hit=True))
-        at = stop
-    if at < end:
-        pieces.append(Piece(_flat(text[at:end]), hit=False))
+        if hit_start > position:
+            pieces.append(Piece(_flat(text[position:hit_start]), hit=False))
+        pieces.append(Piece(text[hit_start:hit_end], hit=True))
+        position = hit_end
+    if position < end:
+        pieces.append(Piece(_flat(text[position:end]), hit=False))
     if end < len(text):
         pieces.append(Piece("…", hit=False))
     return tuple(pieces)

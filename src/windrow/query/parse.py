@@ -87,10 +87,10 @@ class _Scanner:
 
     def run(self) -> Iterator[Token]:
         while self.at < len(self.text):
-            here = self.text[self.at]
-            if here.isspace():
+            char = self.text[self.at]
+            if char.isspace():
                 self.at += 1
-            elif here == ")" and self.depth:
+            elif char == ")" and self.depth:
                 yield self._close()
             elif self.text.startswith(("(", "-("), self.at):
                 yield from self._open()
@@ -130,18 +130,18 @@ class _Scanner:
         if closing is None:
             return None
         letters: list[str] = []
-        at = start + 1
-        while at < len(self.text):
-            here, following = self.text[at], self.text[at + 1 : at + 2]
-            if here == "\\" and following in {closing, "\\"}:
+        position = start + 1
+        while position < len(self.text):
+            char, following = self.text[position], self.text[position + 1 : position + 2]
+            if char == "\\" and following in {closing, "\\"}:
                 letters.append(following)
-                at += 2
+                position += 2
                 continue
-            if here == closing and (not following or following.isspace() or (following == ")" and self.depth)):
-                self.at = at + 1
+            if char == closing and (not following or following.isspace() or (following == ")" and self.depth)):
+                self.at = position + 1
                 return "".join(letters)
-            letters.append(here)
-            at += 1
+            letters.append(char)
+            position += 1
         return None
 
     def _keyed(self, start: int, *, negated: bool) -> Token | None:
@@ -171,9 +171,9 @@ class _Scanner:
 
     @staticmethod
     def _filter(key: str, value: str, typed: str, *, negated: bool) -> Token:
-        meant = KEYS[key](value)
-        note = "" if meant is not None else f"'{typed}' is not a valid filter, so its words are searched for"
-        return Token(TokenKind.FILTER, typed, negated, key, meant, note)
+        filter_value = KEYS[key](value)
+        note = "" if filter_value is not None else f"'{typed}' is not a valid filter, so its words are searched for"
+        return Token(TokenKind.FILTER, typed, negated, key, filter_value, note)
 
     def _until_space(self, start: int) -> str:
         """Return the text up to the next space, without parentheses that close a group."""
@@ -265,13 +265,13 @@ def parse(text: str) -> Query:
     for token in all_tokens:
         if token.key == "as-of" and isinstance(token.value, TimeSpan):
             as_of = token.value.end - 1
-    kept = [token for token in all_tokens if not (token.key == "as-of" and token.value is not None)]
-    if sum(token.kind in _LEAVES for token in kept) > MOST:
+    kept_tokens = [token for token in all_tokens if not (token.key == "as-of" and token.value is not None)]
+    if sum(token.kind in _LEAVES for token in kept_tokens) > MOST:
         notes.append(f"only the first {MOST} words are searched for")
-    kept = _limit(kept)
-    dashes = _dashes(kept)
-    root = _Reader(kept, dashes=dashes).sequence()
-    notes += _left_out(kept, dashes=dashes)
+    kept_tokens = _limit(kept_tokens)
+    dashes = _dashes(kept_tokens)
+    root = _Reader(kept_tokens, dashes=dashes).sequence()
+    notes += _left_out(kept_tokens, dashes=dashes)
     nothing = root is None and as_of is None and bool(text.strip())
     return Query(text, root, as_of, tuple(dict.fromkeys(notes)), nothing)
 
@@ -302,17 +302,17 @@ def _left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
     """Return notes on words that are not searched for as typed."""
     texts = [str(token.value) if token.key else token.text for token in all_tokens if _is_text(token)]
     notes = []
-    silent = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
-    if silent:
-        notes.append(f"left out, since an index has no signs: {', '.join(silent)}")
+    unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
+    if unsearchable:
+        notes.append(f"left out, since an index has no signs: {', '.join(unsearchable)}")
     signed = [
         text for text in dict.fromkeys(texts) if _has_words(text) and _SIGNS.search(leading(text)[0].strip("\"'"))
     ]
     if signed:
-        meant = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in signed)
-        notes.append(f"signs are not searched for: {meant}")
-    long = [text for text in texts if max(map(len, words(text)), default=0) > LONGEST_WORD]
-    if long:
+        pairs = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in signed)
+        notes.append(f"signs are not searched for: {pairs}")
+    long_texts = [text for text in texts if max(map(len, words(text)), default=0) > LONGEST_WORD]
+    if long_texts:
         notes.append(f"only the first {LONGEST_WORD} characters of a word are searched for")
     if not dashes:
         bare = [token.text for token in all_tokens if token.kind is TokenKind.WORD and _EXCLUDED.match(token.text)]
@@ -337,19 +337,19 @@ class _Reader:
     def sequence(self) -> Node | None:
         """Parse up to the closing parenthesis or the end; None if nothing is left to search for."""
         parts: list[Node] = []
-        either = False
+        has_or = False
         while self.at < len(self.tokens) and self.tokens[self.at].kind is not TokenKind.CLOSE:
             joint = self.joint() if parts else ""
             if joint:
                 self.at += 1
-                either = either or joint == "or"
+                has_or = has_or or joint == "or"
                 continue
             node = self.operand()
             if node is None:
                 continue
-            last = joined(Or, [parts.pop(), node]) if either else node
+            last = joined(Or, [parts.pop(), node]) if has_or else node
             parts += [last] if last else []
-            either = False
+            has_or = False
         return joined(And, parts)
 
     def joint(self) -> str:

@@ -107,8 +107,8 @@ def host(text: str) -> HostFilter | None:
     name = _name(text.strip("."))
     if name is None or (port is not None and not 0 < port < 1 << 16):
         return None
-    before, after = text.startswith("."), text.endswith(".")
-    return HostFilter(f"{'.' * before}{name}{'.' * after}", before, after, port)
+    open_beginning, open_end = text.startswith("."), text.endswith(".")
+    return HostFilter(f"{'.' * open_beginning}{name}{'.' * open_end}", open_beginning, open_end, port)
 
 
 def site(text: str) -> HostFilter | None:
@@ -148,8 +148,8 @@ def _name(text: str) -> str | None:
     if not text.isascii() or "%" in text or text.startswith("["):
         text = normalise(f"http://{text}/").url.partition("://")[2].rstrip("/") if "/" not in text else ""
     name = text.lower()
-    fits = 0 < len(name) <= _LONGEST_HOST and not re.search(r"[^a-z0-9._:\[\]-]", name)
-    return name if fits else None
+    is_valid = 0 < len(name) <= _LONGEST_HOST and not re.search(r"[^a-z0-9._:\[\]-]", name)
+    return name if is_valid else None
 
 
 def _text(text: str) -> str | None:

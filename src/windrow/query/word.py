@@ -57,11 +57,11 @@ class _Words(dict[int, str]):
     """The folded letters of each character, or a space if it is not part of a word; filled on demand."""
 
     def __missing__(self, code: int) -> str:
-        shown = "".join(
+        letters = "".join(
             f" {char} " if _LETTER.match(char) else char if _is_of_word(char) else " " for char in _fold_character(code)
         )
-        self[code] = shown
-        return shown
+        self[code] = letters
+        return letters
 
 
 class _Folds(dict[int, str]):
@@ -77,8 +77,8 @@ class _Safe(dict[int, str]):
     """Each folded letter as written for an index: itself, or its number if an index may not know it."""
 
     def __missing__(self, code: int) -> str:
-        known = code < 128 or _OLD.category(chr(code))[0] in "LN"
-        self[code] = chr(code) if known else f"u{code:x}u"
+        is_known = code < 128 or _OLD.category(chr(code))[0] in "LN"
+        self[code] = chr(code) if is_known else f"u{code:x}u"
         return self[code]
 
 
@@ -87,10 +87,10 @@ class _Shown(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
-        apart = _WORDS[code]
-        plain = code < 128 or (apart.isspace() and _OLD.category(letter)[0] in "PZS" and code not in _JOINTS)
-        same = any(start <= code < end for start, end in _ALIKE) and apart == _plain_letter(letter)
-        self[code] = letter if plain or same else apart.translate(_SAFE)
+        letters = _WORDS[code]
+        plain = code < 128 or (letters.isspace() and _OLD.category(letter)[0] in "PZS" and code not in _JOINTS)
+        is_alike = any(start <= code < end for start, end in _ALIKE) and letters == _plain_letter(letter)
+        self[code] = letter if plain or is_alike else letters.translate(_SAFE)
         return self[code]
 
 
@@ -182,9 +182,9 @@ def readable(text: str) -> str:
     """
     if text.isascii():
         return indexed(text)
-    shown = _BEYOND_ASCII.sub(lambda run: run[0].translate(_SHOWN), composed(text))
-    lumps = max(map(len, shown.split()), default=0) > LONGEST and max(map(len, words(text)), default=0) > LONGEST
-    return indexed(text) if lumps else shown
+    marked_text = _BEYOND_ASCII.sub(lambda run: run[0].translate(_SHOWN), composed(text))
+    lumps = max(map(len, marked_text.split()), default=0) > LONGEST and max(map(len, words(text)), default=0) > LONGEST
+    return indexed(text) if lumps else marked_text
 
 
 def counted(*texts: str) -> Counter[str]:
@@ -237,12 +237,12 @@ def bounded(expression: str, terms: Sequence[str], *, open_end: bool = False) ->
     >>> re.findall(bounded("tea", ["tea"]), "tea teapot 3tea")
     ['tea']
     """
-    after = r"\w*" if open_end else "" if _LETTER.match(terms[-1]) else r"(?![^\W_])"
+    ending = r"\w*" if open_end else "" if _LETTER.match(terms[-1]) else r"(?![^\W_])"
     if _LETTER.match(terms[0]):
-        return f"(?:{expression}){after}"
+        return f"(?:{expression}){ending}"
     # The first letter precedes the look-behind: an expression that begins with a letter is faster.
-    first = re.escape(terms[0][0])
-    return rf"{first}(?<![^\W_]{first}){expression[len(first) :]}{after}"
+    first_letter = re.escape(terms[0][0])
+    return rf"{first_letter}(?<![^\W_]{first_letter}){expression[len(first_letter) :]}{ending}"
 
 
 def address_text(url: str) -> str:

@@ -103,19 +103,19 @@ def _increments(case: Case, element: Node, values: list[Node], rule: Parameter) 
     """Check number, names and type of the increments; the standard reads the type of the first rule."""
     if not rule.increments:
         return
-    first, name = rule.increments[0], _title(element)
-    if len(rule.increments) == 1 and len(values) < first.minimum:
-        message = f"{name} has {len(values)} increments, of at least {first.minimum}"
+    first_rule, name = rule.increments[0], _title(element)
+    if len(rule.increments) == 1 and len(values) < first_rule.minimum:
+        message = f"{name} has {len(values)} increments, of at least {first_rule.minimum}"
         case.find("IncrementsTooFew", message, element)
     permitted = {increment.text for increment in rule.increments if increment.text}
     for value in values:
         text = value.get("incrementValue", "")
-        if first.text and text not in permitted:
+        if first_rule.text and text not in permitted:
             case.find("IncrementNotPermitted", f"{name}: {quote(text)} is not one of its increments", value)
-        kind = {"datetime": "DATETIME", "float": "FLOAT"}.get(first.kind.lower(), "")
+        kind = {"datetime": "DATETIME", "float": "FLOAT"}.get(first_rule.kind.lower(), "")
         if kind and not is_castable(text, kind):
             case.find("IncrementNotCastable", f"{name}: increment {quote(text)} is not of type {kind}", value)
-    if first.text:
+    if first_rule.text:
         for text in sorted(permitted - {value.get("incrementValue", "") for value in values}):
             case.find("IncrementMissing", f"{name} lacks increment {quote(text)}", element)
 
@@ -245,8 +245,8 @@ def procedure(case: Case, element: Node, pipeline: Pipeline | None) -> None:
         CHECKS[tag](case, parameter, rule, associable)
 
 
-def _missing(case: Case, element: Node, defined: Procedure, there: set[str]) -> None:
-    missing = sorted(name for name, rule in defined.items() if rule.required and name not in there)
+def _missing(case: Case, element: Node, defined: Procedure, submitted: set[str]) -> None:
+    missing = sorted(name for name, rule in defined.items() if rule.required and name not in submitted)
     if missing:
         listed = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
         case.find("RequiredParameterMissing", f"{quote(element.get('procedureID', ''))} lacks {listed}", element)

@@ -78,8 +78,8 @@ def _offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tup
     parsed = names.read_zip_name(entry.name, centres, pattern)
     if isinstance(parsed, Reason):
         # The tracker's names match without regard to case: a bad one must not share a good one's row.
-        alike = parsed is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
-        unkeyed = parsed is Reason.NAME_TOO_LONG or alike or _is_unsafe(entry.name)
+        case_only = parsed is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
+        unkeyed = parsed is Reason.NAME_TOO_LONG or case_only or _is_unsafe(entry.name)
         return Offer(key, path, entry.size, entry.modified, reason=parsed, unkeyed=unkeyed)
     sidecars = (entry.name + ending for ending in SIDECARS if (folder, entry.name + ending) in files)
     sidecar = next(sidecars, "")
@@ -123,10 +123,10 @@ def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
     >>> [host.source for host in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
     ['near', 'far']
     """
-    own = producer.casefold()
+    own_name = producer.casefold()
 
     def order(host: OfferingHost) -> tuple[bool, float, float, str]:
-        is_own = bool(own) and host.owner.casefold() == own
+        is_own = bool(own_name) and host.owner.casefold() == own_name
         return (not is_own, -estimate_success(host), -(host.speed or 0.0), host.source)
 
     return sorted(hosts, key=order)

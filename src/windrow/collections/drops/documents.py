@@ -191,11 +191,11 @@ def join(*parts: str | None) -> str:
     >>> len(join("H", "x" * 1000))
     255
     """
-    whole = "_".join(part for part in parts if part is not None)
-    if len(whole) <= NAME_LIMIT:
-        return whole
-    mark = digest(whole.encode()).partition(":")[2]
-    return f"{whole[: NAME_LIMIT - 1 - len(mark)]}~{mark}"
+    identifier = "_".join(part for part in parts if part is not None)
+    if len(identifier) <= NAME_LIMIT:
+        return identifier
+    mark = digest(identifier.encode()).partition(":")[2]
+    return f"{identifier[: NAME_LIMIT - 1 - len(mark)]}~{mark}"
 
 
 def specimen(centre: str, specimen_id: str) -> str:

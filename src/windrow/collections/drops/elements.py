@@ -293,16 +293,20 @@ CENTRES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
 
 def parents(table: str) -> tuple[str, ...]:
     """Return the tables whose elements may hold an element of this one."""
-    return tuple(name for name, each in ELEMENTS.items() if any(child == table for _, child in each.children))
+    return tuple(name for name, element in ELEMENTS.items() if any(child == table for _, child in element.children))
 
 
 def columns(element: Element) -> tuple[Column, ...]:
     """Return the columns of an element's table, in the order of its rows."""
-    own = tuple(field.column for field in element.fields)
-    return (Column("parent_table", ColumnKind.NAME), *own) if len(parents(element.table)) > 1 else own
+    field_columns = tuple(field.column for field in element.fields)
+    return (
+        (Column("parent_table", ColumnKind.NAME), *field_columns) if len(parents(element.table)) > 1 else field_columns
+    )
 
 
-TABLES = tuple(ElementTable(name, columns(each), parents(name), entity=each.entity) for name, each in ELEMENTS.items())
+TABLES = tuple(
+    ElementTable(name, columns(element), parents(name), entity=element.entity) for name, element in ELEMENTS.items()
+)
 """The tables that the store creates."""
 
 

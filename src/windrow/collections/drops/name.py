@@ -109,8 +109,8 @@ def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlN
 
 def find_declared(centre: str, centres: Iterable[str]) -> str:
     """Return a centre as it is declared, whatever its case in a name; empty if it is not."""
-    wanted = centre.casefold()
-    return next((known for known in centres if known.casefold() == wanted), "")
+    folded = centre.casefold()
+    return next((known for known in centres if known.casefold() == folded), "")
 
 
 def refusal(name: str) -> Reason | None:

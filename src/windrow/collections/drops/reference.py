@@ -278,13 +278,13 @@ class Case:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings in the order of the document, then the number left out and the checks not run."""
-        more = []
+        notes = []
         if self._dropped:
-            more.append(Finding("MoreFindings", f"{self._dropped} more are not listed", Level.NOTE))
+            notes.append(Finding("MoreFindings", f"{self._dropped} more are not listed", Level.NOTE))
         if self._not_run:
             message = "; ".join(f"{why}: {', '.join(sorted(kinds))}" for why, kinds in sorted(self._not_run.items()))
-            more.append(Finding("CheckNotRun", message, Level.NOTE))
-        return (*sorted(self._findings, key=lambda finding: finding.line or 0), *more)
+            notes.append(Finding("CheckNotRun", message, Level.NOTE))
+        return (*sorted(self._findings, key=lambda finding: finding.line or 0), *notes)
 
     @property
     def lookups(self) -> tuple[StoreLookUp, ...]:

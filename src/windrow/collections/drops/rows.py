@@ -138,7 +138,7 @@ class RowReader:
             own = element.text or ""
             cells[plan.own] = own if plan.own_read is None else plan.own_read(own)
         table = self._tables[plan.table]
-        at = len(table)
+        row_index = len(table)
         table.append(())  # a placeholder: rows are in the order of their elements, and the cells are not all read yet
         if entity is not None:  # a centre's row is added at its start tag, its records one by one
             texts, children, number = plan.texts, plan.children, 0
@@ -151,30 +151,30 @@ class RowReader:
                     number += 1
                 else:
                     raise _unexpected(child)
-        table[at] = (local, parent, entity, ordinal, *cells)
+        table[row_index] = (local, parent, entity, ordinal, *cells)
 
 
 @lru_cache(maxsize=256)
 def prepare(namespace: str, table: str, parent: str = "") -> Plan:
     """Prepare to read an element type and all below it; `namespace` is in braces, or empty."""
     element: Element = ELEMENTS[table]
-    several = len(parents(table)) > 1
-    start = 1 if several else 0
-    attributes, texts, own, own_read = {}, {}, -1, None
+    has_parent_column = len(parents(table)) > 1
+    start = 1 if has_parent_column else 0
+    attributes, texts, own_place, own_read = {}, {}, -1, None
     for place, field in enumerate(element.fields, start):
         read = READERS[field.column.kind]
         if field.place.startswith("@"):
             attributes[field.place[1:]] = (place, read)
         elif field.place == ".":
-            own, own_read = place, read
+            own_place, own_read = place, read
         else:
             texts[namespace + field.place] = place
     return Plan(
         table=table,
-        parent=parent if several else None,
+        parent=parent if has_parent_column else None,
         attributes=attributes,
         texts=texts,
-        own=own,
+        own=own_place,
         own_read=own_read,
         width=start + len(element.fields),
         children={namespace + name: prepare(namespace, child, table) for name, child in element.children},

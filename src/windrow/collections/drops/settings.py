@@ -160,7 +160,7 @@ def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings
 def drops(given: Given) -> Drops:
     """Build the settings of [drops] and its centres; ConfigError if they cannot be used."""
     databases = {
-        name: DatabaseAddress(*(given.values[f"drops.{each}"].value for each in (name, f"{name}_secret")))
+        name: DatabaseAddress(*(given.values[f"drops.{setting}"].value for setting in (name, f"{name}_secret")))
         for name in ("tracker", "store")
     }
     schemas = {kind: _file(given, f"drops.schemas.{kind}") or path for kind, path in SHIPPED.items()}
@@ -169,8 +169,8 @@ def drops(given: Given) -> Drops:
         for name in given.values
         if name.startswith("drops.lists.") and (path := _file(given, name))
     }
-    own = {"schemas": schemas, "lists": lists, "centres": _centres(given)}
-    return filled(Drops, given.values, "drops", **databases, **own)
+    collected = {"schemas": schemas, "lists": lists, "centres": _centres(given)}
+    return filled(Drops, given.values, "drops", **databases, **collected)
 
 
 def _centres(given: Given) -> tuple[Centre, ...]:
@@ -179,8 +179,8 @@ def _centres(given: Given) -> tuple[Centre, ...]:
     for values in given.rows[CENTRES]:
         centre = Centre(**{name: value.value for name, value in values.items()})
         if not centre.short_name or centre.short_name.lower() in centres:
-            where = values["short_name"].name
-            raise ConfigError(f"{given.file}: {where} is missing or given twice", hint="windrow config")
+            table_name = values["short_name"].name
+            raise ConfigError(f"{given.file}: {table_name} is missing or given twice", hint="windrow config")
         centres[centre.short_name.lower()] = centre
     return tuple(centres.values())
 

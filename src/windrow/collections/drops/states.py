@@ -105,8 +105,8 @@ def zip_states(
             state, unzipped = (DOWNLOAD, Status.PENDING), False
             continue  # its download keeps its state
         elif event.event == "decision":
-            if before is not None and (stood := before(event.seq).get(attempt)) and unzipped:
-                state = parent_state(stood)
+            if before is not None and (members_then := before(event.seq).get(attempt)) and unzipped:
+                state = parent_state(members_then)
             state = state[0], Status.CANCELLED
         elif event.event == "end":
             state = _after_attempt(event)

@@ -91,15 +91,15 @@ def zip_name(key: str) -> str:
 
 def note_left_out(entry: ZipMember) -> Finding | None:
     """Return why an entry is left out by rule; None if it is an XML file at the top of the zip."""
-    shown = repr(entry.name[:200])
+    quoted = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
-        return Finding("UnsafeName", f"{shown} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
+        return Finding("UnsafeName", f"{quoted} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
     if entry.is_folder:
-        return Finding("LeftOut", f"{shown} is a folder", Level.NOTE)
+        return Finding("LeftOut", f"{quoted} is a folder", Level.NOTE)
     if "/" in entry.name:
-        return Finding("LeftOut", f"{shown} lies in a folder", Level.NOTE)
+        return Finding("LeftOut", f"{quoted} lies in a folder", Level.NOTE)
     if not entry.name.endswith(SUFFIX):
-        return Finding("LeftOut", f"{shown} is not an XML file", Level.NOTE)
+        return Finding("LeftOut", f"{quoted} is not an XML file", Level.NOTE)
     return None
 
 
@@ -186,8 +186,8 @@ def compile_schema(sheet: Resource) -> xsd.XmlSchema:
     # Called for every document: the same object as before is not compiled again.
     cached = _last.get(sheet.name)
     if cached is None or cached[0] is not sheet:
-        imports = {beside.path.name: beside.content for beside in sheet.siblings}
-        known_by = combine([sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings)])
+        imports = {sibling.path.name: sibling.content for sibling in sheet.siblings}
+        known_by = combine([sheet.digest, *(f"{sibling.path.name} {sibling.digest}" for sibling in sheet.siblings)])
         cached = _last[sheet.name] = (sheet, xsd.load(xsd.Sheets(known_by, sheet.content, imports)))
     return cached[1]
 
@@ -207,9 +207,9 @@ def _member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[
     """Read an entry to its end; return it if it is an XML file, else note that it is left out."""
     hasher = Hasher("md5")
     note = note_left_out(entry)
-    sound = entry if entry.reason is None else entry._replace(reason=None)
+    readable = entry if entry.reason is None else entry._replace(reason=None)
     if not entry.is_folder:
-        for number, block in enumerate(archive.blocks(view, sound)):
+        for number, block in enumerate(archive.blocks(view, readable)):
             if not number and not note and archive.is_archive(block):
                 raise StepError(f"{entry.name[:200]!r} is itself an archive", Reason.NESTED_ARCHIVE)
             hasher.update(block)
@@ -218,8 +218,8 @@ def _member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[
         return []
     member = name_rules.member(entry, hasher.digest(), hasher.hex("md5"))
     if member.reason:
-        shown = f"{entry.name[:200]!r}: {member.reason.meaning}"
-        findings.append(Finding(finding_kind(member.reason), shown, Level.WARN))
+        message = f"{entry.name[:200]!r}: {member.reason.meaning}"
+        findings.append(Finding(finding_kind(member.reason), message, Level.WARN))
     return [member]
 
 
@@ -242,8 +242,8 @@ def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
 
 def _put_first(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
     """Put the fault that ended a reading before the findings made until then."""
-    first = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
-    return limit_findings([first, *findings])
+    end = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
+    return limit_findings([end, *findings])
 
 
 def _md5(view: BinaryIO) -> str:

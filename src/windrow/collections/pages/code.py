@@ -139,8 +139,8 @@ def _parse_mime(text: str) -> Mime | None:
     match = _TYPE.fullmatch(text)
     if not match:
         return None
-    subtype, plus, suffix = match[2].lower().rpartition("+")
-    if not plus or not subtype or not suffix:
+    subtype, plus_sign, suffix = match[2].lower().rpartition("+")
+    if not plus_sign or not subtype or not suffix:
         subtype, suffix = match[2].lower(), ""
     parameters: dict[str, str] = {}
     for name, value in _PARAMETER.findall((match[3] or "")[:_LONGEST]):

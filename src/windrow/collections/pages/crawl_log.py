@@ -139,10 +139,10 @@ def agent_uuid(opened: datetime, session: int) -> bytes:
 def _make_uuid7(at: datetime, rest: str) -> bytes:
     """Make a UUID of version 7: milliseconds, twelve bits for the fraction of a millisecond, 62 bits of a hash."""
     seconds = int(at.timestamp())
-    milliseconds, below = divmod(at.microsecond, 1000)
+    milliseconds, remainder = divmod(at.microsecond, 1000)
     time = (seconds * 1000 + milliseconds) & (1 << 48) - 1
     low = int.from_bytes(blake2b(rest.encode(), digest_size=8).digest())
-    high = time << 16 | 7 << 12 | below * 4096 // 1000
+    high = time << 16 | 7 << 12 | remainder * 4096 // 1000
     return (high << 64 | 2 << 62 | low & (1 << 62) - 1).to_bytes(16)
 
 
@@ -217,14 +217,14 @@ def _was_asked(attempt: Attempt, code: ExitCode) -> bool:
 
 
 def _file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    kept = attempt.kept
-    if kept is None or attempt.status is None or not 200 <= attempt.status < 300:
+    response = attempt.kept
+    if response is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
-    return LoggedFile(kept.size, mime(kept.mime), modified)
+    return LoggedFile(response.size, mime(response.mime), modified)
 
 
 def _redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    to = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
-    if to is None or not to.url:
+    target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
+    if target is None or not target.url:
         return None
-    return LoggedRedirect(to.url, to.fragment, int(to.source), to.permanent, modified)
+    return LoggedRedirect(target.url, target.fragment, int(target.source), target.permanent, modified)

@@ -123,18 +123,18 @@ def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:
 
 def _fold_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
     """Replace unchanged lines far from a change by a line with their number."""
-    shown = [False] * len(lines)
+    is_shown = [False] * len(lines)
     last = -context - 1
     for number, line in enumerate(lines):
         last = number if line.sign != " " else last
-        shown[number] = number - last <= context
+        is_shown[number] = number - last <= context
     last = len(lines) + context
     for number in range(len(lines) - 1, -1, -1):
         last = number if lines[number].sign != " " else last
-        shown[number] = shown[number] or last - number <= context
+        is_shown[number] = is_shown[number] or last - number <= context
     hidden = 0
     for number, line in enumerate(lines):
-        if not shown[number]:
+        if not is_shown[number]:
             hidden += 1
             continue
         if hidden:

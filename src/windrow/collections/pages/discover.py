@@ -81,8 +81,8 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 def compute_interval(source: Source, looks: Sequence[ContentCheck]) -> int:
     """Return the interval of an address in whole seconds, from what its visits after the first found."""
-    every, start = source.options.get("every"), source.options["recrawl_interval"]
-    return max(1, int(every or redirect.compute_interval(looks, start)))
+    interval, start = source.options.get("every"), source.options["recrawl_interval"]
+    return max(1, int(interval or redirect.compute_interval(looks, start)))
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:

@@ -205,8 +205,8 @@ class Policy:
             return verdict
         if address.query is not None and (verdict := self._judge_query(address, spell_path(address))).reason:
             return verdict
-        if why := describe_trap(address, year):
-            return PolicyVerdict(Reason.CRAWLER_TRAP, why)
+        if trap := describe_trap(address, year):
+            return PolicyVerdict(Reason.CRAWLER_TRAP, trap)
         if not may_be_readable(address.path):
             return PolicyVerdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
         return ALLOWED

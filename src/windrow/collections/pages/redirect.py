@@ -72,8 +72,8 @@ def read_refresh(value: str) -> str:
     >>> read_refresh("0; URL='/new'"), read_refresh("5;url=/a=b"), read_refresh("30")
     ('/new', '/a=b', '')
     """
-    before, equals, rest = value[:_LONGEST].partition("=")
-    is_address = before.rpartition(";")[2].rpartition(",")[2].strip().lower() == "url"
+    delay_text, equals, rest = value[:_LONGEST].partition("=")
+    is_address = delay_text.rpartition(";")[2].rpartition(",")[2].strip().lower() == "url"
     return rest.strip().strip("'\"").strip() if equals and is_address else ""
 
 

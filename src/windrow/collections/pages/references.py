@@ -161,19 +161,19 @@ class LinkMemo:
         A marker follows each tag: if the marker itself is parsed as a link, the tag before it was complete.
         """
         alone = [tag for tag in tags if len(tag) <= _LONGEST_TAG and tag.isascii() and not _POSITIONAL.match(tag)]
-        text = b"".join(b"%b></iframe><a href='%b%d'>" % (tag, _END, at) for at, tag in enumerate(alone))
+        text = b"".join(b"%b></iframe><a href='%b%d'>" % (tag, _END, index) for index, tag in enumerate(alone))
         _, references = self._read(url, {"content-type": "text/html"}, text)
         pending: list[str] = []
-        ends = {f"{_END.decode()}{at}": tag for at, tag in enumerate(alone)}
-        before = -1
+        tag_of_marker = {f"{_END.decode()}{index}": tag for index, tag in enumerate(alone)}
+        last_index = -1
         for reference in references:
-            if reference not in ends:
+            if reference not in tag_of_marker:
                 pending.append(reference)
                 continue
-            at = int(reference[len(_END) :])
-            if at == before + 1 and offered.issuperset(pending):
-                self._remember_tag(folder, ends[reference], pending)
-            before = at
+            index = int(reference[len(_END) :])
+            if index == last_index + 1 and offered.issuperset(pending):
+                self._remember_tag(folder, tag_of_marker[reference], pending)
+            last_index = index
             pending = []
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:

@@ -124,12 +124,12 @@ def locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
     >>> locality(page, link), locality(page, parts("http://example.net/a")), locality(page, page)
     (<Locality.IN: 1>, <Locality.OUT: 2>, <Locality.SELF: 0>)
     """
-    same = (page.host, page.port) == (link.host, link.port)
-    if same and (page.path, page.query) == (link.path, link.query):
+    same_origin = (page.host, page.port) == (link.host, link.port)
+    if same_origin and (page.path, page.query) == (link.path, link.query):
         return Locality.SELF
     if site is not None and site.holds(page):
         return Locality.IN if site.holds(link) else Locality.OUT
-    return Locality.IN if same else Locality.OUT
+    return Locality.IN if same_origin else Locality.OUT
 
 
 _SESSION_NAMES = "jsessionid phpsessid sessionid session_id sessid cfid cftoken zenid oscsid osadmincsid"
@@ -170,8 +170,8 @@ def read_parameter_rule(text: str) -> AllowedParameters:
     >>> read_parameter_rule("/search q page").allows(["q"]), read_parameter_rule("id").allows(["id", "x"])
     (True, False)
     """
-    first, *rest = text.split() or [""]
-    names, path = (rest, first) if first.startswith("/") else ([first, *rest], "/")
+    first_word, *rest = text.split() or [""]
+    names, path = (rest, first_word) if first_word.startswith("/") else ([first_word, *rest], "/")
     if not names or not all(_PARAMETER_NAME.fullmatch(name) for name in names):
         raise ConfigError(f"url_query_parameters: {text[:200]!r} is not a rule: [/path] name name ...")
     path_of_rule = path_pattern(path, "url_query_parameters")
@@ -201,8 +201,8 @@ def clean_address(url: str) -> str:
             address += "/"
     if not question_mark:
         return address
-    kept = [parameter for parameter in query.split("&") if not _is_meaningless(parameter)]
-    return f"{address}?{'&'.join(kept)}" if any(kept) else address
+    kept_parameters = [parameter for parameter in query.split("&") if not _is_meaningless(parameter)]
+    return f"{address}?{'&'.join(kept_parameters)}" if any(kept_parameters) else address
 
 
 def _is_meaningless(parameter: str) -> bool:

@@ -127,8 +127,8 @@ class SiteRules:
 
     def robots_wait(self, at: float) -> float:
         """Return the seconds until robots.txt is requested again if it could not be read; 0 if one is in force."""
-        standing = self._robots_state
-        return max(standing.due - at, 0.001) if standing.robots.refusal else 0.0
+        state = self._robots_state
+        return max(state.due - at, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
         """Judge an address by all rules, and return the deciding one.
@@ -141,8 +141,8 @@ class SiteRules:
             denied = self._options.policy.denies(parts(url))
             return denied if denied.reason else judge_by_robots(url, self._robots_state.robots)
         if kind == SITEMAP:
-            within = self._options.policy.scope.owns(parts(url))
-            return judge_by_robots(url, self._robots_state.robots) if within else PolicyVerdict(Reason.OUT_OF_SCOPE)
+            is_own = self._options.policy.scope.owns(parts(url))
+            return judge_by_robots(url, self._robots_state.robots) if is_own else PolicyVerdict(Reason.OUT_OF_SCOPE)
         return self._options.policy.judge(url, self._year, self._robots_state.robots)
 
     def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
@@ -172,9 +172,9 @@ class SiteRules:
         if job.kind != CrawlType.FILE_CRAWL:
             return False
         endless = self._novelty.is_endless(body)
-        behind = BEHIND if self._novelty.is_repeating else 0
-        if behind != self._order_offset:
-            self._order_offset = behind
+        delay = BEHIND if self._novelty.is_repeating else 0
+        if delay != self._order_offset:
+            self._order_offset = delay
             self._followed.clear()
         return endless
 

@@ -77,10 +77,10 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
     The same bytes with another media type or date are read again.
     """
-    kept, modified = recorded.attempt.kept, recorded.attempt.validators[1]
-    if kept is None or not (kept.mime or modified):
-        return kept.digest if kept else ""
-    return f"{kept.digest} {blake2b(f'{kept.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
+    response, modified = recorded.attempt.kept, recorded.attempt.validators[1]
+    if response is None or not (response.mime or modified):
+        return response.digest if response else ""
+    return f"{response.digest} {blake2b(f'{response.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
 
 
 def find_expiry(summary: TextSummary) -> int | None:
@@ -118,10 +118,10 @@ def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
 
 
 def _read_body(task: Task) -> bytes:
-    kept = task.view.read(MAX_BYTES + 1)
-    if len(kept) > MAX_BYTES:
+    content = task.view.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
         raise StepError(f"longer than {MAX_BYTES} bytes", Reason.TOO_LARGE)
-    return kept
+    return content
 
 
 def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:

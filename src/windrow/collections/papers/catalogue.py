@@ -131,23 +131,23 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
         yield f"pmid:{int(pmid)}"
 
 
-def doi_of(written: str) -> str:
+def doi_of(text: str) -> str:
     """Return the DOI in a text, in lower case; empty if there is none.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'
     """
-    match = _DOI(written[:500])
+    match = _DOI(text[:500])
     return match[0].lower() if match else ""
 
 
-def arxiv_of(written: str) -> str:
+def arxiv_of(text: str) -> str:
     """Return the arXiv identifier at the end of a text, without its version; empty if there is none.
 
     >>> arxiv_of("arXiv:0908.0054v2")
     '0908.0054'
     """
-    match = _ARXIV(written.strip()[:100])
+    match = _ARXIV(text.strip()[:100])
     return match[1].lower() if match else ""
 
 

@@ -94,9 +94,11 @@ def check_families(families: Sequence[Family]) -> None:
             check_column(f"{family.name}:{column}")
             families_by_column[column].append(family.name)
     for column, names in families_by_column.items():
-        for first, second in combinations(names, 2):
-            if first == second or _GENERATION.sub("", first) != _GENERATION.sub("", second):
-                raise ConfigError(f"{first}:{column} and {second}:{column} have the same name without their families")
+        for first, other_family in combinations(names, 2):
+            if first == other_family or _GENERATION.sub("", first) != _GENERATION.sub("", other_family):
+                raise ConfigError(
+                    f"{first}:{column} and {other_family}:{column} have the same name without their families"
+                )
 
 
 def check_column(column: str) -> None:
@@ -286,32 +288,32 @@ def merge_with_foreign(
     of `f` and `file`, and all cells of `grobid0` and of `match0` together; with `force`, a family of which there is a
     new outcome is replaced. Otherwise only columns that windrow wrote are cleared.
     """
-    kept = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
-    cleared = {*written}
-    for family, exists, replaces in (
+    kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
+    cleared_columns = {*written}
+    for family, exists, is_new in (
         ("grobid0:", EXTRACTED in foreign, EXTRACTED in new),
         ("match0:", any(name.startswith("match0:") for name in foreign), "match0:mstatus" in new),
     ):
         columns = {name for name in ENCODINGS if name.startswith(family)}
-        if exists and not (force and replaces):
-            kept |= columns
+        if exists and not (force and is_new):
+            kept_columns |= columns
         elif exists:
-            cleared |= columns
-    cells = {name: cell for name, cell in new.items() if name not in kept}
-    return cells, tuple(name for name in ENCODINGS if name in cleared - kept and name not in cells)
+            cleared_columns |= columns
+    cells = {name: cell for name, cell in new.items() if name not in kept_columns}
+    return cells, tuple(name for name in ENCODINGS if name in cleared_columns - kept_columns and name not in cells)
 
 
 def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
     """Return where a capture is in the archive, by the keys of `file:cdx`; offset and size are integers."""
     attempt = recorded.attempt
-    kept = attempt.kept
+    response = attempt.kept
     return {
         "surt": surt(attempt.url),
         "url": attempt.url,
         "dt": f"{attempt.started:%Y%m%d%H%M%S}",
-        "warc": kept.place.warc if kept else "",
-        "offset": kept.place.offset if kept else 0,
-        "c_size": kept.place.length if kept else 0,
+        "warc": response.place.warc if response else "",
+        "offset": response.place.offset if response else 0,
+        "c_size": response.place.length if response else 0,
     }
 
 

@@ -106,11 +106,13 @@ def _title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     if not sizes:
         return (own_title if usable else ""), lines
     largest = max(sizes)
-    first = next(number for number, line in enumerate(lines) if line.size == largest and len(plain(line.text)) >= 4)
-    last = first
-    while last + 1 < len(lines) and lines[last + 1].size >= 0.85 * largest and last - first < 4:
+    first_line = next(
+        number for number, line in enumerate(lines) if line.size == largest and len(plain(line.text)) >= 4
+    )
+    last = first_line
+    while last + 1 < len(lines) and lines[last + 1].size >= 0.85 * largest and last - first_line < 4:
         last += 1
-    largest_text = " ".join(" ".join(line.text.split()) for line in lines[first : last + 1])
+    largest_text = " ".join(" ".join(line.text.split()) for line in lines[first_line : last + 1])
     return (own_title if usable else largest_text[:_LONGEST]), lines[last + 1 :]
 
 
@@ -295,14 +297,14 @@ def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
 
     A request that failed for a fault of the server is repeated, `TRIES` times in a run.
     """
-    asks: list[Ask] = []
+    requests: list[Ask] = []
     outcome: GrobidOutcome | None = None
     earlier = count_earlier_requests(task.answers)
     for number in range(earlier + 1, earlier + TRIES + 1):
-        asks.append(tei_request(number, coordinates=task.options.get("coordinates") == "True"))
-        answer = task.answers.get(asks[-1].name)
+        requests.append(tei_request(number, coordinates=task.options.get("coordinates") == "True"))
+        answer = task.answers.get(requests[-1].name)
         if answer is None:
-            return asks
+            return requests
         if answer.reason is Reason.ALREADY_EXTRACTED:
             return None
         if len(task.stopped) > 1:
@@ -345,17 +347,17 @@ def _add_embedded(task: Task, record: dict[str, Any], aside: dict[str, Any]) -> 
         return ""
     task.view.seek(0)
     try:
-        guess = guess_metadata(pdf.read_pages(task.view.read()))
+        guessed = guess_metadata(pdf.read_pages(task.view.read()))
     except MissingExtra as error:
         record["text"] = {"status": {"status": "declined", "reason": f"{error}: {error.hint}"}}
         return ""
     except StepError as error:
         record["text"] = {"status": {"status": "error", "reason": str(error.reason), "description": str(error)}}
         return ""
-    record["text"] = {"status": guess.status, "info": guess.info}
-    record |= _known(guess.info["title"], guess.info["authors"], guess.info["doi"])
-    aside["pages"] = guess.pages
-    return "\n".join(filter(None, (guess.info["title"], *guess.info["authors"], guess.pages)))
+    record["text"] = {"status": guessed.status, "info": guessed.info}
+    record |= _known(guessed.info["title"], guessed.info["authors"], guessed.info["doi"])
+    aside["pages"] = guessed.pages
+    return "\n".join(filter(None, (guessed.info["title"], *guessed.info["authors"], guessed.pages)))
 
 
 def is_declined(record: Mapping[str, Any]) -> bool:

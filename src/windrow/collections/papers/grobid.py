@@ -78,9 +78,9 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
     3
     """
     parts = [name.partition("-") for name in answers]
-    before = [int(number) for kind, _, number in parts if kind == _EARLIER_RUN]
-    first = min((int(number) for kind, _, number in parts if kind == _THIS_RUN), default=1)
-    return max([*before, (first - 1) // TRIES * TRIES])
+    earlier_numbers = [int(number) for kind, _, number in parts if kind == _EARLIER_RUN]
+    first_number = min((int(number) for kind, _, number in parts if kind == _THIS_RUN), default=1)
+    return max([*earlier_numbers, (first_number - 1) // TRIES * TRIES])
 
 
 class GrobidOutcome(NamedTuple):
@@ -130,10 +130,10 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
         status = {"status": "fail", "reason": str(error.reason), "description": description[:MOST_ERROR]}
         return GrobidOutcome(200, status, content, transient=error.reason is Reason.NOT_WELL_FORMED)
     try:
-        later = later_shape(root)
+        legacy_record = later_shape(root)
     except StepError:
-        later = None
-    return GrobidOutcome(200, {"status": "success"}, content, table, later, quality(table))
+        legacy_record = None
+    return GrobidOutcome(200, {"status": "success"}, content, table, legacy_record, quality(table))
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
@@ -180,8 +180,8 @@ def quality(table: dict[str, Any]) -> str:
     title = len(plain(table["title"] or "")) >= _TITLE
     has_author = any(author["surname"] for author in table["authors"])
     body, abstract = len(table["body"] or ""), bool(table["abstract"])
-    cites = any(citation["title"] for citation in table["citations"])
-    if title and has_author and body >= _BODY and (abstract or cites):
+    has_cited_title = any(citation["title"] for citation in table["citations"])
+    if title and has_author and body >= _BODY and (abstract or has_cited_title):
         return "good"
     if not (title or has_author) or (body < _SHORT_BODY and not abstract):
         return "bad"

@@ -35,8 +35,8 @@ def plain(title: str) -> str:
     >>> plain("Søren ŁÓDŹ: a très-long “title”!")
     'soren lodz a treslong title'
     """
-    spread = unicodedata.normalize("NFD", title).translate(_LETTERS)
-    return _MARKS.sub("", _ACCENTS.sub("", spread).lower())
+    decomposed = unicodedata.normalize("NFD", title).translate(_LETTERS)
+    return _MARKS.sub("", _ACCENTS.sub("", decomposed).lower())
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
@@ -60,11 +60,11 @@ def score(left: str, right: str) -> int:
     >>> score("A title of thing", "A title of things"), score("sturgeon", "urgently"), score("", "")
     (941, 250, 1000)
     """
-    first, second = plain(left), plain(right)
-    longer = max(len(first), len(second))
+    left_title, right_title = plain(left), plain(right)
+    longer = max(len(left_title), len(right_title))
     if not longer:
         return 1000
-    return 1000 * (longer - distance(first, second)) // longer
+    return 1000 * (longer - distance(left_title, right_title)) // longer
 
 
 def distance(first: str, second: str) -> int:
@@ -80,17 +80,17 @@ def distance(first: str, second: str) -> int:
     if not first or not second:
         return len(first) + len(second)
     places: dict[str, int] = {}
-    for at, letter in enumerate(first):
-        places[letter] = places.get(letter, 0) | 1 << at
-    every, last = (1 << len(first)) - 1, 1 << len(first) - 1
-    up, down, count = every, 0, len(first)
+    for index, letter in enumerate(first):
+        places[letter] = places.get(letter, 0) | 1 << index
+    all_bits, last = (1 << len(first)) - 1, 1 << len(first) - 1
+    increases, decreases, count = all_bits, 0, len(first)
     for letter in second:
-        same = places.get(letter, 0)
-        diagonal = (((same & up) + up) ^ up) | same | down
-        rises, falls = down | ~(diagonal | up) & every, diagonal & up
+        matches = places.get(letter, 0)
+        diagonal = (((matches & increases) + increases) ^ increases) | matches | decreases
+        rises, falls = decreases | ~(diagonal | increases) & all_bits, diagonal & increases
         count += bool(rises & last) - bool(falls & last)
-        rises, falls = (rises << 1 | 1) & every, (falls << 1) & every
-        up, down = falls | ~(diagonal | rises) & every, rises & diagonal
+        rises, falls = (rises << 1 | 1) & all_bits, (falls << 1) & all_bits
+        increases, decreases = falls | ~(diagonal | rises) & all_bits, rises & diagonal
     return count
 
 
@@ -152,13 +152,13 @@ def judge(paper: Paper, candidates: Sequence[CatalogueRecord]) -> Verdict:
     if not candidates:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
         return Verdict(DIFFERENT, "", info | {"reasons": [reason]})
-    judged = sorted((_judge(paper, record) for record in candidates), key=_order)
-    best = judged[0]
+    verdicts = sorted((_judge(paper, record) for record in candidates), key=_order)
+    best = verdicts[0]
     status, reasons = best.status, best.reasons
-    if status != EXACT and sum("slug" in candidate.reasons for candidate in judged) > CROWD:
+    if status != EXACT and sum("slug" in candidate.reasons for candidate in verdicts) > CROWD:
         status, reasons = AMBIGUOUS, (*reasons, "many_records")
     elif status in {STRONG, WEAK}:
-        rivals = [rival for rival in judged[1:] if _order(rival)[:2] == _order(best)[:2]]
+        rivals = [rival for rival in verdicts[1:] if _order(rival)[:2] == _order(best)[:2]]
         if any(rival.record.doi != best.record.doi or not best.record.doi for rival in rivals):
             status, reasons = AMBIGUOUS, (*reasons, "several_records")
     info |= {
@@ -180,22 +180,22 @@ def _judge(paper: Paper, record: CatalogueRecord) -> _Candidate:
     shared = [name for name in paper.identifiers if name in record.identifiers]
     title = score(paper.title, record.title)
     authors = _agreement(paper.authors, record.authors)
-    apart = None if paper.year is None or record.year is None else abs(paper.year - record.year)
+    year_distance = None if paper.year is None or record.year is None else abs(paper.year - record.year)
     journal = bool(paper.journal) and plain(paper.journal) == plain(record.journal)
     slug = bool(paper.slug) and title >= _SAME_TITLE
-    parts = {"title": title, "authors": authors or 0, "year": apart, "journal": journal, "identifiers": shared}
+    parts = {"title": title, "authors": authors or 0, "year": year_distance, "journal": journal, "identifiers": shared}
     reasons = [name.partition(":")[0] for name in shared] + ["slug"] * slug + ["title_differs"] * (title < _SAME_TITLE)
     reasons += ["journal"] * journal
     reasons.append("authors_unknown" if authors is None else
                    "authors" if authors == 1000 else "authors_differ" if authors == 0 else "some_authors")  # fmt: skip
-    if apart is not None:
-        reasons.append("year" if apart == 0 else "year_near" if apart <= 2 else "year_differs")
+    if year_distance is not None:
+        reasons.append("year" if year_distance == 0 else "year_near" if year_distance <= 2 else "year_differs")
     if slug and len(paper.slug) < _SHORT_SLUG:
         reasons.append("short_title")
-    against = authors == 0 or (apart is not None and apart > 2)
+    contradicted = authors == 0 or (year_distance is not None and year_distance > 2)
     if shared:
         status = EXACT if title >= _SAME_TITLE or (authors or 0) >= 500 else WEAK
-    elif not slug or against:
+    elif not slug or contradicted:
         status = DIFFERENT
     elif authors is None or authors < 500 or (len(paper.slug) < _SHORT_SLUG and authors < 1000):
         status = WEAK
@@ -221,8 +221,8 @@ def _words(name: str) -> list[str]:
 
 
 def _family(name: str) -> str:
-    before, comma, _ = name.partition(",")
-    words = _words(_JUNIOR.sub("", before if comma else name))
+    family_part, comma, _ = name.partition(",")
+    words = _words(_JUNIOR.sub("", family_part if comma else name))
     return words[-1] if words else ""
 
 

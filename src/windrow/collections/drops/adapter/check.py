@@ -61,8 +61,8 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         if "zip_action" not in tables:
             yield Fault("tracker", "has no tables yet; windrow run makes them")
             return
-        if lost := sorted(TRACKER.tables.keys() - tables):
-            yield from (Fault(f"tracker, {name}", "is not there", AGAIN) for name in lost)
+        if missing := sorted(TRACKER.tables.keys() - tables):
+            yield from (Fault(f"tracker, {name}", "is not there", AGAIN) for name in missing)
             return
         emptied = list(_find_emptied(connection))
         counts = {}
@@ -90,14 +90,14 @@ def _compare(counts: Mapping[Count, int], expected: Mapping[Count, int]) -> Iter
         moved[kind] += count if phase == last else 0
     for key in sorted(counts.keys() | expected.keys()):
         kind, phase, status = key
-        here, there = counts.get(key, 0), expected.get(key, 0)
-        if phase == last or here == there:
+        here, expected_count = counts.get(key, 0), expected.get(key, 0)
+        if phase == last or here == expected_count:
             continue
-        if 0 < there - here <= moved[kind]:
-            moved[kind] -= there - here
+        if 0 < expected_count - here <= moved[kind]:
+            moved[kind] -= expected_count - here
             continue
-        where = f"{here} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {there}", AGAIN)
+        present = f"{here} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
+        yield Fault(f"tracker, {kind}", f"has {present}; the ledger says {expected_count}", AGAIN)
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:

@@ -40,9 +40,9 @@ Members = Mapping[int, Mapping[int, Counter[State]]]
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
     """Return the states of zips and XML files."""
-    seen = ledger.items.seen(items)
-    xmls = xml_states(ledger, [item for item in seen if item.kind == XML])
-    zips = zips_of(ledger, [item.item for item in seen if item.kind == ZIP])
+    seen_items = ledger.items.seen(items)
+    xmls = xml_states(ledger, [item for item in seen_items if item.kind == XML])
+    zips = zips_of(ledger, [item.item for item in seen_items if item.kind == ZIP])
     return xmls | {item: zip_.state for item, zip_ in zips.items()}
 
 
@@ -51,9 +51,9 @@ def find_shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipState
     zips: dict[int, None] = {}
     xmls: dict[int, State] = {}
     for page in _pages(sorted(items)):
-        seen = ledger.items.seen(page)
-        zips |= dict.fromkeys(item.file or item.item for item in seen)
-        xmls |= xml_states(ledger, [item for item in seen if item.kind == XML])
+        seen_items = ledger.items.seen(page)
+        zips |= dict.fromkeys(item.file or item.item for item in seen_items)
+        xmls |= xml_states(ledger, [item for item in seen_items if item.kind == XML])
     return {item: zip_ for page in _pages([*zips]) for item, zip_ in zips_of(ledger, page).items()}, xmls
 
 
@@ -103,10 +103,10 @@ def _members(ledger: Ledger, zips: Sequence[int]) -> Members:
             counts.setdefault(row.file, {}).setdefault(row.attempt, Counter())[state] += row.number
     for page in _pages(ledger.members.ended(zips)):
         ended = ledger.items.seen(page)
-        stand = xml_states(ledger, ended)
+        states_by_item = xml_states(ledger, ended)
         for item in ended:
             by_attempt = counts.setdefault(item.file or 0, {})
-            by_attempt.setdefault(item.attempt, Counter())[stand[item.item]] += 1
+            by_attempt.setdefault(item.attempt, Counter())[states_by_item[item.item]] += 1
     return counts
 
 
@@ -120,8 +120,8 @@ def _events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenIte
 
 
 def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for first in range(0, len(items), TOGETHER):
-        yield items[first : first + TOGETHER]
+    for start in range(0, len(items), TOGETHER):
+        yield items[start : start + TOGETHER]
 
 
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
@@ -130,19 +130,19 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         members = _members(ledger, page)
         waiting = [item.item for item in ledger.items.seen(page) if item.step is not None]
-        known = {
+        waiting_states = {
             item.item: _zip(ledger, item, events, members)
             for item, events in _events(ledger, ledger.items.seen(waiting))
         }
         for item in page:
             brought = members.get(item, {})
-            if item in known:
-                state, latest = known[item].state, max(known[item].downloads, default=0)
+            if item in waiting_states:
+                state, latest_attempt = waiting_states[item].state, max(waiting_states[item].downloads, default=0)
             else:  # all its steps are done: its state is that of its documents
-                latest = max(brought, default=0)
-                state = parent_state(brought[latest]) if latest else (UNZIP, Status.DONE)
+                latest_attempt = max(brought, default=0)
+                state = parent_state(brought[latest_attempt]) if latest_attempt else (UNZIP, Status.DONE)
             counts[ZIP, state] += 1
-            counts.update({(XML, place): number for place, number in brought.get(latest, {}).items()})
+            counts.update({(XML, place): number for place, number in brought.get(latest_attempt, {}).items()})
     return counts
 
 

@@ -18,7 +18,7 @@ from windrow.reasons import Reason
 from windrow.stores.databases import connect, map_errors, with_database
 
 
-def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
+def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
     """Write the tracker's 17 tables as SQL for the client of `dialect`; return the rows."""
     place = workspace.section(Drops).tracker
     engine = connect(with_database(place.url, DATABASE), password(place))
@@ -31,7 +31,7 @@ def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
         if empty:
             database = place.url if path is None else path
             raise WindrowError(f"the tracker is empty: {database}", hint="windrow run drops", reason=Reason.NOT_FOUND)
-        return dump(engine, TRACKER, dialect, out)
+        return dump(engine, TRACKER, dialect, output)
     finally:
         engine.dispose()
 

@@ -64,8 +64,8 @@ def schema(name: str, path: Path) -> Resource:
                 by_name[sibling.name] = Resource(sibling.name, sibling, digest(inner), inner)
                 open_.append(inner)
     siblings = tuple(by_name[each] for each in sorted(by_name))
-    whole = combine([digest(content), *(f"{each.name} {each.digest}" for each in siblings)])
-    return Resource(name, path, whole, content, siblings)
+    schema_digest = combine([digest(content), *(f"{file.name} {file.digest}" for file in siblings)])
+    return Resource(name, path, schema_digest, content, siblings)
 
 
 def _content(path: Path) -> bytes:
@@ -106,12 +106,12 @@ class Tracker:
     def _begin(self, ledger: Ledger) -> int:
         """Bring seeds, centres and sources up to date, once per run."""
         self.projection.seed(seeds(self._declared.at))
-        at = self.projection.checkpoint()
-        known = ledger.mirrors.sources()
-        gone = tuple(sorted(known - {source.name for source in self._declared.sources}))
+        checkpoint = self.projection.checkpoint()
+        source_names = ledger.mirrors.sources()
+        removed_sources = tuple(sorted(source_names - {source.name for source in self._declared.sources}))
         closed = tuple(sorted(set(self.projection.keys("centre")) - {name.lower() for name in self._declared.names}))
-        self.projection.apply(declare(replace(self._declared, gone=gone, closed=closed)), at)
-        return at
+        self.projection.apply(declare(replace(self._declared, gone=removed_sources, closed=closed)), checkpoint)
+        return checkpoint
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project every fact after the checkpoint."""
@@ -201,9 +201,9 @@ def harvest(workspace: Workspace) -> Harvest:
 
 def _check_centres(declarations: Declared) -> None:
     """Refuse a source whose centre is not declared: the tracker could not hold it."""
-    known = {name.lower() for name in declarations.names}
+    centre_names = {name.lower() for name in declarations.names}
     for source in declarations.sources:
-        if source.owner.lower() not in known:
+        if source.owner.lower() not in centre_names:
             raise ConfigError(
                 f"source {source.name}: centre = {source.owner!r} is not declared",
                 hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(declarations.names)),
@@ -215,11 +215,11 @@ def _check_lengths(declarations: Declared) -> None:
     for put in declare(declarations):
         columns = TRACKER.tables[put.table].columns
         for name, value in {**put.once, **put.values}.items():
-            most = getattr(columns[name].type, "length", None)
-            if isinstance(value, str) and most is not None and len(value) > most:
+            max_length = getattr(columns[name].type, "length", None)
+            if isinstance(value, str) and max_length is not None and len(value) > max_length:
                 subject = "source" if put.table == "file_source" else put.table
                 raise ConfigError(
-                    f"{subject} {put.key}: {name} has {len(value)} characters; the tracker has room for {most}",
+                    f"{subject} {put.key}: {name} has {len(value)} characters; the tracker has room for {max_length}",
                     hint="shorten it: windrow config shows where it was said",
                 )
 
@@ -280,13 +280,13 @@ def predict(workspace: Workspace, path: str) -> str:
     """Return what the rules would do with a file of this name, as the end of a message; empty if not known."""
     folder, _, name = path.rpartition("/")
     folder = folder.rpartition("/")[2]
-    inside = folder in FOLDERS
-    entry = ListingEntry(folder if inside else FOLDERS[0], name or path)
+    in_action_folder = folder in FOLDERS
+    entry = ListingEntry(folder if in_action_folder else FOLDERS[0], name or path)
     offers = plan(Source("", "drops", Site("")), [entry], options(workspace))
     if offers and offers[0].reason:
         return f"; a file of this name would be refused: {offers[0].reason.meaning}"
     if offers:
         return "; its name is good, but no source has offered it so far"
-    if inside or "." in name:
+    if in_action_folder or "." in name:
         return "; sources of drops leave files of this name out, by rule and without a row"
     return ""

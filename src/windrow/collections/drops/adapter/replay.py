@@ -41,29 +41,29 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         return None
     _refuse_used_server(workspace)
     scratch, new = (workspace.root / REPLAY / name for name in SCRATCH)
-    beside = workspace
+    rebuild_workspace = workspace
     if _on_file(workspace):
-        beside = workspace.with_section(
+        rebuild_workspace = workspace.with_section(
             "drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new}"))
         )
     changes: list[ReplayChange] = []
     with Session(setup, "replay", progress) as session:
 
         def build() -> None:
-            rebuilt = harvest(beside)
+            rebuilt = harvest(rebuild_workspace)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
             session.follow(rebuilt.projection)
-            unread = session.ledger.copy_unread(scratch)
+            unread_steps = session.ledger.copy_unread(scratch)
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
-            first = rebuilt.collection.step_after(rebuilt.collection.members.kind)
-            renamed = RenumberingStore(rebuilt.store, session.ledger, unread, session.number, first)
+            first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
+            renamed = RenumberingStore(rebuilt.store, session.ledger, unread_steps, session.number, first_step)
             run = HarvestRun(
-                replace(rebuilt, store=renamed, projection=None), unread, session.lease, FetcherPool(keep, 0), pool,
+                replace(rebuilt, store=renamed, projection=None), unread_steps, session.lease, FetcherPool(keep, 0), pool,
                 session.number, setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
-            with released(pool.close, unread.close, rebuilt.store.tables.close):
+            with released(pool.close, unread_steps.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
@@ -112,14 +112,14 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
             hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
         )
     declarations = read_declared(workspace, workspace.sources)
-    makers: Counter[str] = Counter()
+    centre_counts: Counter[str] = Counter()
     for path in (path for action_folder in folders for path in action_folder.glob("*.zip")):
         parsed = read_zip_name(path.name, declarations.names, declarations.zip_name)
         if isinstance(parsed, ZipName):
-            makers[parsed.centre] += 1
-    if not makers:
+            centre_counts[parsed.centre] += 1
+    if not centre_counts:
         raise UsageError(
             f"{folder} has no zip whose name follows the convention", hint="windrow try ZIP --collection drops"
         )
-    owner = makers.most_common(1)[0][0]
+    owner = centre_counts.most_common(1)[0][0]
     return Source(NAME, "drops", Site("file", base=str(base)), owner=owner, connections=4)

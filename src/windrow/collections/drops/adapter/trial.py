@@ -70,14 +70,14 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     setup = prepare_trial(workspace, address)
     site, path, name = _locate(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-        kept, seconds = sample(Path(folder), site, path, site.address(path), setup.limits)
-        offer = _offer(setup, path, name, kept.size)
+        response, seconds = sample(Path(folder), site, path, site.address(path), setup.limits)
+        offer = _offer(setup, path, name, response.size)
         key = offer.key if offer else name
         reason = offer.reason if offer else None
-        yield FetchedBytes(site.address(path), key, kept.size, kept.digest, round(seconds, 3), reason)
+        yield FetchedBytes(site.address(path), key, response.size, response.digest, round(seconds, 3), reason)
         pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources), 1)
         try:
-            yield from _Reader(setup, pool, kept).read(key, whole=offer is None)
+            yield from _Reader(setup, pool, response).read(key, whole=offer is None)
         finally:
             pool.close()
 
@@ -120,10 +120,10 @@ def _offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
 class _Reader:
     """Takes one capture and all its documents through the steps."""
 
-    def __init__(self, setup: TrialSetup, pool: Pool, kept: KeptResponse) -> None:
+    def __init__(self, setup: TrialSetup, pool: Pool, response: KeptResponse) -> None:
         self._setup = setup
         self._pool = pool
-        self._kept = kept
+        self._kept = response
 
     def read(self, key: str, *, whole: bool) -> Iterator[TrialPart]:
         """Read an archive and the documents in it, or a `whole` document by itself."""
@@ -158,8 +158,8 @@ class _Reader:
                 records = list(self._records(member.name, result))
                 continue
             yield from _notes(member.name, step, result)
-            grave = any(finding.level is Level.FATAL for finding in result.findings)
-            reason = result.reason or (Reason.INTEGRITY_FATAL if grave else None)
+            has_fatal = any(finding.level is Level.FATAL for finding in result.findings)
+            reason = result.reason or (Reason.INTEGRITY_FATAL if has_fatal else None)
             if reason:
                 break
         yield from records

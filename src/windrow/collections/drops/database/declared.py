@@ -137,8 +137,8 @@ class Declared:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Return the short names of all centres: the standard's, and those of the workspace."""
-        own = {centre.short_name.lower(): centre.short_name for centre in self.centres}
-        return (*(name for name in CENTRES if name.lower() not in own), *own.values())
+        declared_names = {centre.short_name.lower(): centre.short_name for centre in self.centres}
+        return (*(name for name in CENTRES if name.lower() not in declared_names), *declared_names.values())
 
 
 def declare(declared: Declared) -> list[RowPut]:
@@ -150,12 +150,12 @@ def declare(declared: Declared) -> list[RowPut]:
 
 
 def _centres(declared: Declared) -> Iterator[RowPut]:
-    at = moment(declared.at)
+    created = moment(declared.at)
     owners = {source.owner.lower() for source in declared.sources}
     for name in CENTRES:
         # A centre that was declared inactive, and is not any more, is asked again: the table must say so.
         active = {"is_active": True} if name.lower() in owners else {}
-        yield RowPut("centre", name.lower(), active, once=centre(name, at), make=RowMaking.AGAIN)
+        yield RowPut("centre", name.lower(), active, once=centre(name, created), make=RowMaking.AGAIN)
     for name in declared.closed:
         yield RowPut("centre", name, {"is_active": False}, make=RowMaking.NEVER)
     for own_centre in declared.centres:
@@ -167,9 +167,9 @@ def _centres(declared: Declared) -> Iterator[RowPut]:
             "imits_name": own_centre.imits_name,
         }
         values = {name: value for name, value in texts.items() if value}
-        once = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": at}
+        initial = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": created}
         key = own_centre.short_name.lower()
-        yield RowPut("centre", key, {**values, "is_active": own_centre.is_active}, once=once, make=RowMaking.AGAIN)
+        yield RowPut("centre", key, {**values, "is_active": own_centre.is_active}, once=initial, make=RowMaking.AGAIN)
 
 
 def _sources(declared: Declared) -> Iterator[RowPut]:
@@ -185,8 +185,8 @@ def _sources(declared: Declared) -> Iterator[RowPut]:
             "state_id": _state(source),
         }
         refs = {"centre_id": ("centre", source.owner.lower())}
-        once = {"created": moment(declared.at)}
-        yield RowPut("file_source", source.name, values, refs, once, make=RowMaking.AGAIN)
+        initial = {"created": moment(declared.at)}
+        yield RowPut("file_source", source.name, values, refs, initial, make=RowMaking.AGAIN)
     for name in declared.gone:
         yield RowPut("file_source", name, {"state_id": _STATES["removed"]}, make=RowMaking.NEVER)
 

@@ -51,7 +51,7 @@ _MYSQL_ESCAPES = str.maketrans(
 _POSTGRESQL_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
 
 
-def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, out: TextIO) -> int:
+def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO) -> int:
     """Write the tables of `metadata` and their rows, as they stand at one moment; return the rows.
 
     `dialect` is one of `DIALECTS`. Rows are streamed, ordered by primary key. Raises `StoreError`
@@ -61,26 +61,26 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, out: TextIO) ->
         raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")
     target = sa.make_url(f"{dialect}+pymysql://" if dialect == "mysql" else f"{dialect}://")
     if dialect == "postgresql":
-        out.write("\\set ON_ERROR_STOP on\n")
-    out.writelines(f"{line};\n" for line in _BEFORE[dialect])
-    kind = _schema(metadata, target, out)
+        output.write("\\set ON_ERROR_STOP on\n")
+    output.writelines(f"{line};\n" for line in _BEFORE[dialect])
+    kind = _schema(metadata, target, output)
     count = 0
     with map_errors(engine), _snapshot(engine) as connection:
         for table in metadata.sorted_tables:
             for part in _rows(connection, table):
-                _insert(table, part, kind, out)
+                _insert(table, part, kind, output)
                 count += len(part)
             if dialect == "postgresql":
-                _sequence(table, kind, out)
-    out.writelines(f"{line};\n" for line in _AFTER[dialect])
+                _sequence(table, kind, output)
+    output.writelines(f"{line};\n" for line in _AFTER[dialect])
     return count
 
 
-def _schema(metadata: sa.MetaData, target: sa.URL, out: TextIO) -> sa.Dialect:
+def _schema(metadata: sa.MetaData, target: sa.URL, output: TextIO) -> sa.Dialect:
     """Write what `create_all` would run on the target; return its dialect."""
 
     def write(element: Any, *_: Any, **__: Any) -> None:
-        out.write(f"{str(element.compile(dialect=engine.dialect)).strip()};\n")
+        output.write(f"{str(element.compile(dialect=engine.dialect)).strip()};\n")
 
     engine = sa.create_mock_engine(target, write)
     metadata.create_all(engine, checkfirst=False)
@@ -100,18 +100,18 @@ def _rows(connection: sa.Connection, table: sa.Table) -> Iterator[list[Any]]:
             yield list(part)
 
 
-def _insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, out: TextIO) -> None:
+def _insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, output: TextIO) -> None:
     quote = dialect.identifier_preparer.quote
     names = ", ".join(quote(column.name) for column in table.columns)
-    out.write(f"INSERT INTO {dialect.identifier_preparer.format_table(table)} ({names}) VALUES\n")
+    output.write(f"INSERT INTO {dialect.identifier_preparer.format_table(table)} ({names}) VALUES\n")
     zoned = [bool(getattr(column.type, "timezone", False)) for column in table.columns]
     write = _LITERALS[dialect.name]
     for number, row in enumerate(rows):
         texts = (_literal(value, write, zone) for value, zone in zip(row, zoned, strict=True))
-        out.write(f"({', '.join(texts)})" + (",\n" if number + 1 < len(rows) else ";\n"))
+        output.write(f"({', '.join(texts)})" + (",\n" if number + 1 < len(rows) else ";\n"))
 
 
-def _sequence(table: sa.Table, dialect: sa.Dialect, out: TextIO) -> None:
+def _sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> None:
     """Set PostgreSQL's sequence after the rows loaded."""
     column = table.autoincrement_column
     if column is not None:
@@ -119,7 +119,7 @@ def _sequence(table: sa.Table, dialect: sa.Dialect, out: TextIO) -> None:
         key = dialect.identifier_preparer.quote(column.name)
         next_id = f"coalesce((SELECT max({key}) FROM {name}), 0) + 1"
         sequence = f"pg_get_serial_sequence({_postgresql(name)}, {_postgresql(column.name)})"
-        out.write(f"SELECT setval({sequence}, {next_id}, false);\n")
+        output.write(f"SELECT setval({sequence}, {next_id}, false);\n")
 
 
 class _Words(NamedTuple):
@@ -132,10 +132,10 @@ class _Words(NamedTuple):
 
 
 def _literal(value: Any, words: _Words, zoned: bool) -> str:
-    spell = _SPELL.get(type(value))
-    if spell is None:
+    spell_value = _SPELL.get(type(value))
+    if spell_value is None:
         raise StoreError(f"a {type(value).__name__} cannot be exported")
-    return spell(value, words, zoned)
+    return spell_value(value, words, zoned)
 
 
 def _time(value: datetime, words: _Words, zoned: bool) -> str:

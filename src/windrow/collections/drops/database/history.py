@@ -74,8 +74,8 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datet
     row = find(connection, schema, item)
     same_as = row.same_as
     if row.published_at is None:
-        latest = connection.scalar(statement.last_published(schema))
-        at = max(at, latest) if latest is not None else at
+        last_time = connection.scalar(statement.last_published(schema))
+        at = max(at, last_time) if last_time is not None else at
         same_as = _find_same_bytes(connection, schema, row)
         if same_as is None:
             _put_in_force(connection, schema, row, at)
@@ -162,11 +162,11 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: 
     last: dict[tuple[str, str], int] = {}
     repeated = []
     for number, kind, identifier in connection.execute(statement.entities_of(schema), {"its_id": row.id}):
-        if (before := last.get((kind, identifier))) is not None:
-            repeated.append(before)
+        if (earlier_id := last.get((kind, identifier))) is not None:
+            repeated.append(earlier_id)
         last[kind, identifier] = number
     predecessors = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
-    later = [predecessor for predecessor in predecessors if predecessor[4] > row.sort_key]
+    newer = [predecessor for predecessor in predecessors if predecessor[4] > row.sort_key]
     predecessors = [predecessor for predecessor in predecessors if predecessor[4] <= row.sort_key]
     known_ids = {new for new, _, _, tombstone, _ in predecessors if not tombstone}
     effects = _EFFECTS[row.action]
@@ -174,8 +174,8 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: 
     connection.execute(statement.put_in_force(schema), {"its_id": row.id, "at": at, "its_effect": effects[False]})
     _set_values(connection, schema, known_ids.intersection(last.values()), effect=effects[True])
     _set_values(connection, schema, repeated, effect="repeated", valid_from=None)
-    for owner in {owner for _, _, owner, _, _ in later}:
-        overridden = {new for new, _, by, _, _ in later if by == owner}.difference(repeated)
+    for owner in {owner for _, _, owner, _, _ in newer}:
+        overridden = {new for new, _, newer_owner, _, _ in newer if newer_owner == owner}.difference(repeated)
         _set_values(connection, schema, overridden, effect="overridden", valid_to=at, ended_by=owner)
     _set_values(connection, schema, {old for _, old, _, _, _ in predecessors}, valid_to=at, ended_by=row.id)
     _mark_dirty(connection, schema, {owner for _, _, owner, _, _ in predecessors})
@@ -199,8 +199,8 @@ def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -
 def _raise_sort_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
     """Raise the sort key of a submission to that of a later one with the same bytes."""
     submission = schema.submission
-    before = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
-    if before is not None and sort_key > before:
+    present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
+    if present_key is not None and sort_key > present_key:
         connection.execute(submission.update().where(submission.c.id == number).values(sort_key=sort_key))
 
 
@@ -216,8 +216,8 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
         .join(owner, owner.c.id == old.c.submission_id)
         .where(old.c.ended_by == submission, own.c.submission_id == submission, own.c.valid_from.is_not(None))
     )
-    latest = {row[4]: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row[0]))}
-    freed = [tuple(row)[:4] for row in latest.values()]
+    rows_by_entity = {row[4]: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row[0]))}
+    freed = [tuple(row)[:4] for row in rows_by_entity.values()]
     for number, _, valid_to, ended_by in freed:
         _set_values(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
     _mark_dirty(connection, schema, {owner for _, owner, _, _ in freed})
@@ -225,10 +225,12 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
     _set_values(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
-def _describe(connection: sa.Connection, schema: TableSchema, submission: int, same: int | None) -> Published:
+def _describe(
+    connection: sa.Connection, schema: TableSchema, submission: int, same_submission: int | None
+) -> Published:
     """Return what the publication of a submission did, from its rows in the store."""
     entity = schema.entity
-    if same is not None:
+    if same_submission is not None:
         words = "the same bytes with the same action are published already and still current"
         finding = Finding("AlreadyLoaded", words, Level.NOTE)
         return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
@@ -241,8 +243,8 @@ def _describe(connection: sa.Connection, schema: TableSchema, submission: int, s
         query = sa.select(entity.c.kind, entity.c.identifier, _cause(schema, submission, effect)).where(*conditions)
         for record, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
             findings.append(Finding(kind, f"{record} {identifier} {words}" + (f": {cause}" if cause else ""), level))
-        if (more := counts[effect] - MENTIONED) > 0:
-            findings.append(Finding(kind, f"{more} more of the same", level))
+        if (left_out := counts[effect] - MENTIONED) > 0:
+            findings.append(Finding(kind, f"{left_out} more of the same", level))
     ended = connection.scalar(statement.count_ended(schema), {"its_id": submission})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission, current, ended or 0, tuple(findings))
@@ -256,7 +258,7 @@ def _cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElemen
         return name.where(owner.c.id == entity.c.ended_by).scalar_subquery()
     ended = (
         older.c.ended_by == submission,
-        *(older.c[same] == entity.c[same] for same in ("kind", "identifier")),
+        *(older.c[column] == entity.c[column] for column in ("kind", "identifier")),
         older.c.effect.is_distinct_from("overridden"),
     )
     return name.where(owner.c.id == older.c.submission_id, *ended).limit(1).scalar_subquery()
@@ -287,9 +289,9 @@ def judge(
 ) -> list[Published | None]:
     """Publish or withhold documents in their order; return what publishing each did, None for one withheld."""
     batch = _Batch(connection, schema, documents, at)
-    judged = [batch.judge(document) for document in documents]
+    publications = [batch.judge(document) for document in documents]
     batch.flush()
-    return judged
+    return publications
 
 
 class _Batch:
@@ -301,8 +303,8 @@ class _Batch:
         """Read the state of all documents in few queries."""
         self._connection = connection
         self._schema = schema
-        latest = connection.scalar(statement.last_published(schema))
-        self._at = max(at, latest) if latest is not None else at
+        last_time = connection.scalar(statement.last_published(schema))
+        self._at = max(at, last_time) if last_time is not None else at
         self._rows: dict[int, Any] = {}
         self._held: dict[int, list[_Name]] = {}
         self._preceded: set[int] = set()

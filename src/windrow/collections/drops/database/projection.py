@@ -94,11 +94,11 @@ def _session_opened(fact: ledger_facts.SessionOpened, _declared: Declared, put: 
 
 
 def _session_closed(fact: ledger_facts.SessionClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    late = {}
+    references = {}
     if fact.outcome and fact.failed is not None:
-        late = {"status": LateReference("session_task", str(fact.failed), _MOST_TASK, 1)}
+        references = {"status": LateReference("session_task", str(fact.failed), _MOST_TASK, 1)}
     values = {"finish_time": moment(fact.at), "status": int(bool(fact.outcome))}
-    put(RowPut("crawling_session", str(fact.session), values, make=RowMaking.NEVER, late=late))
+    put(RowPut("crawling_session", str(fact.session), values, make=RowMaking.NEVER, late=references))
 
 
 def _task_opened(fact: ledger_facts.TaskOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:

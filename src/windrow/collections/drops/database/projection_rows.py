@@ -129,11 +129,11 @@ def among(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnEle
 
     Others are written into the statement as literals: to bind each by name takes longer than the statement itself.
     """
-    wanted = set(numbers)
-    if wanted and max(wanted) - min(wanted) + 1 == len(wanted):
-        return column.between(min(wanted), max(wanted))
-    written = sa.bindparam(None, [*map(int, numbers)], type_=sa.BigInteger(), expanding=True, literal_execute=True)
-    return column.in_(written)
+    distinct = set(numbers)
+    if distinct and max(distinct) - min(distinct) + 1 == len(distinct):
+        return column.between(min(distinct), max(distinct))
+    literals = sa.bindparam(None, [*map(int, numbers)], type_=sa.BigInteger(), expanding=True, literal_execute=True)
+    return column.in_(literals)
 
 
 class Seed(NamedTuple):
@@ -159,11 +159,11 @@ def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterab
         ids = connection.scalars(sa.select(table.c.id).where(natural == name)).all()
         if seed.id in ids:
             continue
-        holder = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
-        if ids or holder is not None:
-            where = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {holder!r}"
+        present_name = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
+        if ids or present_name is not None:
+            difference = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {present_name!r}"
             raise StoreError(
-                f"{seed.table}: {name!r} {where}; the standard gives it the id {seed.id}",
+                f"{seed.table}: {name!r} {difference}; the standard gives it the id {seed.id}",
                 hint=f"give the rows of {seed.table} the standard's ids (references follow), or name another database",
             )
         connection.execute(table.insert().values(id=seed.id, **seed.values))
@@ -296,8 +296,8 @@ class IdLookup:
     def seq(self, connection: sa.Connection) -> int:
         """Return the checkpoint, 0 at first."""
         table = self.checkpoint
-        reached = connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name))
-        return int(reached or 0)
+        checkpoint = connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name))
+        return int(checkpoint or 0)
 
     def reach(self, connection: sa.Connection, seq: int) -> None:
         """Move the checkpoint."""
@@ -310,17 +310,17 @@ class IdLookup:
 
     def ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
         """Return a cached mapping that has the id of each of the keys that has one."""
-        known = self._known.setdefault(table, {})
-        if len(known) > _CACHED:
-            known.clear()
+        cached = self._known.setdefault(table, {})
+        if len(cached) > _CACHED:
+            cached.clear()
         link = self.link
         columns = sa.select(link.c.key, link.c.id)
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
-        for part in chunks(key for key in keys if key not in known):
-            known.update(
+        for part in chunks(key for key in keys if key not in cached):
+            cached.update(
                 (key, number) for key, number in connection.execute(columns.where(condition & link.c.key.in_(part)))
             )
-        return known
+        return cached
 
     def keys(self, connection: sa.Connection, table: str) -> list[str]:
         """Return all keys of a table's rows."""
@@ -360,9 +360,9 @@ class IdLookup:
         link = self.link
         if table.name not in self._next:
             condition = (link.c.projection == self._name) & (link.c.table_name == table.name)
-            used = connection.scalar(sa.select(sa.func.max(link.c.id)).where(condition))
-            self._next[table.name] = int(used or 0) + 1
-        used = connection.scalar(sa.select(sa.func.max(table.c.id)))
-        first = max(self._next[table.name], int(used or 0) + 1)
-        self._next[table.name] = first + count
-        return range(first, first + count)
+            largest_id = connection.scalar(sa.select(sa.func.max(link.c.id)).where(condition))
+            self._next[table.name] = int(largest_id or 0) + 1
+        largest_id = connection.scalar(sa.select(sa.func.max(table.c.id)))
+        first_id = max(self._next[table.name], int(largest_id or 0) + 1)
+        self._next[table.name] = first_id + count
+        return range(first_id, first_id + count)

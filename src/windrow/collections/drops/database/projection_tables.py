@@ -74,9 +74,9 @@ class RowBatch:
             if rows:
                 self._write(table, rows)
         for table in self._metadata.sorted_tables:
-            late = {key: row for key, row in tables.get(table.name, {}).items() if row.late}
-            if late:
-                self._write_late_references(table, late)
+            rows_with_late = {key: row for key, row in tables.get(table.name, {}).items() if row.late}
+            if rows_with_late:
+                self._write_late_references(table, rows_with_late)
 
     def write_same(self, groups: Iterable[SameValues]) -> None:
         """Write the values that many rows share into those that exist."""
@@ -95,7 +95,7 @@ class RowBatch:
             self._connection.execute(_guard(change, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
-        again = self._find_deleted(table, rows)
+        reinserted = self._find_deleted(table, rows)
         ids = self._links.ids(self._connection, table.name, rows)
         rows = {key: row for key, row in rows.items() if row.make is not RowMaking.NEVER or key in ids}
         for key, row in rows.items():
@@ -105,18 +105,18 @@ class RowBatch:
         new = [_New(key, {**rows[key].once, **row_values}) for key, row_values in values.items() if key not in ids]
         complete = [candidate for candidate in new if _is_complete(table, candidate.values)]
         complete_keys = {new_row.key for new_row in complete}
-        lost = [key for key in rows if key not in ids and key not in complete_keys]
-        self._links.add(self._connection, table.name, [(key, LEFT_OUT) for key in lost])
-        self._insert(table, [{"id": ids[key], **rows[key].once, **values[key]} for key in again])
-        inserted = self._add_rows(table, complete) | set(again)
+        incomplete = [key for key in rows if key not in ids and key not in complete_keys]
+        self._links.add(self._connection, table.name, [(key, LEFT_OUT) for key in incomplete])
+        self._insert(table, [{"id": ids[key], **rows[key].once, **values[key]} for key in reinserted])
+        inserted = self._add_rows(table, complete) | set(reinserted)
         self._update(table, rows, {key: row_values for key, row_values in values.items() if key not in inserted})
 
     def _write_late_references(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
         ids = self._links.ids(self._connection, table.name, rows)
         for key, row in rows.items():
-            for column, (target, target_key, most, instead) in row.late.items():
+            for column, (target, target_key, max_id, substitute) in row.late.items():
                 number = self._links.ids(self._connection, target, [target_key]).get(target_key, 0)
-                reference = number if 0 < number <= most else instead
+                reference = number if 0 < number <= max_id else substitute
                 change = table.update().where(table.c.id == ids.get(key, LEFT_OUT)).values({column: reference})
                 self._connection.execute(_guard(change, table, row.unless))
 
@@ -124,21 +124,21 @@ class RowBatch:
 
     def _resolve(self, rows: Mapping[str, RowValues]) -> dict[str, _Values]:
         """Return the rows' values, with ids (or None) for references."""
-        wanted: dict[str, dict[str, None]] = {}
+        target_keys: dict[str, dict[str, None]] = {}
         for row in rows.values():
             for target, key in row.refs.values():
-                wanted.setdefault(target, {})[key] = None
-        known = {target: self._find_ids(target, keys) for target, keys in wanted.items()}
+                target_keys.setdefault(target, {})[key] = None
+        target_ids = {target: self._find_ids(target, keys) for target, keys in target_keys.items()}
         for row in rows.values():
             for column, (target, target_key) in row.refs.items():
-                row.values[column] = known[target].get(target_key) or None
+                row.values[column] = target_ids[target].get(target_key) or None
         return {key: row.values for key, row in rows.items()}
 
     def _find_ids(self, target: str, keys: Mapping[str, None]) -> Mapping[str, int]:
         ids = self._links.ids(self._connection, target, keys)
         if self._careful:
-            lost = self._find_lost(self._metadata.tables[target], [ids[key] for key in keys if ids.get(key)])
-            self._links.leave_out(self._connection, target, lost)
+            deleted_ids = self._find_lost(self._metadata.tables[target], [ids[key] for key in keys if ids.get(key)])
+            self._links.leave_out(self._connection, target, deleted_ids)
             ids = self._links.ids(self._connection, target, keys)
         return ids
 
@@ -148,21 +148,21 @@ class RowBatch:
         if not keys:
             return []
         ids = self._links.ids(self._connection, table.name, keys)
-        lost = self._find_lost(table, [ids[key] for key in keys if ids.get(key)])
-        again = [key for key in keys if rows[key].make is RowMaking.AGAIN and ids.get(key) in lost]
-        self._links.leave_out(self._connection, table.name, lost - {ids[key] for key in again})
+        deleted_ids = self._find_lost(table, [ids[key] for key in keys if ids.get(key)])
+        reinserted = [key for key in keys if rows[key].make is RowMaking.AGAIN and ids.get(key) in deleted_ids]
+        self._links.leave_out(self._connection, table.name, deleted_ids - {ids[key] for key in reinserted})
         # A row that was left out in an earlier batch, and is asked for again, is a new one.
         left_out = [key for key in keys if rows[key].make is RowMaking.AGAIN and ids.get(key) == LEFT_OUT]
         self._links.drop(self._connection, table.name, left_out)
-        return again
+        return reinserted
 
     def _find_lost(self, table: sa.Table, numbers: Iterable[int]) -> set[int]:
         """Return the ids that no row has any more."""
-        lost: set[int] = set()
+        deleted_ids: set[int] = set()
         for part in chunks(numbers):
             present = self._connection.scalars(sa.select(table.c.id).where(among(table.c.id, part)))
-            lost |= set(part).difference(present)
-        return lost
+            deleted_ids |= set(part).difference(present)
+        return deleted_ids
 
     # new rows
 
@@ -229,8 +229,8 @@ class RowBatch:
             number = ids[key]
             changed = {name: value for name, value in values.items() if name not in fixed} if fixed else values
             if number != LEFT_OUT and changed and _is_sound(table, changed):
-                before = changes.get(number)
-                changes[number] = ({**before[0], **changed} if before else changed, rows[key].unless)
+                earlier = changes.get(number)
+                changes[number] = ({**earlier[0], **changed} if earlier else changed, rows[key].unless)
         groups: dict[Any, list[int]] = {}
         for number, (values, unless) in changes.items():
             groups.setdefault((tuple(values.items()), unless), []).append(number)
@@ -241,10 +241,10 @@ class RowBatch:
                 single.setdefault(shape, []).extend({**dict(values), "its_id": number} for number in numbers)
                 continue
             self._update_same(table, numbers, dict(values), unless)
-        for (names, unless), some_rows in single.items():
+        for (names, unless), update_rows in single.items():
             change = table.update().where(table.c.id == sa.bindparam("its_id"))
             change = _guard(change.values({name: sa.bindparam(name) for name in names}), table, unless)
-            self._connection.execute(change, some_rows)
+            self._connection.execute(change, update_rows)
 
 
 def _guard(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
@@ -337,9 +337,9 @@ class ProjectionTables:
         Created again they would stay empty: facts before the checkpoint are not projected again.
         """
         with self.engine.begin() as connection:
-            lost = sorted(name for name in missing if self.links.has(connection, name))
-        if lost:
-            message = f"{', '.join(lost)}: dropped, and the tables that belong to it are there"
+            lost_tables = sorted(name for name in missing if self.links.has(connection, name))
+        if lost_tables:
+            message = f"{', '.join(lost_tables)}: dropped, and the tables that belong to it are there"
             raise StoreError(
                 f"{describe_database(self.engine)}: {message}",
                 hint="drop the other tables too, or put the lost ones back; then: windrow run",
@@ -347,9 +347,11 @@ class ProjectionTables:
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
         """Tell whether rows were written and no table has any now: all facts are to be projected again."""
-        written = [table for name, table in self.metadata.tables.items() if self.links.has(connection, name)]
-        first = (connection.scalar(sa.select(sa.literal(1)).select_from(table).limit(1)) for table in written)
-        return bool(written) and not any(first)
+        written_tables = [table for name, table in self.metadata.tables.items() if self.links.has(connection, name)]
+        first_rows = (
+            connection.scalar(sa.select(sa.literal(1)).select_from(table).limit(1)) for table in written_tables
+        )
+        return bool(written_tables) and not any(first_rows)
 
     def seed(self, seeds: Iterable[Seed]) -> int:
         """Insert the standard's seed rows that are missing; return their number."""

@@ -38,15 +38,18 @@ def insert(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any,
     mark = "?" if dialect.paramstyle == "qmark" else "%s"
     line = f"({', '.join([mark] * len(table.columns))})"
     text = f"INSERT INTO {name} ({columns}) VALUES {line}"
-    whole = 0
+    joined = 0
     if dialect.name == "sqlite":
-        several = min(_TOGETHER, _BOUND // len(table.columns))
-        whole = len(rows) // several * several
-        lines = [tuple(chain.from_iterable(rows[at : at + several])) for at in range(0, whole, several)]
+        rows_per_statement = min(_TOGETHER, _BOUND // len(table.columns))
+        joined = len(rows) // rows_per_statement * rows_per_statement
+        lines = [
+            tuple(chain.from_iterable(rows[start : start + rows_per_statement]))
+            for start in range(0, joined, rows_per_statement)
+        ]
         if lines:
-            connection.exec_driver_sql(text + f", {line}" * (several - 1), lines)
-    if rows[whole:]:
-        connection.exec_driver_sql(text, list(rows[whole:]))
+            connection.exec_driver_sql(text + f", {line}" * (rows_per_statement - 1), lines)
+    if rows[joined:]:
+        connection.exec_driver_sql(text, list(rows[joined:]))
 
 
 def elements(
@@ -103,8 +106,8 @@ def mark_published(schema: TableSchema) -> sa.Update:
 def entities_of(schema: TableSchema) -> sa.Select[Any]:
     """Select id, kind and identifier of the entities of submission `its_id`, in order."""
     entity = schema.entity
-    chosen = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
-    return chosen.where(entity.c.submission_id == sa.bindparam("its_id")).order_by(entity.c.id)
+    query = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
+    return query.where(entity.c.submission_id == sa.bindparam("its_id")).order_by(entity.c.id)
 
 
 @once
@@ -174,8 +177,8 @@ def submissions_of(schema: TableSchema, items: Sequence[int]) -> sa.Select[Any]:
 def names_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
     """Select (submission, kind, identifier) of the submissions' entities."""
     entity = schema.entity
-    chosen = sa.select(entity.c.submission_id, entity.c.kind, entity.c.identifier)
-    return chosen.where(among(entity.c.submission_id, submissions))
+    query = sa.select(entity.c.submission_id, entity.c.kind, entity.c.identifier)
+    return query.where(among(entity.c.submission_id, submissions))
 
 
 def preceded_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
@@ -198,16 +201,16 @@ def preceded_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[An
 def published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
     """Select those of the digests that are published already."""
     submission = schema.submission
-    chosen = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
-    return chosen.where(submission.c.published_at.is_not(None)).distinct()
+    query = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
+    return query.where(submission.c.published_at.is_not(None)).distinct()
 
 
 def publish_new(schema: TableSchema, submissions: Sequence[int], at: datetime) -> tuple[sa.Update, sa.Update]:
     """Publish submissions whose records are all new: put their entities in force and mark them as published."""
     entity, submission = schema.entity, schema.submission
-    held = entity.update().where(among(entity.c.submission_id, submissions))
+    entity_update = entity.update().where(among(entity.c.submission_id, submissions))
     submission_change = submission.update().where(among(submission.c.id, submissions))
     return (
-        held.values(valid_from=at, effect="new"),
+        entity_update.values(valid_from=at, effect="new"),
         submission_change.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
     )

@@ -111,12 +111,12 @@ class TableSchema:
         live = LIVE.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
         queries = []
         for table in self.declared:
-            own = f'FROM "{table.name}" t'
+            source = f'FROM "{table.name}" t'
             if self._in_entity(table):
-                query = f"SELECT t.* {own} JOIN entity e ON e.id = t.entity_id WHERE {live}"
+                query = f"SELECT t.* {source} JOIN entity e ON e.id = t.entity_id WHERE {live}"
             else:
-                among = f"SELECT 1 FROM entity e WHERE e.submission_id = t.submission_id AND {live}"
-                query = f"SELECT t.* {own} WHERE EXISTS ({among})"
+                membership = f"SELECT 1 FROM entity e WHERE e.submission_id = t.submission_id AND {live}"
+                query = f"SELECT t.* {source} WHERE EXISTS ({membership})"
             queries.append((f"current_{table.name}", query))
         for kind in dict.fromkeys(table.entity for table in self.declared):
             members = [table for table in self.declared if table.entity == kind]
@@ -126,8 +126,8 @@ class TableSchema:
 
     def _in_entity(self, table: ElementTable) -> bool:
         """Tell whether every row of the table is, or lies in, an entity."""
-        above = [parent for parent in self.declared if parent.name in table.parents]
-        return bool(table.entity) or (bool(above) and all(map(self._in_entity, above)))
+        parents = [parent for parent in self.declared if parent.name in table.parents]
+        return bool(table.entity) or (bool(parents) and all(map(self._in_entity, parents)))
 
     def _table(self, name: str, *columns: sa.Column[Any] | sa.Index) -> sa.Table:
         return sa.Table(name, self.metadata, *columns, **_OPTIONS)

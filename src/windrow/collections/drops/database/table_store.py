@@ -59,11 +59,11 @@ def summarise(
     dirty = list(connection.scalars(sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)))
     counting = sa.text(_counting(schema, summary))
     for chunk in chunks(dirty):
-        chosen = among(schema.context.c.submission_id, chunk)
-        touched.update(_keys(connection, schema.context, schema.keys, chosen))
-        connection.execute(schema.context.delete().where(chosen))
+        condition = among(schema.context.c.submission_id, chunk)
+        touched.update(_keys(connection, schema.context, schema.keys, condition))
+        connection.execute(schema.context.delete().where(condition))
         connection.execute(counting, {"low": chunk[0], "high": chunk[-1]})
-        touched.update(_keys(connection, schema.context, schema.keys, chosen))
+        touched.update(_keys(connection, schema.context, schema.keys, condition))
         connection.execute(submission.update().where(among(submission.c.id, chunk)).values(dirty=False))
     for key in sorted(touched):
         _sum_contexts(connection, schema, key, at)
@@ -71,10 +71,10 @@ def summarise(
 
 
 def _keys(
-    connection: sa.Connection, table: sa.Table, keys: Iterable[str], chosen: sa.ColumnElement[bool]
+    connection: sa.Connection, table: sa.Table, keys: Iterable[str], condition: sa.ColumnElement[bool]
 ) -> list[tuple[str, ...]]:
     columns = [table.c[key] for key in keys]
-    return [tuple(row) for row in connection.execute(sa.select(*columns).where(chosen).distinct())]
+    return [tuple(row) for row in connection.execute(sa.select(*columns).where(condition).distinct())]
 
 
 def _counting(schema: TableSchema, summary: CountTable) -> str:
@@ -82,8 +82,8 @@ def _counting(schema: TableSchema, summary: CountTable) -> str:
 
     The text is the same for all chunks: drivers keep each prepared statement in memory.
     """
-    chosen = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
-    rows = " UNION ALL ".join(query.format(chosen=chosen) for query in summary.queries)
+    condition = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
+    rows = " UNION ALL ".join(query.format(chosen=condition) for query in summary.queries)
     keys = ", ".join(f'q."{key}"' for key in schema.keys)
     columns = ", ".join(f'"{column.name}"' for column in schema.context.columns)
     count_where = "SUM(CASE WHEN {} THEN 1 ELSE 0 END)"
@@ -114,10 +114,12 @@ def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str
         )
     ).one()
     if row[0] is not None:
-        *counts, first, last = row
+        *counts, first_time, last_time = row
         values: dict[str, Any] = dict(zip(schema.keys, key, strict=True))
         values |= {name: int(count) for name, count in zip(COUNTS, counts, strict=True)}
-        connection.execute(overview.insert().values(**values, first_seen=first, last_change=last, counted_at=at))
+        connection.execute(
+            overview.insert().values(**values, first_seen=first_time, last_change=last_time, counted_at=at)
+        )
 
 
 def _has_key(table: sa.Table, names: tuple[str, ...], key: tuple[str, ...]) -> list[sa.ColumnElement[bool]]:
@@ -185,10 +187,10 @@ class TableStore:
         present = sa.inspect(connection).get_multi_columns()
         existing = {name: {column["name"] for column in columns} for (_, name), columns in present.items()}
         for table in self._schema.metadata.sorted_tables:
-            lacking = sorted(set(table.columns.keys()) - existing.get(table.name, set(table.columns.keys())))
-            if lacking:
+            missing = sorted(set(table.columns.keys()) - existing.get(table.name, set(table.columns.keys())))
+            if missing:
                 raise StoreError(
-                    f"the table {table.name} was made by another version of windrow: it has no {', '.join(lacking)}",
+                    f"the table {table.name} was made by another version of windrow: it has no {', '.join(missing)}",
                     hint="windrow replay (for a store on a server, name an empty database in drops.store before)",
                 )
 
@@ -219,10 +221,10 @@ class TableStore:
         StoreError if those are published.
         """
         with self._write() as connection:
-            known = self._find_staged(connection, documents)
-            fresh = [(submission, rows) for submission, rows in documents if submission.item not in known]
-            known |= self._insert_documents(connection, fresh)
-            return [known[submission.item] for submission, _ in documents]
+            known_ids = self._find_staged(connection, documents)
+            fresh = [(submission, rows) for submission, rows in documents if submission.item not in known_ids]
+            known_ids |= self._insert_documents(connection, fresh)
+            return [known_ids[submission.item] for submission, _ in documents]
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> list[Published | None]:
         """Publish or withhold staged documents in one transaction, in their order; None for one withheld."""
@@ -295,13 +297,13 @@ class TableStore:
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
         """Return the ids of documents staged already, by item; delete rows that other bytes replace."""
-        staged: dict[int, Any] = {}
+        staged_rows: dict[int, Any] = {}
         for chunk in chunks(document.item for document, _ in documents):
-            chosen = statement.submissions_of(self._schema, chunk)
-            staged.update((row.item, row) for row in connection.execute(chosen))
+            query = statement.submissions_of(self._schema, chunk)
+            staged_rows.update((row.item, row) for row in connection.execute(query))
         staged_ids = {}
-        for submission, rows in documents if staged else ():
-            row = staged.get(submission.item)
+        for submission, rows in documents if staged_rows else ():
+            row = staged_rows.get(submission.item)
             if row is None:
                 continue
             if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
@@ -333,9 +335,9 @@ class TableStore:
                 raise StoreError(f"{submission.name}: {submission.action} is not an action")
             values = {"id": number, "first_id": base, "element_count": rows.count, "dirty": True}
             entries.append(values | submission._asdict())
-            gone = submission.action == "delete"
+            is_delete = submission.action == "delete"
             entities += [
-                (base + local, number, kind, identifier, None, None, None, gone, None)
+                (base + local, number, kind, identifier, None, None, None, is_delete, None)
                 for local, kind, identifier in rows.entities
             ]
             numbered.append((number, base, rows))
@@ -348,10 +350,10 @@ class TableStore:
     def _allot_ids(self, connection: sa.Connection, submissions: int, count: int) -> tuple[int, int]:
         """Reserve consecutive ids for submissions and for `count` elements; return the first of each."""
         connection.execute(_advance_counters(self._schema), {"count": count, "submissions": submissions})
-        ends = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
-        if set(ends) != set(COUNTERS):
+        next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
+        if set(next_ids) != set(COUNTERS):
             raise StoreError("the store is not prepared", hint="windrow init")
-        return ends["submission"] - submissions + 1, ends["element"] - count + 1
+        return next_ids["submission"] - submissions + 1, next_ids["element"] - count + 1
 
 
 @once

@@ -121,8 +121,8 @@ def _check(table: sa.Table, column: sa.Column[Any]) -> None:
 def _refresh(table: sa.Table, column: sa.Column[Any]) -> None:
     """Refresh like MariaDB: when a value changes and the statement did not set the stamp itself."""
     name, stamp = table.name, column.name
-    others = (f'"{sibling.name}"' for sibling in table.columns if sibling is not column)
-    changed = " OR ".join(f"NEW.{column_name} IS NOT OLD.{column_name}" for column_name in others)
+    other_names = (f'"{sibling.name}"' for sibling in table.columns if sibling is not column)
+    changed = " OR ".join(f"NEW.{column_name} IS NOT OLD.{column_name}" for column_name in other_names)
     # The last condition ends the recursion if a connection has recursive triggers.
     text = (
         f"CREATE TRIGGER refresh_{name} AFTER UPDATE ON {name} FOR EACH ROW"
@@ -193,9 +193,9 @@ def _ref(name: str, target: str, size: str, rule: str, *, null: bool = False) ->
 def _table(name: str, size: str, *parts: _TablePart | list[_TablePart]) -> None:
     flat = [element for part in parts for element in (part if isinstance(part, list) else [part])]
     columns = [element for element in flat if isinstance(element, sa.Column)]
-    others = [element for element in flat if not isinstance(element, sa.Column)]
+    constraints = [element for element in flat if not isinstance(element, sa.Column)]
     key = _whole("id", size, primary_key=True, autoincrement=True)
-    table = sa.Table(name, TRACKER, key, *columns, last_update(), *others, **_OPTIONS)
+    table = sa.Table(name, TRACKER, key, *columns, last_update(), *constraints, **_OPTIONS)
     for column in columns:
         # InnoDB indexes every referring column by itself; elsewhere those with a rule for deletes need one.
         followed = any(key.ondelete != "RESTRICT" for key in column.foreign_keys)

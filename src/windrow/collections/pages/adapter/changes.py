@@ -84,10 +84,12 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
             return [], others
         reader = Versions(summary)
         versions = reader.of(url)
-        latest = versions[-1] if versions else None
-        if latest is not None and latest.pile is not None and latest.end is None:
-            near, stands = reader.near(latest.id, _ALIKE)
-            others = Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
+        latest_version = versions[-1] if versions else None
+        if latest_version is not None and latest_version.pile is not None and latest_version.end is None:
+            near_duplicates, representative = reader.near(latest_version.id, _ALIKE)
+            others = Others(
+                tuple(reader.alike(latest_version.pile, url, _ALIKE)), tuple(near_duplicates), representative
+            )
         changes, reasons = _changes(reader, versions), reader.reasons(url)
     return [_edition(state, changes.get(state.id, ""), reasons.get(state.generation, "")) for state in versions], others
 
@@ -95,13 +97,15 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
 def _changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
     latest_versions = versions[-_COMPARED:]
     states = [contents(reader, version) for version in latest_versions]
-    told = dict[int, str]()
-    for (earlier, before), (version, state) in pairwise(zip(latest_versions, states, strict=True)):
-        found_other = difference(before, state)
-        told[version.id] = str(found_other)
+    descriptions = dict[int, str]()
+    for (earlier, earlier_state), (version, state) in pairwise(zip(latest_versions, states, strict=True)):
+        found_other = difference(earlier_state, state)
+        descriptions[version.id] = str(found_other)
         if earlier.end is not None and earlier.end < version.first:
-            told[version.id] = "there again" + ("" if found_other.nothing else f", with another content: {found_other}")
-    return told
+            descriptions[version.id] = "there again" + (
+                "" if found_other.nothing else f", with another content: {found_other}"
+            )
+    return descriptions
 
 
 def contents(reader: Versions, version: PageVersion) -> State:
@@ -159,19 +163,19 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
         if summary is None:
             return
         reader = Versions(summary)
-        since = int(window.since.timestamp()) if window.since else None if window.facts else 0
-        for line in timelines(summary, since=since, sessions=window.facts or NONE):
-            for turn in turns(line):
-                shown = turn.after or turn.before
-                assert shown is not None
+        start = int(window.since.timestamp()) if window.since else None if window.facts else 0
+        for timeline in timelines(summary, since=start, sessions=window.facts or NONE):
+            for change in turns(timeline):
+                version = change.after or change.before
+                assert version is not None
                 yield SourceChange(
-                    datetime.fromtimestamp(turn.at, UTC),
-                    sources.get(parts(line.url).origin, ""),
+                    datetime.fromtimestamp(change.at, UTC),
+                    sources.get(parts(timeline.url).origin, ""),
                     COLLECTION,
-                    turn.kind,
-                    line.url,
-                    shown.title or shown.headline or "",
-                    _said(reader, turn),
+                    change.kind,
+                    timeline.url,
+                    version.title or version.headline or "",
+                    _said(reader, change),
                 )
 
 
@@ -181,38 +185,38 @@ def turns(line: Timeline) -> Iterator[VersionChange]:
     A redirect is no page: only that a page became one, or one a page, is told. A page is gone when its version ends
     and no other begins then; after that, its absence is nothing new.
     """
-    before: PageVersion | None = None
+    previous: PageVersion | None = None
     for number, version in enumerate(line.versions):
-        replaced = before is not None and before.end == version.first
+        replaced = previous is not None and previous.end == version.first
         if version.first in line.visited:
             if replaced:
-                yield VersionChange(version.first, CHANGED, before, version)
+                yield VersionChange(version.first, CHANGED, previous, version)
             elif version.redirect is None:
-                yield VersionChange(version.first, NEW, before, version)
-        after = line.versions[number + 1] if number + 1 < len(line.versions) else None
-        ended = version.end is not None and (after is None or after.first != version.end)
+                yield VersionChange(version.first, NEW, previous, version)
+        following = line.versions[number + 1] if number + 1 < len(line.versions) else None
+        ended = version.end is not None and (following is None or following.first != version.end)
         if ended and version.end is not None and version.end in line.visited and version.redirect is None:
             yield VersionChange(version.end, GONE, version, None)
-        before = version
+        previous = version
 
 
-def _said(reader: Versions, turn: VersionChange) -> str:
-    if turn.kind == CHANGED and turn.before is not None and turn.after is not None:
-        return str(difference(contents(reader, turn.before), contents(reader, turn.after)))
-    if turn.kind == NEW and turn.before is not None and turn.before.end is not None:
-        return f"there again; it was gone on {datetime.fromtimestamp(turn.before.end, UTC):%Y-%m-%d}"
+def _said(reader: Versions, change: VersionChange) -> str:
+    if change.kind == CHANGED and change.before is not None and change.after is not None:
+        return str(difference(contents(reader, change.before), contents(reader, change.after)))
+    if change.kind == NEW and change.before is not None and change.before.end is not None:
+        return f"there again; it was gone on {datetime.fromtimestamp(change.before.end, UTC):%Y-%m-%d}"
     return ""
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
     """Count the outcomes of the visits between two facts; a file that was read counts as ingested."""
-    unread, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
+    unread_name, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with summary_if_there(workspace) as summary:
-        if not counted[unread] or summary is None or not _is_read(summary, ledger, facts):
+        if not counted[unread_name] or summary is None or not _is_read(summary, ledger, facts):
             return counted
-        read = max(0, counted[unread] - count_ended_visits(summary, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
+        read = max(0, counted[unread_name] - count_ended_visits(summary, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
     counts = counted.copy()
-    counts.update({unread: -read, ingested: read})
+    counts.update({unread_name: -read, ingested: read})
     return +counts
 
 
@@ -245,7 +249,7 @@ def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[st
     for line in lines:
         source = sources.get(parts(line.url).origin)
         if source is not None:
-            counts[source].update(turn.kind for turn in turns(line))
+            counts[source].update(change.kind for change in turns(line))
             # a page may send its readers on by itself: it moved, though its answer is one of a page
             counts[source][MOVED] += sum(
                 version.redirect is not None and version.kind is not None and version.first in line.visited
@@ -281,25 +285,25 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
             State() if new_gone else contents(reader, new),
             context=context,
         )
-    told = _summary(old, old_gone, new, new_gone, changed)
+    summary_line = _summary(old, old_gone, new, new_gone, changed)
     return Comparison(
-        url, *_named(old), *_named(new), told, changed.changes, changed.added, changed.removed,
+        url, *_named(old), *_named(new), summary_line, changed.changes, changed.added, changed.removed,
         changed.elsewhere, changed.lines, old_gone, new_gone,
     )  # fmt: skip
 
 
-def _at(found: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
+def _at(versions: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
     """Return the version present at the end of a period, or else the last one before and the time when it was gone."""
-    before = found
+    candidates = versions
     if text:
-        meant = span(text)
-        if meant is None:
+        period = span(text)
+        if period is None:
             raise UsageError(f"{option}: {text!r} is no day, month, year or time", hint="2026-11-21, 2026-11 or 2026")
-        before = [version for version in found if version.first < meant.end]
-        if not before:
+        candidates = [version for version in versions if version.first < period.end]
+        if not candidates:
             raise WindrowError(f"it was not known at {text} yet", hint="windrow why URL", reason=Reason.NOT_FOUND)
-    version = before[-1]
-    gone = version.end is not None and not (text and meant and version.end >= meant.end)
+    version = candidates[-1]
+    gone = version.end is not None and not (text and period and version.end >= period.end)
     return version, when(version.end) if gone else None
 
 
@@ -312,8 +316,8 @@ def _summary(
     if new_gone:
         return f"gone since {show(new_gone)}; {changed}"
     if old_gone or (old is not new and old.end is not None and old.end < new.first):
-        again = f"there again; it was gone on {show(when(old.end))}"
-        return again if changed.nothing else f"{again}; {changed}"
+        return_message = f"there again; it was gone on {show(when(old.end))}"
+        return return_message if changed.nothing else f"{return_message}; {changed}"
     return str(changed)
 
 

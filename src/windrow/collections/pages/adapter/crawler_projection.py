@@ -64,16 +64,16 @@ class CrawlerProjection:
         Of addresses that were never asked there may be many millions: what does not fit in, the next session does.
         """
         running = ledger.sessions.running()
-        until = time.monotonic() + self._turn
+        deadline = time.monotonic() + self._turn
         while self._crawls(ledger):
-            if running and time.monotonic() > until:
+            if running and time.monotonic() > deadline:
                 return
         if not running:
             self._agents(ledger)
-            until = time.monotonic() + self._rest
-            while self._describe() and time.monotonic() <= until:
+            deadline = time.monotonic() + self._rest
+            while self._describe() and time.monotonic() <= deadline:
                 pass
-        while self._offers(ledger) and time.monotonic() <= until:
+        while self._offers(ledger) and time.monotonic() <= deadline:
             pass
 
     def _crawls(self, ledger: Ledger) -> bool:
@@ -88,12 +88,12 @@ class CrawlerProjection:
         """Yield the texts of files one by one; files that are not text or cannot be read are left out."""
         for recorded, _ in visits:
             attempt = recorded.attempt
-            kept = attempt.kept
-            if kept is None or attempt.status != OK or kept.size > MOST or not is_text(kept.mime):
+            response = attempt.kept
+            if response is None or attempt.status != OK or response.size > MOST or not is_text(response.mime):
                 continue
-            original = ledger.captures.original(attempt.target, kept.digest) if kept.revisit else None
+            original = ledger.captures.original(attempt.target, response.digest) if response.revisit else None
             try:
-                body, fields = self._body(original or kept.place)
+                body, fields = self._body(original or response.place)
             except WindrowError:
                 continue
             text = decode(body, fields.get("content-type", "")).text
@@ -107,10 +107,10 @@ class CrawlerProjection:
 
     def _offers(self, ledger: Ledger) -> bool:
         """Project some addresses, and tell whether there may be more."""
-        after = self.store.checkpoint(ADDRESS)
-        if after > ledger.addresses.last_place():
-            after = 0  # the table was written anew: what is known already stays as it is
-        addresses = ledger.addresses.found_after(COLLECTION, after, self._piece)
+        last_address = self.store.checkpoint(ADDRESS)
+        if last_address > ledger.addresses.last_place():
+            last_address = 0  # the table was written anew: what is known already stays as it is
+        addresses = ledger.addresses.found_after(COLLECTION, last_address, self._piece)
         if addresses:
             self.store.offer([address.url for address in addresses], addresses[-1].place)
         return len(addresses) == self._piece
@@ -119,9 +119,9 @@ class CrawlerProjection:
         """Project the descriptions of some files, and tell whether there may be more."""
         if self._summary is None:
             return False
-        after = self.store.checkpoint(DESCRIBED)
-        files, upto = read_described_files(self._summary, after, self.store.checkpoint(), self._piece)
-        if upto > after:
+        last_visit = self.store.checkpoint(DESCRIBED)
+        files, upto = read_described_files(self._summary, last_visit, self.store.checkpoint(), self._piece)
+        if upto > last_visit:
             self.store.describe(files, upto)
         return len(files) == self._piece
 
@@ -148,13 +148,15 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
             yield Fault("crawler database", f"there is no {path}", "windrow run")
         return
     with closing(CrawlerStore(path)) as store:
-        there, upto, known = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
-    visits = ledger.attempts.count_upto(COLLECTION, upto)
-    if there["crawl_log"] != visits:
-        yield Fault("crawler database", f"has {there['crawl_log']} crawls; the ledger tells {visits}", AGAIN)
-    addresses = ledger.addresses.count_upto(COLLECTION, known)
-    if there["crawl_candidate"] < addresses:
-        yield Fault("crawler database", f"has {there['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN)
-    latest = ledger.attempts.logged_after(COLLECTION, upto, 1)
+        row_counts, last_visit, last_address = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
+    visits = ledger.attempts.count_upto(COLLECTION, last_visit)
+    if row_counts["crawl_log"] != visits:
+        yield Fault("crawler database", f"has {row_counts['crawl_log']} crawls; the ledger tells {visits}", AGAIN)
+    addresses = ledger.addresses.count_upto(COLLECTION, last_address)
+    if row_counts["crawl_candidate"] < addresses:
+        yield Fault(
+            "crawler database", f"has {row_counts['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN
+        )
+    latest = ledger.attempts.logged_after(COLLECTION, last_visit, 1)
     if latest and not ledger.sessions.running():
         yield Fault("crawler database", "does not have the latest visits", "windrow run")

@@ -87,28 +87,28 @@ def _known_from(page: PageState) -> Iterator[str]:
 def _page(page: PageState) -> Iterator[str]:
     of = f" (page of {page.source})" if page.source else ""
     yield f"{page.url}{of}"
-    why = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _TOLD else ""
-    yield f"  stands {page.state}: {_VAIN if page.state == 'open' and page.failures else _STATES[page.state]}{why}"
+    reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _TOLD else ""
+    yield f"  stands {page.state}: {_VAIN if page.state == 'open' and page.failures else _STATES[page.state]}{reason}"
     if page.rule:
         yield f"  not asked for: {page.rule}"
     yield from _known_from(page)
     if page.due is not None:
-        every = f", thought to change every {_long(page.every)}" if page.every else ""
+        interval = f", thought to change every {_long(page.every)}" if page.every else ""
         failed = f", failed {counted(page.failures, 'time')} in a row" if page.failures else ""
-        yield f"  due next {show(page.due)}{every}{failed}"
-    latest = page.versions[-1] if page.versions else None
-    if latest:
-        yield from _index(latest, page.alike)
-    for near in page.near:
-        if near.url in page.alike:
+        yield f"  due next {show(page.due)}{interval}{failed}"
+    latest_edition = page.versions[-1] if page.versions else None
+    if latest_edition:
+        yield from _index(latest_edition, page.alike)
+    for near_duplicate in page.near:
+        if near_duplicate.url in page.alike:
             continue
-        yield f"  nearly the same text ({near.similarity:.0%}) is at {near.url}"
+        yield f"  nearly the same text ({near_duplicate.similarity:.0%}) is at {near_duplicate.url}"
     if page.represented_by:
         yield f"  {page.represented_by} stands for it and what is like it"
     yield from _graves(page.tombstones)
     if lines := sorted(_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
-    yield from (f"{show(at)}  {text}" for at, _, text in lines)
+    yield from (f"{show(time)}  {text}" for time, _, text in lines)
 
 
 def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
@@ -122,14 +122,14 @@ def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
             number == len(page.versions) or page.versions[number].first_seen != edition.end
         ):
             yield edition.end, 3, f"gone     version {number} ended; last seen {show(edition.last_seen)}"
-    for grave in page.tombstones:
-        yield grave.at, 4, f"forgotten {takedown_line(*grave[1:4])}"
-        if grave.lifted:
-            yield grave.lifted, 5, "lifted   it may be asked for again"
+    for tombstone in page.tombstones:
+        yield tombstone.at, 4, f"forgotten {takedown_line(*tombstone[1:4])}"
+        if tombstone.lifted:
+            yield tombstone.lifted, 5, "lifted   it may be asked for again"
 
 
-def _graves(graves: tuple[Tombstone, ...]) -> Iterator[str]:
-    yield from (f"  {unfinished_line(one.target)}" for one in graves if one.done is None)
+def _graves(tombstones: tuple[Tombstone, ...]) -> Iterator[str]:
+    yield from (f"  {unfinished_line(tombstone.target)}" for tombstone in tombstones if tombstone.done is None)
 
 
 def _long(seconds: int) -> str:
@@ -137,19 +137,23 @@ def _long(seconds: int) -> str:
     return f"{days:.1f} days".replace(".0 ", " ") if days >= 2 else span(seconds)
 
 
-def _index(one: Edition, alike: tuple[str, ...]) -> Iterator[str]:
-    if one.words or one.indexed:
-        yield f"  its text can be searched for: {one.words:,} different words" if one.indexed else "  not indexed yet"
-    elif one.reason:
-        extra = f"; {_EXTRA}" if (one.reason, one.kind) == (Reason.UNSUPPORTED, _PDF) else ""
-        yield f"  no text of it can be searched for: {Reason(one.reason).meaning}{extra}"
-    if one.duplicate_of:
-        yield f"  marked as a duplicate of {one.duplicate_of}"
+def _index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:
+    if edition.words or edition.indexed:
+        yield (
+            f"  its text can be searched for: {edition.words:,} different words"
+            if edition.indexed
+            else "  not indexed yet"
+        )
+    elif edition.reason:
+        extra = f"; {_EXTRA}" if (edition.reason, edition.kind) == (Reason.UNSUPPORTED, _PDF) else ""
+        yield f"  no text of it can be searched for: {Reason(edition.reason).meaning}{extra}"
+    if edition.duplicate_of:
+        yield f"  marked as a duplicate of {edition.duplicate_of}"
     if alike:
-        more = f", and {one.copies - len(alike):,} more" if one.copies > len(alike) else ""
-        yield f"  the same text is at {', '.join(alike)}{more}"
-    if one.canonical:
-        yield f"  names {one.canonical} as its original"
+        others = f", and {edition.copies - len(alike):,} more" if edition.copies > len(alike) else ""
+        yield f"  the same text is at {', '.join(alike)}{others}"
+    if edition.canonical:
+        yield f"  names {edition.canonical} as its original"
 
 
 def _edition(edition: Edition) -> str:
@@ -174,20 +178,24 @@ def _site(site: SiteState) -> Iterator[str]:
         yield from _origin(origin)
 
 
-def _origin(one: SiteOrigin) -> Iterator[str]:
-    yield f"{one.origin} (of {one.source})"
-    for grave in one.tombstones:
-        lifted = f", lifted {show(grave.lifted)}" if grave.lifted else ""
-        yield f"  {show(grave.at)} {takedown_line(*grave[1:4])}{lifted}"
-    yield from _graves(one.tombstones)
-    message = f"{one.pages:,} gave something at some time, {one.failing:,} failed when last asked, {one.due:,} are due"
-    yield f"  {counted(one.addresses, 'address')}: {message}"
-    if one.next_due is not None:
-        yield f"  the next one is due {show(one.next_due)}"
-    if one.robots:
-        delay = f"; it asks for {one.delay:g} s between requests" if one.delay is not None else ""
-        yield f"  robots.txt: {one.robots}{delay}"
-    for came in one.outcomes:
-        failed = came.meaning or came.outcome >= "400"
-        latest = f"; the latest: {came.latest}" if failed and came.latest else ""
-        yield f"  {came.visits:>8,}  {came.outcome}" + (f": {came.meaning}" if came.meaning else "") + latest
+def _origin(origin: SiteOrigin) -> Iterator[str]:
+    yield f"{origin.origin} (of {origin.source})"
+    for tombstone in origin.tombstones:
+        lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""
+        yield f"  {show(tombstone.at)} {takedown_line(*tombstone[1:4])}{lifted}"
+    yield from _graves(origin.tombstones)
+    message = f"{origin.pages:,} gave something at some time, {origin.failing:,} failed when last asked, {origin.due:,} are due"
+    yield f"  {counted(origin.addresses, 'address')}: {message}"
+    if origin.next_due is not None:
+        yield f"  the next one is due {show(origin.next_due)}"
+    if origin.robots:
+        delay = f"; it asks for {origin.delay:g} s between requests" if origin.delay is not None else ""
+        yield f"  robots.txt: {origin.robots}{delay}"
+    for outcome in origin.outcomes:
+        failed = outcome.meaning or outcome.outcome >= "400"
+        latest_address = f"; the latest: {outcome.latest}" if failed and outcome.latest else ""
+        yield (
+            f"  {outcome.visits:>8,}  {outcome.outcome}"
+            + (f": {outcome.meaning}" if outcome.meaning else "")
+            + latest_address
+        )

@@ -65,16 +65,20 @@ def agent_of(workspace: Workspace) -> str:
     try:
         return user_agent(section.operator, section.contact, section.user_agent)
     except ConfigError as error:
-        name, _, wanted = str(error).partition(": ")
+        name, _, expected = str(error).partition(": ")
         value = _said(workspace, name)
-        raise ConfigError(f"{_place(value)}: {wanted}", hint=_mend(workspace, value)) from None
+        raise ConfigError(f"{_place(value)}: {expected}", hint=_mend(workspace, value)) from None
 
 
 def _said(workspace: Workspace, name: str) -> Value:
     """Return a setting of [pages]; for the contact, the workspace's if [pages] has none."""
     values = {setting.name: setting for setting in workspace.values}
-    value, whole = values[f"pages.{name}"], values.get(name)
-    return whole if value.origin == "default" and whole is not None and whole.value else value
+    value, workspace_value = values[f"pages.{name}"], values.get(name)
+    return (
+        workspace_value
+        if value.origin == "default" and workspace_value is not None and workspace_value.value
+        else value
+    )
 
 
 def agent_known(workspace: Workspace) -> str:
@@ -95,11 +99,11 @@ def _place(value: Value) -> str:
 def _mend(workspace: Workspace, value: Value) -> str:
     word = value.name.rpartition(".")[2]
     example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(word)
-    where = workspace.root / "windrow.toml"
+    config_path = workspace.root / "windrow.toml"
     if value.origin.startswith("env "):
         return f"unset {value.origin.removeprefix('env ')}"
     part = "below [pages] in" if "." in value.name else "at the top of"
-    return f'{word} = "{example}" {part} {where}' if example else f"edit {where}"
+    return f'{word} = "{example}" {part} {config_path}' if example else f"edit {config_path}"
 
 
 def require_ready(workspace: Workspace) -> None:
@@ -110,11 +114,11 @@ def require_ready(workspace: Workspace) -> None:
 
 def check_source(workspace: Workspace, source: Source) -> None:
     """Refuse a site with seeds on an origin of another source: each origin is crawled for one source."""
-    for other in workspace.sources:
-        if other.collection != source.collection or other.name == source.name:
+    for other_source in workspace.sources:
+        if other_source.collection != source.collection or other_source.name == source.name:
             continue
-        if twice := set(other.options["seeds"]) & set(source.options["seeds"]):
-            raise UsageError(f"{min(twice)} is a seed of {other.name} already", hint="windrow config")
+        if shared_seeds := set(other_source.options["seeds"]) & set(source.options["seeds"]):
+            raise UsageError(f"{min(shared_seeds)} is a seed of {other_source.name} already", hint="windrow config")
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:
@@ -191,17 +195,19 @@ def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin
     state = robots_state.NEW
     for visit in reversed(visits):
         content = _content(workspace, visit.place) if visit.place else b""
-        at = visit.started.timestamp()
-        state = robots_state.update_state(state, status=visit.status, content=content, agent=source.site.agent, now=at)
+        answered_at = visit.started.timestamp()
+        state = robots_state.update_state(
+            state, status=visit.status, content=content, agent=source.site.agent, now=answered_at
+        )
     return state if visits else robots_state.update_state(robots_state.NEW, status=404, content=b"", agent="", now=0.0)
 
 
 def _content(workspace: Workspace, place: ArchivePlace) -> bytes:
     """Return the decoded body of a kept robots.txt; empty if it cannot be read."""
     try:
-        kept = open_response(workspace.archive.folder, place)
-        with kept.view as view:
-            codings = {name: kept.fields[name] for name in ("content-encoding",) if name in kept.fields}
+        response = open_response(workspace.archive.folder, place)
+        with response.view as view:
+            codings = {name: response.fields[name] for name in ("content-encoding",) if name in response.fields}
             limits = workspace.section(Pages).limits
             return plain(view.read(2 * CAP), codings, most=limits.member_size, ratio=limits.ratio)
     except WindrowError:

@@ -134,15 +134,15 @@ class Search:
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
         frequency, documents = self._frequencies(query)
         prepared = sought(query, frequency, documents, now)
-        among = {leaf: self._ids(leaf) for leaf in unindexed_filters(query)}
+        matches = {leaf: self._ids(leaf) for leaf in unindexed_filters(query)}
         cut = [
             f"'{leaf.typed}' fits more than {MOST:,} pages; others are left out"
-            for leaf in among
-            if len(among[leaf]) == MOST
+            for leaf in matches
+            if len(matches[leaf]) == MOST
         ]
         ranked_pages: list[Ranked] = []
         for attempt, share in attempts(query):
-            ranked_pages = self._gather(attempt, prepared, offset + limit + 1, share, among)
+            ranked_pages = self._gather(attempt, prepared, offset + limit + 1, share, matches)
             if ranked_pages:
                 break
         if ranked_pages and attempt is not query:
@@ -160,22 +160,22 @@ class Search:
         self._manifest.__exit__()
         self._index.close()
 
-    def _gather(self, query: Query, prepared: Sought, need: int, share: float, among: Among) -> list[Ranked]:
+    def _gather(self, query: Query, prepared: Sought, count: int, share: float, matches: Among) -> list[Ranked]:
         """Return the first `need` results, or all if there are fewer."""
         seen: set[tuple[str, int]] = set()
         hosts: dict[str, int] = {}
         gathered: list[Ranked] = []
         best = 0.0
         fold = not query.history
-        for block in self._blocks(query, share, among):
+        for block in self._blocks(query, share, matches):
             best = best or max((hit.score for hit in block), default=0.0)
             ranked = [Ranked(candidate, parts(prepared, candidate)) for candidate in self._candidates(block, best)]
             ranked = self._nearer(prepared, sort_ranked(ranked))
-            standing = self._summary.standing([hit.id for hit in block]) if fold else {}
-            gathered += spread_hosts(fold_duplicates(ranked, seen, standing), hosts)
-            if len(gathered) >= need:
+            representatives = self._summary.standing([hit.id for hit in block]) if fold else {}
+            gathered += spread_hosts(fold_duplicates(ranked, seen, representatives), hosts)
+            if len(gathered) >= count:
                 break
-        return gathered[:need]
+        return gathered[:count]
 
     def _nearer(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages and score the distance of the words in them."""
@@ -189,10 +189,10 @@ class Search:
             near.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
         return sort_ranked(near) + ranked[READ:]
 
-    def _blocks(self, query: Query, share: float, among: Among) -> Iterator[list[IndexHit]]:
+    def _blocks(self, query: Query, share: float, matches: Among) -> Iterator[list[IndexHit]]:
         """Yield candidates, best first."""
         newest = "" if any(True for _ in wanted(query.root)) else "updated"
-        clause = ask(query, among, share=share)
+        clause = ask(query, matches, share=share)
         for number in range(BLOCKS):
             block = self._index.search(clause, BLOCK, offset=number * BLOCK, newest=newest)
             if block:
@@ -225,24 +225,26 @@ class Search:
         alive = known(query.as_of) if query.as_of is not None else None
         sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
         piles = [ranked_page.candidate.page.pile for ranked_page in page if ranked_page.candidate.page.pile is not None]
-        alike = self._summary.alike(piles, sql, values) if piles else {}
+        copies = self._summary.alike(piles, sql, values) if piles else {}
         if query.as_of is not None:
-            absent = self._summary.absent({one.candidate.page.url_id for one in page}, query.as_of)
-            yield from (ShownPage(one, alike, query.as_of, absent=one.candidate.page.url_id in absent) for one in page)
+            absent = self._summary.absent({ranked.candidate.page.url_id for ranked in page}, query.as_of)
+            yield from (
+                ShownPage(ranked, copies, query.as_of, absent=ranked.candidate.page.url_id in absent) for ranked in page
+            )
             return
         if query.history:
-            yield from (ShownPage(one, alike, None) for one in page)
+            yield from (ShownPage(ranked, copies, None) for ranked in page)
             return
-        standing = self._summary.standing([one.candidate.page.id for one in page])
-        sizes = self._summary.sizes(standing.values())
-        others = {
+        representatives = self._summary.standing([ranked.candidate.page.id for ranked in page])
+        sizes = self._summary.sizes(representatives.values())
+        other_ids = {
             generation.id: generation
-            for generation in self._summary.generations(sorted(set(standing.values())), texts=False)
+            for generation in self._summary.generations(sorted(set(representatives.values())), texts=False)
         }
         free = not any(True for _ in filters(query.root))
-        for one in page:
-            representative = others.get(standing.get(one.candidate.page.id, 0))
-            shown_page = ShownPage(one, alike, None)
+        for ranked in page:
+            representative = other_ids.get(representatives.get(ranked.candidate.page.id, 0))
+            shown_page = ShownPage(ranked, copies, None)
             if representative is not None:
                 group = sizes.get(representative.id, 1)
                 shown_page = show_representative(shown_page, representative, group, free=free)
@@ -260,8 +262,8 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
     page = shown_page.ranked.candidate.page
     title = marked(page.title or page.headline or page.url, find)
     snippet = choose_snippet(page.text, page.description or "", find)
-    same = max(0, shown_page.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
-    more = max(same, shown_page.group - 1)
+    same_text = max(0, shown_page.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
+    others = max(same_text, shown_page.group - 1)
     hit = PageHit(
         url=page.url,
         title="".join(piece.text for piece in title),
@@ -274,8 +276,8 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
         first_seen=datetime.fromtimestamp(page.first, UTC),
         last_seen=datetime.fromtimestamp(page.last, UTC),
         end=when(page.end),
-        more=more,
-        near=more - same,
+        more=others,
+        near=others - same_text,
         standing=shown_page.standing if shown_page.standing != page.url else None,
         uncertain=shown_page.absent
         or (shown_page.as_of is not None and page.end is not None and page.last < shown_page.as_of),
@@ -284,19 +286,21 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
         parts=shown_page.ranked.parts if explain else (),
     )
     dates = (("updated", page.updated), ("published", page.created), ("seen", page.first))
-    kind, at = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)
-    dated = (f"{kind} {at:%Y-%m-%d}" if at else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
-    about = " ".join(filter(None, [dated, page.language or ""]))
-    return SearchResult(title, page.url, about, snippet, tuple(_remarks(hit, explain=explain)), "page_result", hit, at)
+    kind, date = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)
+    dated = (f"{kind} {date:%Y-%m-%d}" if date else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
+    details = " ".join(filter(None, [dated, page.language or ""]))
+    return SearchResult(
+        title, page.url, details, snippet, tuple(_remarks(hit, explain=explain)), "page_result", hit, date
+    )
 
 
 def _remarks(hit: PageHit, *, explain: bool) -> Iterator[str]:
     if hit.uncertain:
         yield "not sure: it was seen before that time, and found changed or gone after it"
     if hit.more:
-        near = " or nearly" if 0 < hit.near < hit.more else ", nearly" if hit.near else ""
+        nearly = " or nearly" if 0 < hit.near < hit.more else ", nearly" if hit.near else ""
         foremost = f", foremost {hit.standing}" if hit.standing else ""
-        yield f"and {hit.more:,} more with the same text{near}{foremost}"
+        yield f"and {hit.more:,} more with the same text{nearly}{foremost}"
     if explain:
         parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in hit.parts)
         yield f"score {hit.score:.3f} = {parts}"

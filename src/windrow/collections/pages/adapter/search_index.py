@@ -77,17 +77,17 @@ def behind(file: Path, folder: Path) -> Iterator[str]:
                 yield "the search index is not there, or of another version"
             return
         with IndexManifest(manifest_path(index.folder)) as manifest:
-            noted = sum(1 for _ in manifest.stamps())
-            gone = changed = 0
+            indexed = sum(1 for _ in manifest.stamps())
+            removed = changed = 0
             for _, is_there in _differences(summary, manifest):
                 changed += is_there
-                gone += not is_there
+                removed += not is_there
         if changed:
             yield f"the search index is behind: {changed:,} pages are not in it as they are"
-        if gone:
-            yield f"the search index is behind: {gone:,} pages are in it that are not there"
-        if len(index) != noted:
-            yield f"the search index has {len(index):,} pages, and should have {noted:,}"
+        if removed:
+            yield f"the search index is behind: {removed:,} pages are in it that are not there"
+        if len(index) != indexed:
+            yield f"the search index has {len(index):,} pages, and should have {indexed:,}"
 
 
 def _differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
@@ -109,15 +109,15 @@ def _differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tu
 
 def _compare(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
     """Note in the manifest which pages have another stamp, and return those that are gone."""
-    gone: list[int] = []
+    removed: list[int] = []
     changed: list[int] = []
     for number, is_there in _differences(summary, manifest):
-        (changed if is_there else gone).append(number)
+        (changed if is_there else removed).append(number)
         if len(changed) == BATCH:
             _note(summary, manifest, changed)
             changed = []
     _note(summary, manifest, changed)
-    return gone
+    return removed
 
 
 def _note(summary: SummaryReader, manifest: IndexManifest, changed: list[int]) -> None:
@@ -135,32 +135,34 @@ class _Renewal(NamedTuple):
 
     def run(self) -> tuple[int, int]:
         """Return the numbers of pages added and removed."""
-        gone = _compare(self.summary, self.manifest)
-        if gone:
-            self.beside.write((), gone)
-            self.manifest.write((), gone)
-        put = 0
-        while self.pulse() and (due := self.manifest.due(BATCH * COMMIT)):
+        removed = _compare(self.summary, self.manifest)
+        if removed:
+            self.beside.write((), removed)
+            self.manifest.write((), removed)
+        added = 0
+        while self.pulse() and (due_ids := self.manifest.due(BATCH * COMMIT)):
             rows: list[ManifestEntry] = []
-            entries = (entry(page, called) for page, called in self._changed(due, rows))
-            put += self.beside.write(entries)
+            entries = (entry(page, called) for page, called in self._changed(due_ids, rows))
+            added += self.beside.write(entries)
             self.manifest.write(rows)
-            self.manifest.clear_due(due)
-        return put, len(gone)
+            self.manifest.clear_due(due_ids)
+        return added, len(removed)
 
-    def _changed(self, due: list[int], rows: list[ManifestEntry]) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
+    def _changed(
+        self, due_ids: list[int], rows: list[ManifestEntry]
+    ) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
         """Yield the documents that must be written again, and note them in `rows`."""
-        for start in range(0, len(due), BATCH):
-            chunk = due[start : start + BATCH]
-            before = self.manifest.read_entries(chunk)
+        for start in range(0, len(due_ids), BATCH):
+            chunk = due_ids[start : start + BATCH]
+            old_entries = self.manifest.read_entries(chunk)
             pages = [page for page in self.summary.generations(chunk) if is_findable(page)]
             links = self.summary.links({page.url_id for page in pages})
             for page in pages:
-                called, own = links[page.url_id], stamp(page)
-                whole = stamp(page, called)
-                if page.id in before and before[page.id][1:3] == (own, whole):
+                called, own_stamp = links[page.url_id], stamp(page)
+                full_stamp = stamp(page, called)
+                if page.id in old_entries and old_entries[page.id][1:3] == (own_stamp, full_stamp):
                     continue
-                rows.append(ManifestEntry(page.id, own, whole, called.pages, json.dumps(called.texts)))
+                rows.append(ManifestEntry(page.id, own_stamp, full_stamp, called.pages, json.dumps(called.texts)))
                 yield page, called
             self.pulse()
 

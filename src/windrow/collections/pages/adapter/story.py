@@ -95,40 +95,44 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     """Return the state of a page; None if `what` is not an address of the web or nothing is known about it."""
     if not (url := address(what)):
         return None
-    known = ledger.addresses.get(COLLECTION, number(url))
-    known = known if known and known.url == url else None
-    judged = judge(workspace, ledger, url, beside=known.source if known and known.kind == ASSET else "")
+    address_row = ledger.addresses.get(COLLECTION, number(url))
+    address_row = address_row if address_row and address_row.url == url else None
+    judged = judge(
+        workspace, ledger, url, beside=address_row.source if address_row and address_row.kind == ASSET else ""
+    )
     versions, others = editions(workspace, url)
-    if known is None and not versions and not judged.source:
+    if address_row is None and not versions and not judged.source:
         return None
     numbers = ledger.sessions.numbers()  # what people call sessions
     visits = (
         [
             _asked(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
-            for attempt in ledger.attempts.of_address(known.host, known.digest)
+            for attempt in ledger.attempts.of_address(address_row.host, address_row.digest)
         ]
-        if known
+        if address_row
         else []
     )
-    graves = tombstones(ledger, number(url), known.host) if known else ()
-    state, reason = _state(known, visits, versions, judged.reason)
-    if any(grave.lifted is None for grave in graves):
+    tombstone_rows = tombstones(ledger, number(url), address_row.host) if address_row else ()
+    state, reason = _state(address_row, visits, versions, judged.reason)
+    if any(tombstone.lifted is None for tombstone in tombstone_rows):
         state, reason = "forgotten", Reason.FORGOTTEN
-    elif known is not None and known.due is None and known.pause != ELSEWHERE:
+    elif address_row is not None and address_row.due is None and address_row.pause != ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
-    due, pause, failures = (known.due, known.pause, known.failures) if known else (None, None, 0)
+    due, pause, failures = (
+        (address_row.due, address_row.pause, address_row.failures) if address_row else (None, None, 0)
+    )
     return PageState(
         url,
-        known.source if known else judged.source,
+        address_row.source if address_row else judged.source,
         state,
         reason,
         judged.why if judged.reason else "",
-        tuple(_chain(ledger, known)),
+        tuple(_chain(ledger, address_row)),
         when(due) if due else None,
         pause or None,
         failures,
         *others,
-        graves,
+        tombstone_rows,
         tuple(versions),
         tuple(visits),
     )
@@ -142,14 +146,14 @@ def tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
     )
 
 
-def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
+def _chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
     """Yield the addresses on the way back to the seed, nearest first."""
-    seen: set[int] = set()
-    while known is not None and known.via and known.via not in seen and len(seen) < _CHAIN:
-        if known.via_url is not None:
-            yield known.via_url
-        seen.add(known.via)
-        known = ledger.addresses.get(COLLECTION, known.via)
+    seen_ids: set[int] = set()
+    while address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _CHAIN:
+        if address_row.via_url is not None:
+            yield address_row.via_url
+        seen_ids.add(address_row.via)
+        address_row = ledger.addresses.get(COLLECTION, address_row.via)
 
 
 def is_foreign(warc: str | None) -> bool:
@@ -176,7 +180,7 @@ def _asked(attempt: AttemptRow) -> PageVisit:
             else f"; {attempt.size or 0:,} bytes {short(attempt.digest)}"
         )
         message += f", kept at {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
-    kept = (attempt.size, attempt.digest, attempt.warc, attempt.offset, attempt.length)
+    capture = (attempt.size, attempt.digest, attempt.warc, attempt.offset, attempt.length)
     reason = attempt.reason or ""
     return PageVisit(
         attempt.started,
@@ -187,20 +191,20 @@ def _asked(attempt: AttemptRow) -> PageVisit:
         attempt.status,
         reason,
         attempt.seconds,
-        *kept,
+        *capture,
         attempt.location,
     )
 
 
 def _state(
-    known: AddressRow | None, visits: Sequence[PageVisit], versions: Sequence[Edition], reason: Reason | None
+    address_row: AddressRow | None, visits: Sequence[PageVisit], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
     last = visits[-1] if visits else None
     if reason is not None and not versions:
         return "refused", reason
     if versions:
         return ("open" if versions[-1].end is None else "gone"), (last.reason if last else "")
-    if known is None:
+    if address_row is None:
         return "unknown", ""
     if last is None:
         return "waiting", ""
@@ -286,7 +290,7 @@ def _site(
 
 def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
     state = robots_in_force(workspace, ledger, source, host.origin) if source else None
-    came = [
+    outcomes = [
         OutcomeTally(
             outcome.reason or str(outcome.status),
             outcome.number,
@@ -296,12 +300,12 @@ def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: H
         for outcome in ledger.attempts.outcomes(host.seq)
     ]
     delay = state.robots.delay if state else None
-    graves = tombstones(ledger, 0, host.seq)
-    buried = any(grave.lifted is None for grave in graves)
-    message = _robots(state) if state and host.asked and not buried else ""
+    tombstone_rows = tombstones(ledger, 0, host.seq)
+    taken_down = any(tombstone.lifted is None for tombstone in tombstone_rows)
+    message = _robots(state) if state and host.asked and not taken_down else ""
     return SiteOrigin(
         host.origin, host.source, host.addresses, host.pages, host.failing, host.due, when(host.next_due), host.asked,
-        message, delay, tuple(came), graves,
+        message, delay, tuple(outcomes), tombstone_rows,
     )  # fmt: skip
 
 
@@ -311,5 +315,5 @@ def _robots(state: RobotsState) -> str:
         return "could not be had, so nothing may be asked for"
     if not robots.rules:
         return "allows everything"
-    refused = sum(not rule.allow for rule in robots.rules)
-    return f"{refused} of {len(robots.rules)} rules for {robots.agent or 'us'} refuse something"
+    denials = sum(not rule.allow for rule in robots.rules)
+    return f"{denials} of {len(robots.rules)} rules for {robots.agent or 'us'} refuse something"

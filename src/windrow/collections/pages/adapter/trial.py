@@ -100,12 +100,14 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
 
 def _site_at(workspace: Workspace | None, url: str) -> Site:
     """Return where an address lies, as a run talks to it: as the source says that has its host, or else as [pages]."""
-    where = parts(url)
+    address_parts = parts(url)
     sources = workspace.of("pages") if workspace else ()
     private = workspace.section(Pages).private_hosts if workspace else ()
-    site = next((source.site for source in sources if site_of(source).scope.owns(where)), None)
-    site = site or Site(where.scheme, allowed=read_allowed(private))
-    return replace(site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
+    site = next((source.site for source in sources if site_of(source).scope.owns(address_parts)), None)
+    site = site or Site(address_parts.scheme, allowed=read_allowed(private))
+    return replace(
+        site, scheme=address_parts.scheme, host=address_parts.host.strip("[]"), port=address_parts.port, base="/"
+    )
 
 
 def _agent(workspace: Workspace | None, host: str) -> str:

@@ -66,14 +66,14 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequ
     del visits
     if target.host and target.collection != KIND:
         return 0
-    which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
+    selection = {"origins": [target.name]} if target.host else {"urls": [target.name]}
     count = 0
     with _opened(workspace.section(Pages).summary_database) as link:
         if link is not None:
-            count = remove(link, **which)
+            count = remove(link, **selection)
     with _opened(workspace.section(Pages).crawler_database) as link:
         if link is not None:
-            forget_crawls(link, **which)
+            forget_crawls(link, **selection)
     return count
 
 
@@ -100,13 +100,13 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
             return go_on()
 
         follower(place, workspace.section(Pages).index)(goes_on)
-    left: tuple[str, ...] = ()
+    kept_paths: tuple[str, ...] = ()
     for path in (place, workspace.section(Pages).crawler_database):
         with _opened(path, writing=False) as link:
             if link is not None and not vacuum(link, pulse):
-                left += (kept_by_reader(path),)
+                kept_paths += (kept_by_reader(path),)
             pulse()
-    return left
+    return kept_paths
 
 
 @contextmanager
@@ -142,15 +142,15 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         if rebuilt.projection:
             rebuilt.projection.close()
         session.harvest(replace(rebuilt, projection=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
-        with closing(SummaryStore(new)) as after:
-            after.adopt_sessions(old)
+        with closing(SummaryStore(new)) as new_store:
+            new_store.adopt_sessions(old)
         if not session.stops:
             phase = rebuilt.collection.phase("summarise")
-            known = {one.number for one in session.ledger.unread.attempts("pages", phase)}
-            with closing(SqliteReader(old)) as before:
-                settled_upto = reached(before)
-            lost = [visit for visit in rebuilt.unread if visit <= settled_upto and visit not in known]
-            settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost, old)
+            unread_visits = {attempt.number for attempt in session.ledger.unread.attempts("pages", phase)}
+            with closing(SqliteReader(old)) as old_reader:
+                settled_upto = reached(old_reader)
+            lost_visits = [visit for visit in rebuilt.unread if visit <= settled_upto and visit not in unread_visits]
+            settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost_visits, old)
 
     def finish(_session: Session) -> None:
         remove_index(index)
@@ -168,10 +168,12 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     section = workspace.section(Pages)
     with summary_if_there(workspace) as reader:
         if reader is not None:
-            told_of, last = reached(reader), ledger.attempts.last_number()
-            if told_of > last:
+            last_visit, last = reached(reader), ledger.attempts.last_number()
+            if last_visit > last:
                 yield Fault(
-                    section.summary_database.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN
+                    section.summary_database.name,
+                    f"tells of visit {last_visit}; the ledger ends with visit {last}",
+                    AGAIN,
                 )
             for fault in faults(reader, _digest):
                 yield Fault(section.summary_database.name, fault, AGAIN)
@@ -189,33 +191,33 @@ def _digest(fields: Sequence[str]) -> bytes:
 def _few(lines: Iterable[str]) -> Iterator[str]:
     """Summarise the faults of text piles: one line for each kind with its count."""
     kinds: Counter[str] = Counter()
-    first: dict[str, str] = {}
+    examples: dict[str, str] = {}
     for line in lines:
         _, _, pile, fault = line.split(" ", 3)
         kinds[fault] += 1
-        first.setdefault(fault, pile)
+        examples.setdefault(fault, pile)
     for fault, count in kinds.items():
-        yield f"text pile {first[fault]} {fault}" + (f", and {count - 1:,} others" if count > 1 else "")
+        yield f"text pile {examples[fault]} {fault}" + (f", and {count - 1:,} others" if count > 1 else "")
 
 
 TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
 
 
-def summary(workspace: Workspace, form: str, out: TextIO) -> int:
+def summary(workspace: Workspace, form: str, output: TextIO) -> int:
     """Write the present Summary Database as one SQLite file; return its size in bytes."""
     del form
     with summaries(workspace) as reader:
-        return copy(reader, out.buffer)
+        return copy(reader, output.buffer)
 
 
-def pages(workspace: Workspace, form: str, out: TextIO) -> int:
+def pages(workspace: Workspace, form: str, output: TextIO) -> int:
     """Write a line of JSON for every version of every page, with times in ISO 8601; return the number of lines."""
     del form
     count = 0
     with summaries(workspace) as reader:
         for generation in generations(reader):
             record = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
-            out.write(json_text(plain(record)) + "\n")
+            output.write(json_text(plain(record)) + "\n")
             count += 1
     return count
 

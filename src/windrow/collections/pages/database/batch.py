@@ -146,8 +146,8 @@ class SummaryBatch:
     ) -> None:
         """Keep the present links of an address's generations if they are about to become past ones."""
         sets = [{by_crawl[read][16] for read in version.generation.readings} for version in folded.versions]
-        needed = set().union(*(hashes for hashes in sets if len(hashes) > 1))
-        missing = needed - self._past_links.get(url_id, set())
+        shared_hashes = set().union(*(hashes for hashes in sets if len(hashes) > 1))
+        missing = shared_hashes - self._past_links.get(url_id, set())
         if missing:
             rows = described_by.items()
             keep_present_links(
@@ -157,25 +157,28 @@ class SummaryBatch:
 
     def _settle_addresses(self, ids: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
         url_ids = json.dumps(list(ids))
-        seen = {key: list(rows) for key, rows in groupby(self._connection.execute(_SEEN, (url_ids,)), itemgetter(0))}
-        known: dict[int, dict[int, Row]] = {}
+        observed_rows = {
+            key: list(rows) for key, rows in groupby(self._connection.execute(_SEEN, (url_ids,)), itemgetter(0))
+        }
+        known_rows: dict[int, dict[int, Row]] = {}
         for row in self._connection.execute(_KNOWN, (url_ids,)):
-            known.setdefault(row[0], {})[row[1]] = row[2:]
-        self._pile_ids = self._number_piles(summaries, seen)
+            known_rows.setdefault(row[0], {})[row[1]] = row[2:]
+        self._pile_ids = self._number_piles(summaries, observed_rows)
         generation_ids = json.dumps(
-            [generation for generations_of_url in known.values() for generation in generations_of_url]
+            [generation for generations_of_url in known_rows.values() for generation in generations_of_url]
         )
         self._unread = self._find_unread(generation_ids)
         self._described_by = dict(self._connection.execute(_READ, (generation_ids,)))
-        before = read_past_versions(
-            self._connection, (generation for generations_of_url in known.values() for generation in generations_of_url)
+        old_past_versions = read_past_versions(
+            self._connection,
+            (generation for generations_of_url in known_rows.values() for generation in generations_of_url),
         )
         self._past_links = read_past_link_hashes(self._connection, ids)
-        gone: set[int] = set()
-        for url_id, rows in seen.items():
-            gone |= self._fold_address(url_id, ids[url_id], rows, known.get(url_id, {}))
-        self._write_rows(gone)
-        update_past_versions(self._connection, before, self._past)
+        removed_ids: set[int] = set()
+        for url_id, rows in observed_rows.items():
+            removed_ids |= self._fold_address(url_id, ids[url_id], rows, known_rows.get(url_id, {}))
+        self._write_rows(removed_ids)
+        update_past_versions(self._connection, old_past_versions, self._past)
 
     def _write_observations(self, entries: Sequence[SummaryEntry], urls: Mapping[str, int]) -> None:
         rows: list[Row] = []
@@ -194,24 +197,26 @@ class SummaryBatch:
             rows.append((*_observation_row(url_id, crawl, sight, identity, reason), words, links))
         self._connection.executemany(_OBSERVE, rows)
 
-    def _number_piles(self, summaries: Sequence[TextSummary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
-        others = {row[4] for rows in seen.values() for row in rows if len(row[4]) == PILE}
-        return self._catalogue.piles(summaries, others - {summary.identity for summary in summaries})
+    def _number_piles(
+        self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
+    ) -> Mapping[bytes, int]:
+        known_digests = {row[4] for rows in observed_rows.values() for row in rows if len(row[4]) == PILE}
+        return self._catalogue.piles(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_OWING, (generation_ids,))}
 
-    def _fold_address(self, url_id: int, url: str, rows: list[Row], known: Mapping[int, Row]) -> set[int]:
+    def _fold_address(self, url_id: int, url: str, rows: list[Row], known_rows: Mapping[int, Row]) -> set[int]:
         """Fold one address anew and collect the changes of its generations; return the ids of vanished ones."""
-        seen = [(_observation(row), row[5]) for row in rows]
+        observations = [(_observation(row), row[5]) for row in rows]
         by_crawl = {row[2]: row for row in rows}
         by_visit = {row[6]: row for row in rows}
         unassigned = dict(by_crawl)
-        folded = versions(seen, known)
+        folded = versions(observations, known_rows)
         self._keep_past_links(
-            url_id, folded, by_crawl, {number: by_visit.get(self._described_by.get(number, 0)) for number in known}
+            url_id, folded, by_crawl, {number: by_visit.get(self._described_by.get(number, 0)) for number in known_rows}
         )
         for version in folded.versions:
             generation = version.generation
@@ -223,8 +228,8 @@ class SummaryBatch:
                 pile,
                 _generation_uuid(url, generation),
             )
-            number = self._assign_id(version, url_id, span, known)
-            same_text = version.id is not None and known[version.id][3] == pile
+            number = self._assign_id(version, url_id, span, known_rows)
+            same_text = version.id is not None and known_rows[version.id][3] == pile
             described_by = by_visit.get(self._described_by.get(number, 0)) if same_text else None
             self._describe(number, by_crawl[generation.describing_crawl], described_by, again=version.id is not None)
             self._past.update(find_past_versions(number, [
@@ -240,10 +245,10 @@ class SummaryBatch:
                 self._detached.append(row[:3])
                 self._departed.append((row[2], row[5]))
         for number in folded.gone:
-            self._mark_touched(number, known[number][3])
+            self._mark_touched(number, known_rows[number][3])
         return folded.gone
 
-    def _assign_id(self, version: FoldedVersion, url_id: int, span: Row, known: Mapping[int, Row]) -> int:
+    def _assign_id(self, version: FoldedVersion, url_id: int, span: Row, known_rows: Mapping[int, Row]) -> int:
         """Return the id of a version, and collect its new or changed row."""
         pile, uuid = span[3:]
         if version.id is None:
@@ -251,7 +256,7 @@ class SummaryBatch:
             self._new_rows.append((self._last, uuid, url_id, None, *span[:3], 0, pile))
             self._mark_touched(self._last, pile)
             return self._last
-        known_row = known[version.id]
+        known_row = known_rows[version.id]
         if known_row != span:
             self._changed_rows.append((*span, version.id))
             if known_row[4] != uuid:
@@ -269,8 +274,8 @@ class SummaryBatch:
 
         `described_by` is the crawl that describes it so far: the same bytes at the same address need no new reading.
         """
-        owing = number in self._unread
-        if described_by is not None and described_by[4] == row[4] and described_by[15] == row[15] and not owing:
+        is_unread = number in self._unread
+        if described_by is not None and described_by[4] == row[4] and described_by[15] == row[15] and not is_unread:
             return
         summary = self._summaries.get(row[2])
         if summary is None:
@@ -279,7 +284,7 @@ class SummaryBatch:
         if again:
             self._readings.clear([number])
             self._touched.add(number)
-        if owing:
+        if is_unread:
             self._connection.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
         self._reading_rows.append((number, row[6]))
         self._describing[number] = summary
@@ -294,7 +299,7 @@ class SummaryBatch:
         if status is not None:
             self._http_rows.append((self._crawls, status, etag))
 
-    def _write_rows(self, gone: set[int]) -> None:
+    def _write_rows(self, removed_ids: set[int]) -> None:
         execute_many = self._connection.executemany
         execute_many(_UNANSWERED, self._departed)
         execute_many("DELETE FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?", self._departed)
@@ -303,7 +308,7 @@ class SummaryBatch:
             self._detached,
         )
         # A UUID may pass from one generation to another: first all changed ones get random UUIDs.
-        self._renamed += [(generation,) for generation in gone]
+        self._renamed += [(generation,) for generation in removed_ids]
         execute_many(
             "UPDATE entity_generation SET entity_generation_uuid = randomblob(16) WHERE entity_generation_id = ?",
             self._renamed,
@@ -321,19 +326,19 @@ class SummaryBatch:
         execute_many("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", self._reading_rows)
         execute_many(_CRAWL, self._crawl_rows)
         execute_many("INSERT INTO http_summary VALUES (?, ?, ?)", self._http_rows)
-        self._remove_generations(gone)
+        self._remove_generations(removed_ids)
         execute_many("INSERT OR REPLACE INTO windrow_owed VALUES (?, ?)", self._new_unread)
         execute_many(
             "INSERT OR IGNORE INTO windrow_touched VALUES (?)", [(generation,) for generation in sorted(self._touched)]
         )
         execute_many("INSERT OR IGNORE INTO windrow_regroup VALUES (?)", [(pile,) for pile in sorted(self._regroup)])
 
-    def _remove_generations(self, gone: set[int]) -> None:
+    def _remove_generations(self, removed_ids: set[int]) -> None:
         """Remove generations that became part of another one; their crawls are already attached to that."""
-        if not gone:
+        if not removed_ids:
             return
-        self._readings.clear(gone)
-        rows = [(generation,) for generation in gone]
+        self._readings.clear(removed_ids)
+        rows = [(generation,) for generation in removed_ids]
         execute_many = self._connection.executemany
         execute_many("DELETE FROM windrow_owed WHERE entity_generation_id = ?", rows)
         execute_many("DELETE FROM windrow_reading WHERE entity_generation_id = ?", rows)

@@ -135,8 +135,10 @@ class CrawlerStore(SummaryWriter):
         self._connection.execute("RELEASE crawls")
 
     def _free_uuid(self, uuid: bytes, number: int) -> bytes:
-        taken = self._connection.execute("SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?", (uuid,)).fetchone()
-        return uuid if taken is None else uuid[:9] + blake2b(b"%d" % number, digest_size=7).digest()
+        present_row = self._connection.execute(
+            "SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?", (uuid,)
+        ).fetchone()
+        return uuid if present_row is None else uuid[:9] + blake2b(b"%d" % number, digest_size=7).digest()
 
     def _write_details(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         requests, files, redirects = [], [], []

@@ -75,11 +75,11 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     body: tuple[bytes, bytes] | None = None  # its identity, and the crawl that it came with
     missing = 0
     for observation in sorted(observations, key=lambda seen: seen[:2]):
-        latest = generations[-1] if generations and generations[-1].confirmed_end is None else None
+        open_generation = generations[-1] if generations and generations[-1].confirmed_end is None else None
         if observation.sight in {Sight.MISSING, Sight.GONE}:
             missing += 1
-            if latest is not None and (observation.sight is Sight.GONE or missing > 1):
-                latest.confirmed_end = observation.at
+            if open_generation is not None and (observation.sight is Sight.GONE or missing > 1):
+                open_generation.confirmed_end = observation.at
             continue
         content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else body
         if observation.sight is Sight.UNKNOWN or content is None:
@@ -87,13 +87,13 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
         if observation.body:
             body = content
         missing = 0
-        if latest is None or latest.identity != content[0]:
-            if latest is not None:
-                latest.confirmed_end = observation.at
-            generations.append(latest := Generation(content[0], observation.at, observation.at))
-        latest.last_seen = observation.at
-        latest.crawls.append(observation.crawl)
-        latest.readings.append(content[1])
+        if open_generation is None or open_generation.identity != content[0]:
+            if open_generation is not None:
+                open_generation.confirmed_end = observation.at
+            generations.append(open_generation := Generation(content[0], observation.at, observation.at))
+        open_generation.last_seen = observation.at
+        open_generation.crawls.append(observation.crawl)
+        open_generation.readings.append(content[1])
     return generations
 
 
@@ -123,15 +123,15 @@ def versions(seen: Sequence[tuple[CrawlObservation, int | None]], known: Iterabl
     >>> [(version.generation.identity, version.id) for version in folded.versions]
     [(b'A', 7), (b'B', None), (b'A', None)]
     """
-    belongs = {observation.crawl: generation for observation, generation in seen if generation is not None}
+    generation_of_crawl = {observation.crawl: generation for observation, generation in seen if generation is not None}
     free = set(known)
     folded: list[FoldedVersion] = []
     for generation in fold(observation for observation, _ in seen):
-        ids = {belongs[crawl] for crawl in generation.crawls if crawl in belongs} & free
-        own = min(ids) if ids else None
-        if own is not None:
-            free.discard(own)
-        folded.append(FoldedVersion(generation, own))
+        ids = {generation_of_crawl[crawl] for crawl in generation.crawls if crawl in generation_of_crawl} & free
+        own_id = min(ids) if ids else None
+        if own_id is not None:
+            free.discard(own_id)
+        folded.append(FoldedVersion(generation, own_id))
     return FoldedVersions(folded, free)
 
 
@@ -183,7 +183,7 @@ def _split_other_scheme(url: str) -> AddressEntry:
     if not rest.startswith("//"):
         path, mark, query = rest.partition("?")
         return AddressEntry(f"{scheme}:", path or None, query if mark else None, f"{scheme}:{rest}")
-    end = min((at for at in (rest.find(mark, 2) for mark in "/?\\") if at > 0), default=len(rest))
+    end = min((index for index in (rest.find(mark, 2) for mark in "/?\\") if index > 0), default=len(rest))
     host, port = _split_authority(rest[2:end].rpartition("@")[2].lower())
     port_suffix = "" if port is None or port == _USUAL_PORTS.get(scheme) else f":{port}"
     text = f"{scheme}://{host}{port_suffix}"

@@ -94,22 +94,22 @@ def forget(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins:
     count = int(execute("SELECT count(*) FROM temp.removed").fetchone()[0])
     execute(_LINKED)
     execute(f"INSERT OR IGNORE INTO temp.linked SELECT url_id FROM url WHERE url_id {_AMONG}", url_ids)
-    known = {row[0] for row in execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if "windrow_touched" in known:
+    table_names = {row[0] for row in execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "windrow_touched" in table_names:
         execute("INSERT OR IGNORE INTO windrow_touched SELECT id FROM temp.removed")
         execute("INSERT OR IGNORE INTO windrow_regroup SELECT pile FROM temp.removed WHERE pile IS NOT NULL")
-        _remove_observations(connection, url_ids, wordings="windrow_wording" in known)
-    if "windrow_past_link" in known:
+        _remove_observations(connection, url_ids, wordings="windrow_wording" in table_names)
+    if "windrow_past_link" in table_names:
         execute(f"INSERT INTO temp.linked SELECT link_to_url FROM windrow_past_link WHERE url_id {_AMONG}", url_ids)
         execute(f"DELETE FROM windrow_past_link WHERE url_id {_AMONG}", url_ids)
     execute(_ORIGINALS)
-    for table, which in _DEPENDENT:
-        if table in known:
-            execute(f"DELETE FROM {table} WHERE {which}")
+    for table, condition in _DEPENDENT:
+        if table in table_names:
+            execute(f"DELETE FROM {table} WHERE {condition}")
     execute(f"DELETE FROM entity_generation WHERE entity_generation_id IN {_REMOVED}")
     _remove_texts(connection)
-    beside = {"windrow_observation": _UNSEEN, "windrow_wording": _UNNAMED, "windrow_past_link": _UNLINKED}
-    execute(_UNUSED_URLS + "".join(unless for table, unless in beside.items() if table in known))
+    conditions = {"windrow_observation": _UNSEEN, "windrow_wording": _UNNAMED, "windrow_past_link": _UNLINKED}
+    execute(_UNUSED_URLS + "".join(unless for table, unless in conditions.items() if table in table_names))
     execute(_EMPTY_ORIGINS)
     return count
 

@@ -29,10 +29,10 @@ _NOTE = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 def renewed(connection: sqlite3.Connection, name: str, version: str) -> bool:
     """Tell whether the table `name` has another version, and set it to this one."""
     connection.execute(_CREATE)
-    same = connection.execute(_VERSION, (name,)).fetchone() == (version,)
-    if not same:
+    is_current = connection.execute(_VERSION, (name,)).fetchone() == (version,)
+    if not is_current:
         connection.execute(_NOTE, (name, version))
-    return not same
+    return not is_current
 
 
 BATCH = 5_000
@@ -135,12 +135,12 @@ def fill(summary: Path, count: Count, pulse: Pulse = go_on, spelling: Spelling =
             if spelling.version and renewed(connection, "full_text_entity_index", spelling.version):
                 _empty(connection)
             _describe(connection)
-            gone, changed, missing = (_ids(connection, sql) for sql in (_GONE, _CHANGED, _MISSING))
+            removed, changed, missing = (_ids(connection, sql) for sql in (_GONE, _CHANGED, _MISSING))
         with transaction(connection):
             tokens = _Tokens(count, connection)
-            if outdated := [(pile,) for pile in (*gone, *changed)]:
+            if outdated := [(pile,) for pile in (*removed, *changed)]:
                 connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated)
-            for pile in gone:
+            for pile in removed:
                 connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
             for pile in changed:
                 connection.execute(_ADD, (pile, pile))
@@ -152,7 +152,7 @@ def fill(summary: Path, count: Count, pulse: Pulse = go_on, spelling: Spelling =
                     connection.execute(_ADD, (batch[0], batch[-1]))
                     tokens.add(connection, batch)
                 added += len(batch)
-    return FillCounts(added, len(changed), len(gone))
+    return FillCounts(added, len(changed), len(removed))
 
 
 def _empty(connection: sqlite3.Connection) -> None:
@@ -282,8 +282,8 @@ class _Tokens:
     def _name(self, connection: sqlite3.Connection, unknown: list[str]) -> None:
         """Find the ids of words, and insert new words."""
         if unknown and not self._is_complete:
-            known = connection.execute(_KNOWN_WORDS, (json.dumps(unknown),))
-            self._ids.update((word, number) for word, number in known)
+            known_rows = connection.execute(_KNOWN_WORDS, (json.dumps(unknown),))
+            self._ids.update((word, number) for word, number in known_rows)
             unknown = [word for word in unknown if word not in self._ids]
         if unknown:
             last = connection.execute("SELECT coalesce(max(token_id), 0) FROM token").fetchone()[0]

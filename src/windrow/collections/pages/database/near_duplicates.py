@@ -57,24 +57,24 @@ def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int
     Works within the open transaction of `connection`.
     """
     touched_ids = json.dumps(sorted(touched))
-    before = {row[0]: SignedText(*row) for row in connection.execute(_SIGNED, (touched_ids,))}
-    coming, staying = _read_changes(connection, touched_ids, before)
-    leaving = [text for text in before.values() if text.id not in staying]
-    return _Comparison(connection).run(leaving, coming)
+    signed = {row[0]: SignedText(*row) for row in connection.execute(_SIGNED, (touched_ids,))}
+    added, staying = _read_changes(connection, touched_ids, signed)
+    leaving = [text for text in signed.values() if text.id not in staying]
+    return _Comparison(connection).run(leaving, added)
 
 
 def _read_changes(
-    connection: sqlite3.Connection, touched_ids: str, before: dict[int, SignedText]
+    connection: sqlite3.Connection, touched_ids: str, signed: dict[int, SignedText]
 ) -> tuple[list[SignedText], set[int]]:
     """Return the texts that are new or changed, and the ids of unchanged ones."""
-    coming, staying = [], set()
+    added, staying = [], set()
     for number, digest, url, text in connection.execute(_OPEN, (touched_ids,)):
         rank = _hash_order(digest, url)
-        if number in before and before[number].order_hash == rank:
+        if number in signed and signed[number].order_hash == rank:
             staying.add(number)
         elif text_sketch := sketch(text):
-            coming.append(SignedText(number, rank, text_sketch))
-    return coming, staying
+            added.append(SignedText(number, rank, text_sketch))
+    return added, staying
 
 
 def _hash_order(digest: bytes, url: str) -> int:
@@ -98,23 +98,23 @@ class _Comparison:
         affected = {band for text in (*leaving, *coming) for band in bands(text.sketch)}
         hubs = {band: self._hub(band) for band in affected}
         self._hubs.clear()
-        many = self._connection.executemany
+        execute_many = self._connection.executemany
         for text in leaving:
             rows = [(band, *text.order_key) for band in bands(text.sketch)]
-            many("DELETE FROM windrow_band WHERE band = ? AND rank = ? AND generation_id = ?", rows)
+            execute_many("DELETE FROM windrow_band WHERE band = ? AND rank = ? AND generation_id = ?", rows)
             self._detach(text.id)
-        many("DELETE FROM windrow_signature WHERE generation_id = ?", [(gone.id,) for gone in leaving])
-        many("INSERT INTO windrow_signature VALUES (?, ?, ?)", coming)
+        execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(gone.id,) for gone in leaving])
+        execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", coming)
         rows = sorted((band, *new.order_key) for new in coming for band in bands(new.sketch))
-        many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
+        execute_many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
         self._signed = {new.id: new for new in coming}
         for text in coming:
             self._enqueue(text.order_key)
         for band, hub in hubs.items():
-            first = self._hub(band)
-            if first is not None and first != hub:
-                self._enqueue(first)
-                self._enqueue_band(band, first)
+            first_id = self._hub(band)
+            if first_id is not None and first_id != hub:
+                self._enqueue(first_id)
+                self._enqueue_band(band, first_id)
         while self._queue:
             self._join_nearest(self._load(heapq.heappop(self._queue)[1]))
         return self.changed
@@ -130,13 +130,13 @@ class _Comparison:
 
     def _join_nearest(self, text: SignedText) -> None:
         """Join a generation to the most similar one that it may be joined to, or to none."""
-        own = bands(text.sketch)
-        hubs = {hub for band in own if (hub := self._hub(band)) is not None and hub < text.order_key}
-        firsts = {self._find_joined(number) or number for _, number in hubs}
-        alike = [
-            (similarity(text.sketch, first.sketch), -first.order_hash, first.id) for first in map(self._load, firsts)
+        own_bands = bands(text.sketch)
+        hubs = {hub for band in own_bands if (hub := self._hub(band)) is not None and hub < text.order_key}
+        hub_ids = {self._find_joined(number) or number for _, number in hubs}
+        candidates = [
+            (similarity(text.sketch, first.sketch), -first.order_hash, first.id) for first in map(self._load, hub_ids)
         ]
-        best = max((candidate for candidate in alike if candidate[0] >= ALIKE), default=None)
+        best = max((candidate for candidate in candidates if candidate[0] >= ALIKE), default=None)
         previous = self._find_joined(text.id)
         if best is None:
             self._detach(text.id)
@@ -145,7 +145,7 @@ class _Comparison:
             self._joined[text.id] = best[2]
         if self._find_joined(text.id) != previous:
             self.changed |= {text.id} if previous is None else {text.id, previous}
-            for band in own:
+            for band in own_bands:
                 if self._hub(band) == text.order_key:
                     self._enqueue_band(band, text.order_key)
 
@@ -235,21 +235,27 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
     Works within the open transaction of `connection`.
     """
-    groups, before, fresh = _Groups(connection), dict[int, int](), set(changed)
+    groups, old_representatives, fresh = _Groups(connection), dict[int, int](), set(changed)
     while fresh:
         # Former members of a changed group are included too: their representative may have left.
-        known = before.keys() | groups.members.keys() | fresh
+        known = old_representatives.keys() | groups.members.keys() | fresh
         groups.gather(fresh)
         member_ids = (json.dumps(sorted(groups.members.keys() | known)),)
-        before |= dict(connection.execute(_TOGETHER, member_ids).fetchall())
-        fresh = before.keys() - known - groups.members.keys()
-    now: dict[int, int] = {}
+        old_representatives |= dict(connection.execute(_TOGETHER, member_ids).fetchall())
+        fresh = old_representatives.keys() - known - groups.members.keys()
+    new_representatives: dict[int, int] = {}
     for group in groups.connected():
         if len(group) > 1:
-            chosen = _choose_representative(group, {before[member.id] for member in group if member.id in before})
-            now |= dict.fromkeys((member.id for member in group), chosen)
-    gone = [(generation,) for generation in before if generation not in now]
-    changes = [(generation, chosen_id) for generation, chosen_id in now.items() if before.get(generation) != chosen_id]
+            representative = _choose_representative(
+                group, {old_representatives[member.id] for member in group if member.id in old_representatives}
+            )
+            new_representatives |= dict.fromkeys((member.id for member in group), representative)
+    gone = [(generation,) for generation in old_representatives if generation not in new_representatives]
+    changes = [
+        (generation, chosen_id)
+        for generation, chosen_id in new_representatives.items()
+        if old_representatives.get(generation) != chosen_id
+    ]
     connection.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", gone)
     connection.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(changes))
     return len(gone) + len(changes)
@@ -276,19 +282,19 @@ class _Groups:
         """Add everything that is connected with these generations."""
         fresh = self._add(self._read_members(ids), ids)
         while fresh:
-            above = {
+            parent_ids = {
                 self._parents[generation] for generation in fresh if generation in self._parents
             } - self.members.keys()
             fresh_ids = (json.dumps(sorted(fresh)),)
-            below = {row[0] for sql in (_NEAR, _NAMING, _EQUAL) for row in self._connection.execute(sql, fresh_ids)}
-            members = self._read_members(above | (below - self.members.keys()))
-            fresh = self._add(members, above | {member.id for member, parent in members if parent in fresh})
+            child_ids = {row[0] for sql in (_NEAR, _NAMING, _EQUAL) for row in self._connection.execute(sql, fresh_ids)}
+            members = self._read_members(parent_ids | (child_ids - self.members.keys()))
+            fresh = self._add(members, parent_ids | {member.id for member, parent in members if parent in fresh})
 
-    def _add(self, members: list[tuple[GroupMember, int | None]], wanted: set[int]) -> set[int]:
-        taken = [(member, parent) for member, parent in members if member.id in wanted]
-        self.members |= {member.id: member for member, _ in taken}
-        self._parents |= {member.id: parent for member, parent in taken if parent is not None}
-        return {member.id for member, _ in taken}
+    def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
+        added = [(member, parent) for member, parent in members if member.id in wanted_ids]
+        self.members |= {member.id: member for member, _ in added}
+        self._parents |= {member.id: parent for member, parent in added if parent is not None}
+        return {member.id for member, _ in added}
 
     def connected(self) -> list[list[GroupMember]]:
         """Return the groups, each sorted by id."""
@@ -314,11 +320,13 @@ class _Groups:
         rows = self._connection.execute(_BY_URL, (json.dumps(sorted(named)),))
         targets = {target.url_id: target for target in (GroupMember(*row) for row in rows)}
         short = {member.pile for member in members if member.sketch is None}
-        firsts: dict[int, int] = dict(self._connection.execute(_FIRST, (json.dumps(sorted(short)),)))
-        return [(member, _find_parent(member, targets, firsts)) for member in members]
+        first_of_pile: dict[int, int] = dict(self._connection.execute(_FIRST, (json.dumps(sorted(short)),)))
+        return [(member, _find_parent(member, targets, first_of_pile)) for member in members]
 
 
-def _find_parent(member: GroupMember, targets: Mapping[int, GroupMember], firsts: Mapping[int, int]) -> int | None:
+def _find_parent(
+    member: GroupMember, targets: Mapping[int, GroupMember], first_of_pile: Mapping[int, int]
+) -> int | None:
     """Return the generation that this one is connected with: its canonical page, or else its near-duplicate."""
     target = targets.get(member.canonical) if member.canonical is not None else None
     if (
@@ -328,8 +336,8 @@ def _find_parent(member: GroupMember, targets: Mapping[int, GroupMember], firsts
         and _is_plausible(member, target)
     ):
         return target.id
-    near = member.near if member.sketch is not None else firsts.get(member.pile)
-    return near if near != member.id else None
+    near_id = member.near if member.sketch is not None else first_of_pile.get(member.pile)
+    return near_id if near_id != member.id else None
 
 
 def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
@@ -362,15 +370,15 @@ AND duplicate_status_end_unix_utc IS NULL
 
 def update_duplicates(connection: sqlite3.Connection, piles: Sequence[int], at: int) -> None:
     """Update the duplicates of these text piles; rows begin and end at the time `at`."""
-    wanted = _find_originals(connection.execute(_DUPLICATE_MEMBERS, (json.dumps(list(piles)),)))
-    ids = (json.dumps(list(wanted)), json.dumps(list(piles)))
+    originals = _find_originals(connection.execute(_DUPLICATE_MEMBERS, (json.dumps(list(piles)),)))
+    ids = (json.dumps(list(originals)), json.dumps(list(piles)))
     claimed = dict(connection.execute(_CLAIMED, ids).fetchall())
-    ended = [(subject, original) for subject, original in claimed.items() if wanted.get(subject) != original]
-    begun = [(subject, original) for subject, original in wanted.items() if claimed.get(subject) != original]
+    ended = [(subject, original) for subject, original in claimed.items() if originals.get(subject) != original]
+    begun = [(subject, original) for subject, original in originals.items() if claimed.get(subject) != original]
     connection.executemany(_END, [(at, *pair) for pair in ended])
     connection.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*pair, at) for pair in begun])
     mark = "UPDATE entity_generation SET marked_duplicate = ? WHERE entity_generation_id = ?"
-    connection.executemany(mark, [(0, subject) for subject, _ in ended if subject not in wanted])
+    connection.executemany(mark, [(0, subject) for subject, _ in ended if subject not in originals])
     connection.executemany(mark, [(1, subject) for subject, _ in begun])
 
 

@@ -36,8 +36,8 @@ class _LinkShapes(dict[tuple[Any, ...], tuple[int, int, int, str]]):
     """Bound parameters of links without their addresses and texts; most links of a site share a few of these."""
 
     def __missing__(self, shape: tuple[Any, ...]) -> tuple[int, int, int, str]:
-        nofollow, me, tag, location, headline, sort, locality, html = shape
-        flags = location | nofollow << 15 | me << 16 | tag << 17 | headline << 18
+        nofollow, is_own, tag, location, headline, sort, locality, html = shape
+        flags = location | nofollow << 15 | is_own << 16 | tag << 17 | headline << 18
         bound = (flags, -1 if sort is None else int(sort), int(locality), html)
         if len(self) >= _ROOM:
             self.clear()
@@ -67,7 +67,7 @@ class ReadingWriter:
     def write(self, summaries: Mapping[int, TextSummary], urls: Mapping[str, int]) -> None:
         """Write the rows of generations that have none, each from its summary; `urls` has the ids of all addresses."""
         number = self._connection.execute("SELECT coalesce(max(link_summary_id), 0) FROM link_summary").fetchone()[0]
-        described, files, moves, links = [], [], [], []
+        described, files, redirects, links = [], [], [], []
         shapes = self._shapes
         for generation, summary in summaries.items():
             if summary.described:
@@ -76,14 +76,14 @@ class ReadingWriter:
                 mime = self._catalogue.mime(summary.mime) if summary.mime else None
                 files.append((generation, summary.size, mime, urls[summary.canonical] if summary.canonical else None))
             if summary.move:
-                moves.append((generation, urls[summary.move.url], summary.move.source, 0, summary.move.fragment))
+                redirects.append((generation, urls[summary.move.url], summary.move.source, 0, summary.move.fragment))
             for link in summary.links:
                 number += 1
                 links.append((number, generation, urls[link[0]], link[1] or "", *shapes[link[2:10]], link[10]))
         execute = self._connection.executemany
         execute("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", described)
         execute("INSERT INTO file_summary VALUES (?, ?, ?, ?)", files)
-        execute("INSERT INTO redirect_summary VALUES (?, ?, ?, ?, ?)", moves)
+        execute("INSERT INTO redirect_summary VALUES (?, ?, ?, ?, ?)", redirects)
         execute(_LINK, links)
 
     def clear(self, generations: Iterable[int]) -> None:
@@ -168,18 +168,18 @@ def find_past_versions(generation: int, seen: Sequence[WordingSeen]) -> Iterator
     """
     if len({crawl.wording_hash[:VERSION_BYTES] for crawl in seen if crawl.wording_hash}) < 2:
         return
-    begin: WordingSeen | None = None
-    latest, wording = 0, b""
+    first_crawl: WordingSeen | None = None
+    last_seen, wording = 0, b""
     for crawl in seen:
         if (
-            begin is not None
+            first_crawl is not None
             and crawl.wording_hash
             and wording
             and crawl.wording_hash[:VERSION_BYTES] != wording[:VERSION_BYTES]
         ):
-            yield PastVersion(begin.visit, generation, begin.at, latest, crawl.at, wording)
-            begin = crawl
-        begin, latest, wording = begin or crawl, crawl.at, crawl.wording_hash or wording
+            yield PastVersion(first_crawl.visit, generation, first_crawl.at, last_seen, crawl.at, wording)
+            first_crawl = crawl
+        first_crawl, last_seen, wording = first_crawl or crawl, crawl.at, crawl.wording_hash or wording
 
 
 def read_past_versions(connection: sqlite3.Connection, generations: Iterable[int]) -> set[PastVersion]:
@@ -240,7 +240,7 @@ def keep_read_links(
     """Write the links of readings as past ones; each summary comes with the id of its address."""
     for url_id, summary in summaries:
         links_hash = hash_links(summary)
-        connection.executemany(_INSERT, [(url_id, links_hash, urls[each[0]], each[10] or "") for each in summary.links])
+        connection.executemany(_INSERT, [(url_id, links_hash, urls[link[0]], link[10] or "") for link in summary.links])
 
 
 def prune_past_links(connection: sqlite3.Connection, url_ids: Iterable[int]) -> None:

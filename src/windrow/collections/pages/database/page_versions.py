@@ -157,8 +157,10 @@ class Versions:
         """Return near-duplicates, the most similar first, and the representative's address (empty if there is none)."""
         if self._rows(_BESIDE, ())[0][0] != 2:
             return [], ""
-        stands = self._rows(_REPRESENTATIVE, (generation,))
-        return [NearDuplicate(*row) for row in self._rows(_NEAR, (generation, most))], stands[0][0] if stands else ""
+        representatives = self._rows(_REPRESENTATIVE, (generation,))
+        return [NearDuplicate(*row) for row in self._rows(_NEAR, (generation, most))], representatives[0][
+            0
+        ] if representatives else ""
 
     def reasons(self, url: str) -> dict[int, str]:
         """Return for each generation of an address without text the reason, as the ledger names it."""
@@ -212,10 +214,10 @@ def timelines(
     with reader.reading() as connection:
         if not connection.execute(_SETTLED).fetchone()[0]:
             return
-        written = connection.execute(VISITS, sessions).fetchone()
-        parameters = (*visits, *written, *(() if since is None else (since,)))
-        where = "o.visit BETWEEN ? AND ? OR o.visit BETWEEN ? AND ?" + ("" if since is None else " OR o.at >= ?")
-        groups = groupby(connection.execute(_SEEN.format(where=where), parameters), itemgetter(0))
+        visit_range = connection.execute(VISITS, sessions).fetchone()
+        parameters = (*visits, *visit_range, *(() if since is None else (since,)))
+        condition = "o.visit BETWEEN ? AND ? OR o.visit BETWEEN ? AND ?" + ("" if since is None else " OR o.at >= ?")
+        groups = groupby(connection.execute(_SEEN.format(where=condition), parameters), itemgetter(0))
         visited = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
         while chunk := dict(islice(visited, _CHUNK)):
             url_ids = (json.dumps(list(chunk)),)
@@ -227,9 +229,9 @@ def timelines(
             versions: dict[int, list[PageVersion]] = {}
             for row in rows:
                 versions.setdefault(row[0], []).append(PageVersion._make(row[1:]))
-            for number, seen in chunk.items():
+            for number, visits_seen in chunk.items():
                 ordered = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
-                yield Timeline(seen[0][0], ordered, {at for _, at in seen})
+                yield Timeline(visits_seen[0][0], ordered, {at for _, at in visits_seen})
 
 
 def count_ended_visits(reader: SqliteReader, visits: tuple[int, int], code: int) -> int:

@@ -121,8 +121,8 @@ def faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
         for fault, sql in rules.items():
             addresses = [str(row[0]) for row in connection.execute(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")]
             if addresses:
-                more = " and others" if len(addresses) > _FEW else ""
-                yield f"{', '.join(addresses[:_FEW])}{more} {fault}"
+                suffix = " and others" if len(addresses) > _FEW else ""
+                yield f"{', '.join(addresses[:_FEW])}{suffix} {fault}"
         for pile, name, *fields in connection.execute(_PILES):
             if digest(fields) != name:
                 yield f"text pile {pile} does not match its digest"
@@ -183,7 +183,7 @@ def generations(reader: SqliteReader) -> Iterator[GenerationRow]:
             yield GenerationRow(*row)
 
 
-def copy(reader: SqliteReader, out: BinaryIO) -> int:
+def copy(reader: SqliteReader, output: BinaryIO) -> int:
     """Write a consistent copy of the database to `out`, even while others write; return its size in bytes.
 
     The copy is made in the folder for temporary files first, which must have room for it.
@@ -194,7 +194,7 @@ def copy(reader: SqliteReader, out: BinaryIO) -> int:
             connection.backup(target, pages=-1)
             target.execute("PRAGMA journal_mode = DELETE").close()
         with path.open("rb") as file:
-            copyfileobj(file, out, BLOCK)
+            copyfileobj(file, output, BLOCK)
             return file.tell()
 
 

@@ -113,11 +113,11 @@ class SummaryStore(SummaryWriter):
 
         Another text or description counts as changed; `ContentCheck(None)` is a visit that found no content.
         """
-        looks: dict[str, list[ContentCheck]] = {}
+        checks: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._query(_CONTENTS, json.dumps(list(urls))), itemgetter(0)):
-            looks_at_url = looks[url] = []
+            looks_at_url = checks[url] = []
             previous: tuple[int, bytes] | None = None
-            since = 0
+            first_seen = 0
             for _, generation, wording, at in rows:
                 if generation is None:
                     looks_at_url += [ContentCheck(None)] if previous is not None else []
@@ -126,10 +126,10 @@ class SummaryStore(SummaryWriter):
                     generation,
                     wording[:VERSION_BYTES] or (previous[1] if previous and previous[0] == generation else b""),
                 )
-                since = at if content != previous else since
-                looks_at_url += [ContentCheck(content != previous, at - since)] if previous is not None else []
+                first_seen = at if content != previous else first_seen
+                looks_at_url += [ContentCheck(content != previous, at - first_seen)] if previous is not None else []
                 previous = content
-        return looks
+        return checks
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return the visits that describe a generation but have to be read again for that."""

@@ -76,21 +76,21 @@ class Catalogue:
     def urls(self, wanted: Iterable[str]) -> Mapping[str, int]:
         """Return the id of each address; the keys are the addresses as given."""
         wanted = dict.fromkeys(wanted)
-        known = self._urls
-        missing = {url: split(url) for url in wanted if url not in known}
+        cached = self._urls
+        missing = {url: split(url) for url in wanted if url not in cached}
         if missing:
-            if len(known) + len(missing) > ROOM:
-                known = self._urls = {}
+            if len(cached) + len(missing) > ROOM:
+                cached = self._urls = {}
                 missing = {url: split(url) for url in wanted}
             ids = self._number_addresses({address.text: address for address in missing.values()})
             for url, address in missing.items():
-                known[url] = ids[address.text]
-        return known
+                cached[url] = ids[address.text]
+        return cached
 
     def _number_addresses(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
-        wanted = sorted(addresses)  # in the order of their index
-        ids: dict[str, int] = dict(self._connection.execute(_URLS, (json.dumps(wanted),)).fetchall())
-        fresh = [addresses[text] for text in wanted if text not in ids]
+        sorted_addresses = sorted(addresses)  # in the order of their index
+        ids: dict[str, int] = dict(self._connection.execute(_URLS, (json.dumps(sorted_addresses),)).fetchall())
+        fresh = [addresses[text] for text in sorted_addresses if text not in ids]
         if fresh:
             origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
             # Most have no query; they are inserted without that column: binding a None is slow in sqlite3.
@@ -109,23 +109,23 @@ class Catalogue:
         return ids
 
     def _origin_ids(self, wanted: Iterable[str]) -> Mapping[str, int]:
-        known = self._origins
-        missing = [text for text in wanted if text not in known]
+        cached = self._origins
+        missing = [text for text in wanted if text not in cached]
         if missing:
-            if len(known) > ROOM:
-                known.clear()
+            if len(cached) > ROOM:
+                cached.clear()
                 missing = list(wanted)
             sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN"
-            known.update(self._connection.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(missing),)))
+            cached.update(self._connection.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(missing),)))
             number = self._last_id("origin_id", "origin")
             rows = []
             for text in missing:
-                if text not in known:
+                if text not in cached:
                     number += 1
-                    known[text] = number
+                    cached[text] = number
                     rows.append((number, *origin(text)))
             self._connection.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
-        return known
+        return cached
 
     def mime(self, mime: Mime) -> int:
         """Return the id of a media type with its parameters."""
@@ -163,10 +163,10 @@ class Catalogue:
     def piles(self, summaries: Iterable[TextSummary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
         """Return the ids of text piles by digest: those of summaries, inserted if new, and those of `others`."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
-        wanted = [*texts, *others]
-        marks = ",".join("?" * len(wanted))
+        digests = [*texts, *others]
+        marks = ",".join("?" * len(digests))
         sql = f"SELECT blake2b512_digest, text_pile_id FROM text_pile WHERE blake2b512_digest IN ({marks})"
-        ids: dict[bytes, int] = dict(self._connection.execute(sql, wanted)) if wanted else {}
+        ids: dict[bytes, int] = dict(self._connection.execute(sql, digests)) if digests else {}
         number = self._last_id("text_pile_id", "text_pile")
         rows = []
         for digest, pile in texts.items():

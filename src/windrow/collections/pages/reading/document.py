@@ -79,13 +79,13 @@ def describe(
     `og:title`, then the first headline; for the description `description`, then `og:description`, then the first
     paragraph of at least 80 characters.
     """
-    first = headline(outline, chosen, head)
+    first_headline = headline(outline, chosen, head)
     return Description(
         created=seconds(head.published),
         updated=_parse_first_time(head.modified, last_modified),
         language=normal(head.language) or normal(language.partition(",")[0]),
-        title=head.title or head.property("og:title") or first or None,
-        headline=first or None,
+        title=head.title or head.property("og:title") or first_headline or None,
+        headline=first_headline or None,
         description=head.description or head.property("og:description") or _first_paragraph(outline, chosen),
         indexiness=index,
     )
@@ -148,8 +148,8 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
     """Make a page's pile; `chosen` tells for each block whether it is main content."""
     boxes, blocks = outline.boxes, outline.blocks
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
-    main, secondary, big, small, code, quote = texts
-    first = True
+    main, secondary, big_headlines, small, code, quote = texts
+    is_first = True
     hidden = unseen(outline)
     row = -1
     for number, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
@@ -157,14 +157,14 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
             if number not in hidden:
                 secondary.append(text)
             continue
-        before, row = row, table_row(outline, box)
-        _append_text(main, text, same_row=row == before >= 0)
+        previous_row, row = row, table_row(outline, box)
+        _append_text(main, text, same_row=row == previous_row >= 0)
         marks = boxes.marks[box]
         level = headline_level(outline, box) if marks & _HEADLINE else 0
-        if level == 1 and first:
-            first = False
+        if level == 1 and is_first:
+            is_first = False
         elif level:
-            (big if level <= _BIG else small).append(" ".join(text.split("\n")))
+            (big_headlines if level <= _BIG else small).append(" ".join(text.split("\n")))
         if marks & _CODE:
             code.append(text)
         elif number in blocks.code:
@@ -225,7 +225,7 @@ def document(
     classifier = LinkClassifier(url, page.head.base)
     canonicals = [target.url for target in classifier.targets(page.head.canonicals) if target]
     canonical = canonicals[0] if len(set(canonicals)) == 1 else classifier.here
-    refresh = next((classifier.target(related.href) for related in page.head.related if related.rel == "refresh"), None)
+    refresh = next((classifier.target(link.href) for link in page.head.related if link.rel == "refresh"), None)
     return PageDocument(
         pile(page.outline, chosen),
         describe(page.head, page.outline, chosen, index=index, last_modified=last_modified, language=language),

@@ -175,10 +175,10 @@ def links(outline: Outline, head: PageHead, url: str) -> list[Link]:
 
 def place_links(page_links: list[Link], url: str, site: Scope) -> list[Link]:
     """Return the links of a page with their locality relative to `site`; unchanged if the page is outside the site."""
-    here = normalise(url).url
-    if not here or not site.holds(parts(here)):
+    page_url = normalise(url).url
+    if not page_url or not site.holds(parts(page_url)):
         return page_links
-    page = parts(here)
+    page = parts(page_url)
     return [
         link._replace(locality=int(locality(page, parts(link.url), site))) if link.url.startswith(_WEB) else link
         for link in page_links
@@ -193,10 +193,10 @@ def without_tags(page_links: list[Link]) -> list[Link]:
 def _head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Link]:
     """Yield the links in the head of a page: feeds, related pages, translations and icons."""
     offers = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
-    offers += [(related.href, Destination.FILE, related.title) for related in head.related]
+    offers += [(link.href, Destination.FILE, link.title) for link in head.related]
     offers += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
     offers += [(href, Destination.ICON, "") for href in head.icons]
-    tags = {related.href: "meta" for related in head.related if related.rel == "refresh"}
+    tags = {link.href: "meta" for link in head.related if link.rel == "refresh"}
     targets = classifier.targets([href for href, _, _ in offers])
     for (href, destination, title), target in zip(offers, targets, strict=True):
         if target is not None:
@@ -224,19 +224,19 @@ def count_links(page_links: list[Link], *, publishing_date: bool) -> Count:
     a headline.
     """
     tally = [0, 0, 0, 0, 0]
-    for _, _, _, _, _, location, headline, _, reach, tag, text in page_links:
+    for _, _, _, _, _, location, headline, _, link_locality, tag, text in page_links:
         if location & _AWAY or tag != "a" or not text:
             continue
         if location & _EDGE and not location & _CENTRE:
             continue
-        if reach == _OUTSIDE:
+        if link_locality == _OUTSIDE:
             tally[4] += 1
             continue
-        step = 0 if reach == _SAME_PAGE else 2
+        penalty = 0 if link_locality == _SAME_PAGE else 2
         if headline or location & _HEADLINE:
-            tally[step] += 1
+            tally[penalty] += 1
         elif location & _LIST:
-            tally[step + 1] += 1
+            tally[penalty + 1] += 1
     return Count(publishing_date, *tally)
 
 

@@ -112,7 +112,7 @@ def markdown(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     converted = marked.read("\n".join(map(clean, text.text.splitlines())))
     page = read_html(f"<main>{converted.html}</main>".encode(), url, UTF8)
     outline = page.outline
-    chosen = [True] * len(outline.blocks.text)
+    is_main = [True] * len(outline.blocks.text)
     front_matter = converted.front
     head = PageHead(
         title=front_matter.get("title", ""),
@@ -125,12 +125,12 @@ def markdown(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     description = describe(
         head,
         outline,
-        chosen,
+        is_main,
         index=index(page_links, dated=seconds(head.published) is not None),
         last_modified=headers.last_modified,
         language=headers.language,
     )
-    return PageDocument(pile(outline, chosen), description, without_tags(page_links), None, frozenset(), text.encoding)
+    return PageDocument(pile(outline, is_main), description, without_tags(page_links), None, frozenset(), text.encoding)
 
 
 _PROGRAM_PREFIX = re.compile(r"(?:microsoft )?(?:word|powerpoint|excel) ?- ", re.IGNORECASE)
@@ -159,7 +159,7 @@ def pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         description=file.subject or paragraph(lines),
         indexiness=index(page_links, dated=file.created is not None),
     )
-    whole = Pile(
+    text_pile = Pile(
         text,
         big_headlines="\n".join(title for level, title in titles if level <= _BIG),
         small_headlines="\n".join(title for level, title in titles if level > _BIG),
@@ -169,7 +169,7 @@ def pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         findings.append(Finding(Reason.TOO_LARGE.value, f"the first {len(file.pages)} pages are read", Level.NOTE))
     if not text:
         findings.append(Finding("no_text", "its pages contain no text; it may be a scan", Level.NOTE))
-    return replace(blank_document(*findings), pile=whole, description=description, links=page_links)
+    return replace(blank_document(*findings), pile=text_pile, description=description, links=page_links)
 
 
 def _title(metadata: str) -> str:
@@ -202,9 +202,9 @@ def feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         indexiness=index(entry_links),
     )
     columns = zip(*(part.fields() for part in piles), strict=True)
-    whole = Pile(*("\n".join(filter(None, column)) for column in columns))
+    text_pile = Pile(*("\n".join(filter(None, column)) for column in columns))
     return replace(
-        blank_document(), pile=whole, description=description, links=without_tags(entry_links), encoding="utf-8"
+        blank_document(), pile=text_pile, description=description, links=without_tags(entry_links), encoding="utf-8"
     )
 
 
@@ -216,10 +216,10 @@ def _entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
     text = f"<main><article><h1>{title}</h1>{entry.html}</article></main>"
     outline = read_html(text.encode("utf-8", "replace"), url, UTF8).outline
     entry_pile = pile(outline, [True] * len(outline.blocks.text))
-    big = "\n".join(
+    titles = "\n".join(
         filter(None, (entry.title, entry_pile.big_headlines))
     )  # its title is the first headline, which pile omits
-    return replace(entry_pile, big_headlines=big), links(outline, PageHead(base=entry.base), url)
+    return replace(entry_pile, big_headlines=titles), links(outline, PageHead(base=entry.base), url)
 
 
 _FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"))
@@ -261,10 +261,10 @@ def _place_links(page: PageDocument, url: str, site: Scope | None) -> PageDocume
     if site is None or site.is_single_host or not page.links:
         return page
     placed_links = place_links(page.links, url, site)
-    before, after = (
+    old_indexiness, new_indexiness = (
         indexiness(count_links(page_links, publishing_date=False)) for page_links in (page.links, placed_links)
     )
-    description = replace(page.description, indexiness=page.description.indexiness + after - before)
+    description = replace(page.description, indexiness=page.description.indexiness + new_indexiness - old_indexiness)
     return replace(page, links=placed_links, description=description)
 
 

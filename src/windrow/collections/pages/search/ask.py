@@ -158,16 +158,16 @@ TITLE, HEADLINE, CALLED, BIG, SMALL, DESCRIPTION, ADDRESS = 4, 3, 3, 3, 1, 1, 1
 def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     """Return the index document of a generation."""
     address, title, headline = indexed(address_text(page.url)), indexed(page.title or ""), indexed(page.headline or "")
-    text, big, small = indexed(page.text), indexed(page.big), indexed(page.small)
+    text, big_headlines, small_headlines = indexed(page.text), indexed(page.big), indexed(page.small)
     main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexed(page.description or ""), DESCRIPTION)]
-    main += [(big, BIG), (small, SMALL), (address, ADDRESS)]
+    main += [(big_headlines, BIG), (small_headlines, SMALL), (address, ADDRESS)]
     main += [(indexed(called), CALLED) for called, _ in links.texts]
     is_current = page.end is None and not page.duplicate
     texts = [("main" if is_current else "past", text_) for text_, times in main if text_ for _ in range(times)]
-    more = [("rest" if is_current else "past_rest", indexed(page.secondary)), ("title", title), ("address", address)]
-    more += [("headline", text_) for text_ in (headline, big, small)]
-    more += [("code", indexed(page.code)), ("quote", indexed(page.quote))]
-    texts += [(name, text_) for name, text_ in more if text_.strip()]
+    fields = [("rest" if is_current else "past_rest", indexed(page.secondary)), ("title", title), ("address", address)]
+    fields += [("headline", text_) for text_ in (headline, big_headlines, small_headlines)]
+    fields += [("code", indexed(page.code)), ("quote", indexed(page.quote))]
+    texts += [(name, text_) for name, text_ in fields if text_.strip()]
     return IndexDocument(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
 
 
@@ -228,14 +228,14 @@ def at_query_time(query: Query, *, links: bool = False) -> Query:
     """
     if query.root is None or not query.history:
         return query
-    at = query.as_of
+    as_of = query.as_of
 
     def then(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
         match leaf:
-            case Filter("is", "duplicate", typed) if at is not None:
-                return Filter("duplicate-at", str(at), typed)
+            case Filter("is", "duplicate", typed) if as_of is not None:
+                return Filter("duplicate-at", str(as_of), typed)
             case Filter("links-to" | "link-text" as key, str() | LinkFilter() as value, typed) if links:
-                return Filter(key, Past(value, at), typed)
+                return Filter(key, Past(value, as_of), typed)
             case _:
                 return leaf
 
@@ -318,16 +318,18 @@ def _past_links(target: str | LinkFilter, at: int | None) -> Condition:
 
     If that crawl's links are unknown, or no crawl of this generation read any, the present links are used.
     """
-    now = _present_links(target)
+    present_condition = _present_links(target)
     if at is None:
         span = "y.at BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc"
-        same = _READ_THEN.format(what="1", when=f"{span} AND y.linked IN (x'', {_NOW_LINKED})")
+        unchanged = _READ_THEN.format(what="1", when=f"{span} AND y.linked IN (x'', {_NOW_LINKED})")
         past_link = _link_condition("windrow_past_link", "l.url_id = y.url_id AND l.linked = y.linked", target)
         past = _READ_THEN.format(what="1", when=f"{span} AND {past_link.sql}")
-        either = f"(((g.version_id > 0 OR EXISTS ({same})) AND {now.sql}) OR EXISTS ({past}))"
-        return Condition(either, now.values + past_link.values)
+        either = f"(((g.version_id > 0 OR EXISTS ({unchanged})) AND {present_condition.sql}) OR EXISTS ({past}))"
+        return Condition(either, present_condition.values + past_link.values)
     last = f"({_READ_THEN.format(what='y.linked', when='y.at <= ?')} ORDER BY y.at DESC, y.crawl_uuid DESC LIMIT 1)"
     past_link = _link_condition("windrow_past_link", f"l.url_id = g.url_id AND l.linked = {last}", target)
-    sql = f"CASE WHEN coalesce({last}, x'') IN (x'', {_NOW_LINKED}) THEN {now.sql} ELSE {past_link.sql} END"
+    sql = (
+        f"CASE WHEN coalesce({last}, x'') IN (x'', {_NOW_LINKED}) THEN {present_condition.sql} ELSE {past_link.sql} END"
+    )
     values = past_link.values
-    return Condition(sql, (at, *now.values, at, *values))
+    return Condition(sql, (at, *present_condition.values, at, *values))

@@ -73,8 +73,8 @@ def parts(sought: Sought, candidate: Candidate) -> tuple[ScorePart, ...]:
     values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY))
     if sought.fresh or not sought.weights:
         values["fresh"] = _score_freshness(page, sought.now)
-    meant = any(values.get(name) for name in ("title", "headline", "called", "address", "home"))
-    values["listing"] = -_score_listing(page) if len(sought.weights) > 1 or (sought.weights and not meant) else 0.0
+    is_named = any(values.get(name) for name in ("title", "headline", "called", "address", "home"))
+    values["listing"] = -_score_listing(page) if len(sought.weights) > 1 or (sought.weights and not is_named) else 0.0
     values["copy"] = -1.0 if page.canonical not in {None, page.url_id} else 0.0
     return tuple(ScorePart(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
 
@@ -165,40 +165,40 @@ def fold_duplicates(
     representative is kept if it is found with nearly as many points as the best one, else the first page that is not
     marked as a duplicate.
     """
-    chosen: list[Ranked] = []
+    kept_pages: list[Ranked] = []
     slots: dict[tuple[str, int], int] = {}
-    latest: dict[int, Ranked] = {}
+    latest_of_url: dict[int, Ranked] = {}
     for ranked in ranked_pages:
         page = ranked.candidate.page
-        if page.url_id not in latest or page.first > latest[page.url_id].candidate.page.first:
-            latest[page.url_id] = ranked
+        if page.url_id not in latest_of_url or page.first > latest_of_url[page.url_id].candidate.page.first:
+            latest_of_url[page.url_id] = ranked
     for ranked in ranked_pages:
-        if latest[ranked.candidate.page.url_id] is not ranked or ("url", ranked.candidate.page.url_id) in seen:
+        if latest_of_url[ranked.candidate.page.url_id] is not ranked or ("url", ranked.candidate.page.url_id) in seen:
             continue
         keys = _fold_keys(ranked, representatives)
         if any(key in seen for key in keys):
             seen |= set(keys)
             continue
-        slot = next((slots[key] for key in keys if key in slots), len(chosen))
-        if slot == len(chosen):
-            chosen.append(ranked)
-        elif _is_better(ranked, chosen[slot], representatives):
-            chosen[slot] = ranked
+        slot = next((slots[key] for key in keys if key in slots), len(kept_pages))
+        if slot == len(kept_pages):
+            kept_pages.append(ranked)
+        elif _is_better(ranked, kept_pages[slot], representatives):
+            kept_pages[slot] = ranked
         slots |= dict.fromkeys(keys, slot)
     seen |= set(slots)
-    seen |= {("url", url) for url in latest}
-    return sort_ranked(chosen)
+    seen |= {("url", url) for url in latest_of_url}
+    return sort_ranked(kept_pages)
 
 
 def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list[Ranked]:
     """Move the results of a host beyond its first `PER_HOST` behind all others, keeping the order otherwise."""
-    first: list[Ranked] = []
-    later: list[Ranked] = []
+    first_pages: list[Ranked] = []
+    later_pages: list[Ranked] = []
     for ranked in ranked_pages:
         host = ranked.candidate.page.host
         counts[host] = counts.get(host, 0) + 1
-        (first if counts[host] <= PER_HOST else later).append(ranked)
-    return first + later
+        (first_pages if counts[host] <= PER_HOST else later_pages).append(ranked)
+    return first_pages + later_pages
 
 
 def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple[str, int]]:

@@ -51,7 +51,7 @@ def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
     """Return the exports; `where` returns the places of a workspace, `versions` writes the versions of records."""
 
     def at(write: Callable[[Places, str, TextIO], int]) -> Writer:
-        return lambda workspace, form, out: write(where(workspace), form, out)
+        return lambda workspace, form, output: write(where(workspace), form, output)
 
     return (
         Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", at(_papers)),

@@ -100,8 +100,8 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(where.table, f"the rows of {waiting} papers are not written yet", "windrow run papers")
                 return
             table = stack.enter_context(opened(where))
-            wanted = (row_key(parse_digest(key), where.form) for key in store.papers())
-            missing = sum(1 for _ in _missing(wanted, (key for key, _ in table.scan(["file:meta"]))))
+            row_keys = (row_key(parse_digest(key), where.form) for key in store.papers())
+            missing = sum(1 for _ in _missing(row_keys, (key for key, _ in table.scan(["file:meta"]))))
             if missing:
                 yield Fault(where.table, f"{missing} papers have no row", "windrow replay")
 
@@ -211,9 +211,9 @@ def _passing(where: Places, key: str) -> Iterator[str]:
         yield f"  GROBID's last answer is transient and is not stored: status {outcome['status_code']}, {description}"
 
 
-def _missing(wanted: Iterable[bytes], there: Iterator[bytes]) -> Iterator[bytes]:
-    keys = set(there)
-    return (key for key in wanted if key not in keys)
+def _missing(paper_keys: Iterable[bytes], table_keys: Iterator[bytes]) -> Iterator[bytes]:
+    keys = set(table_keys)
+    return (key for key in paper_keys if key not in keys)
 
 
 def _shown(content: Any) -> str:

@@ -89,21 +89,25 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
         register = stack.enter_context(_open_register(where))
         index = _catalogue(stack, where, register, pulse)
         catalogue = index.version() if index else 0
-        now = json.dumps([*_place(where), where.shape, catalogue, GENERATION, where.force])
-        if register.meta("made") != now:
+        inputs = json.dumps([*_place(where), where.shape, catalogue, GENERATION, where.force])
+        if register.meta("made") != inputs:
             store.mark_stale()
             store.mark_stale(register.keys())
-            register.put_meta("made", now)
+            register.put_meta("made", inputs)
         if not store.count_stale():
             return "all rows are up to date"
         table = stack.enter_context(opened(where))
         ledger = stack.enter_context(closing(Ledger(where.ledger)))
-        written = removed = unread = 0
+        written = removed = unread_count = 0
         while pulse() and (keys := store.stale_keys(_PAGE)):
-            put, gone, declined = _write(keys, where, _Open(store, register, table, index, ledger))
+            added, deleted, declined = _write(keys, where, _Open(store, register, table, index, ledger))
             store.mark_written(keys)
-            written, removed, unread = written + put, removed + gone, unread + declined
-    note = f"; {counted(unread, 'PDF')} not read: pip install 'windrow[pdf]', then: windrow replay" if unread else ""
+            written, removed, unread_count = written + added, removed + deleted, unread_count + declined
+    note = (
+        f"; {counted(unread_count, 'PDF')} not read: pip install 'windrow[pdf]', then: windrow replay"
+        if unread_count
+        else ""
+    )
     return f"{counted(written, 'row')} written, {removed:,} removed{note}"
 
 
@@ -132,34 +136,36 @@ class _Open(NamedTuple):
     ledger: Ledger
 
 
-def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int, int]:
+def _write(keys: Sequence[str], where: Places, stores: _Open) -> tuple[int, int, int]:
     """Write the rows of papers; return how many were written and removed, and how many PDFs could not be read."""
-    store, register, table, index, ledger = at
+    store, register, table, index, ledger = stores
     papers = {key: store.paper(key) for key in keys}
-    gone = [key for key, paper in papers.items() if paper is None]
+    missing = [key for key, paper in papers.items() if paper is None]
     present = {key: paper for key, paper in papers.items() if paper is not None}
     by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
-    owned = register.owns(keys)
-    fresh = [key for key in present if key not in owned]
-    there = _others(table, {key: by_key[key] for key in present if not owned.get(key, False)})
-    owned |= {key: key not in there for key in fresh}
-    written = register.written_columns([key for key in (*present, *gone) if not owned.get(key, True)])
+    made_here = register.owns(keys)
+    fresh = [key for key in present if key not in made_here]
+    other_columns = _others(table, {key: by_key[key] for key in present if not made_here.get(key, False)})
+    made_here |= {key: key not in other_columns for key in fresh}
+    written_columns = register.written_columns([key for key in (*present, *missing) if not made_here.get(key, True)])
     found_at = _first_captures(present.values(), where, ledger)
-    puts, noted = [], []
+    puts, registered_columns = [], []
     for key, paper in present.items():
         cells = make_cells(paper.value, paper.aside, found_at[key], _match(paper, index), where.shape)
-        if owned[key]:
+        if made_here[key]:
             puts.append(Put(by_key[key], cells, absent_columns(cells)))
             continue
-        change = merge_with_foreign(cells, there.get(key, frozenset()) - written[key], written[key], force=where.force)
+        change = merge_with_foreign(
+            cells, other_columns.get(key, frozenset()) - written_columns[key], written_columns[key], force=where.force
+        )
         puts.append(Put(by_key[key], *change))
-        noted += [(key, column) for column in change[0]]
-    register.add(((key, owned[key]) for key in fresh), noted)
+        registered_columns += [(key, column) for column in change[0]]
+    register.add(((key, made_here[key]) for key in fresh), registered_columns)
     table.put(puts)
-    dropped = [key for key in gone if key in owned]
-    left = {key for key in dropped if not owned[key] and not store.taken_down(key)}
-    table.put([Put(by_key[key], {}, tuple(sorted(written[key]))) for key in sorted(left)])
-    table.delete([by_key[key] for key in dropped if key not in left])
+    dropped = [key for key in missing if key in made_here]
+    kept_keys = {key for key in dropped if not made_here[key] and not store.taken_down(key)}
+    table.put([Put(by_key[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(kept_keys)])
+    table.delete([by_key[key] for key in dropped if key not in kept_keys])
     register.remove(dropped)
     return len(puts), len(dropped), sum(is_declined(paper.value) for paper in present.values())
 
@@ -170,7 +176,7 @@ def _others(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozense
     for columns in SMALL:
         for key, cells in table.get_many([*by_key.values()], columns).items():
             columns_by_key.setdefault(key, set()).update(cells)
-    return {key: frozenset(columns_by_key[at]) for key, at in by_key.items() if at in columns_by_key}
+    return {key: frozenset(columns_by_key[row_key]) for key, row_key in by_key.items() if row_key in columns_by_key}
 
 
 def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
@@ -178,10 +184,10 @@ def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
     by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
     with _open_register(where) as register, opened(where) as table:
         rows = table.get_many([*by_key.values()], (EXTRACTED,))
-        owned, written = register.owns(keys), register.written_columns(keys)
+        made_here, written_columns = register.owns(keys), register.written_columns(keys)
     return {
-        key for key, at in by_key.items()
-        if at in rows and not owned.get(key, False) and EXTRACTED not in written[key]
+        key for key, row_key in by_key.items()
+        if row_key in rows and not made_here.get(key, False) and EXTRACTED not in written_columns[key]
     }  # fmt: skip
 
 
@@ -192,12 +198,12 @@ def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger
     captures = {}
     for paper in papers:
         place = dict(capture_location(recorded[paper.first])) if paper.first in recorded else {}
-        taken = ledger.captures.captured(paper.first)
-        arc = taken is not None and taken.warc.lower().endswith((".arc", ".arc.gz"))
-        if place and taken is not None and not taken.original:
-            place |= {"warc": _file_name(taken, where.roots), "offset": taken.offset}
-            if taken.line is not None:
-                place |= indexed_location(taken.line, str(place["url"]))
+        capture = ledger.captures.captured(paper.first)
+        arc = capture is not None and capture.warc.lower().endswith((".arc", ".arc.gz"))
+        if place and capture is not None and not capture.original:
+            place |= {"warc": _file_name(capture, where.roots), "offset": capture.offset}
+            if capture.line is not None:
+                place |= indexed_location(capture.line, str(place["url"]))
             elif arc:  # its record was written anew
                 place["c_size"] = None
         ident = "" if arc or not place else _record_id(where.archive, recorded[paper.first].attempt.kept)
@@ -205,21 +211,21 @@ def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger
     return captures
 
 
-def _record_id(archive: Path, kept: KeptResponse | None) -> str:
+def _record_id(archive: Path, response: KeptResponse | None) -> str:
     """Return the id of a capture's record, which is that of its original; empty if the archive lacks the record."""
-    if kept is None or not kept.place.warc:
+    if response is None or not response.place.warc:
         return ""
     with suppress(ArchiveError):
-        ident = record_id(archive, kept.place)
+        ident = record_id(archive, response.place)
         return ident if ident.isascii() and ident.isprintable() and len(ident) <= _LONGEST_ID else ""
     return ""
 
 
-def _file_name(taken: CapturedRow, roots: Sequence[Path]) -> str:
+def _file_name(capture: CapturedRow, roots: Sequence[Path]) -> str:
     """Return a file's name as its index has it, with its folder; else its path below the source's folder."""
-    path = Path(taken.warc)
-    if taken.line and "/" in taken.line.warc:
-        return taken.line.warc
+    path = Path(capture.warc)
+    if capture.line and "/" in capture.line.warc:
+        return capture.line.warc
     if not path.is_absolute():  # its file is on no disk here, and its name that of the index
         return str(path)
     root = next((root for root in roots if root != path and path.is_relative_to(root)), path.parent)

@@ -69,16 +69,16 @@ class HbaseTable:
         from thriftpy2.thrift import TException  # noqa: PLC0415 an extra
         from thriftpy2.transport import TTransportException  # noqa: PLC0415 an extra
 
-        where = f"HBase at {self._gateway.host}:{self._gateway.port}"
+        gateway = f"HBase at {self._gateway.host}:{self._gateway.port}"
         try:
             yield
         except (OSError, EOFError, TTransportException) as error:
-            raise StoreUnreachable(f"{where}: {error or type(error).__name__}") from error
+            raise StoreUnreachable(f"{gateway}: {error or type(error).__name__}") from error
         except (IOError, IllegalArgument, AlreadyExists) as error:
-            first = str(getattr(error, "message", b"") or error).strip("b'\"").splitlines()[0][:300]
-            raise StoreError(f"{where}, table {self._name}: {first}") from error
+            message = str(getattr(error, "message", b"") or error).strip("b'\"").splitlines()[0][:300]
+            raise StoreError(f"{gateway}, table {self._name}: {message}") from error
         except TException as error:
-            raise StoreError(f"{where}, table {self._name}: {str(error)[:300]}") from error
+            raise StoreError(f"{gateway}, table {self._name}: {str(error)[:300]}") from error
 
     def _call(self, call: Callable[[], T]) -> T:
         """Call; if the connection is broken, call again over a new one: all calls may be repeated."""
@@ -113,8 +113,8 @@ class HbaseTable:
         held = {family.name: family for family in self._families}
         for family in families:
             packed = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
-            wanted = f"{{NAME => '{family.name}', VERSIONS => 1{packed}}}"
-            hint = f"in hbase shell: alter '{self._name}', {wanted}"
+            definition = f"{{NAME => '{family.name}', VERSIONS => 1{packed}}}"
+            hint = f"in hbase shell: alter '{self._name}', {definition}"
             if family.name not in held:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
             if self._versions[family.name] != 1:
@@ -131,11 +131,11 @@ class HbaseTable:
         """Return the rows of these keys that exist."""
         check_known(columns, self._known)
         size = self._rows_at_once(columns)
-        wanted = [column.encode() for column in columns] or None
+        column_names = [column.encode() for column in columns] or None
         cells_by_key: dict[bytes, Cells] = {}
         for start in range(0, len(keys), size):
             part = [key for key in keys[start : start + size] if key]
-            rows = self._call(lambda part=part: self._table.rows(part, columns=wanted))  # type: ignore[misc]
+            rows = self._call(lambda part=part: self._table.rows(part, columns=column_names))  # type: ignore[misc]
             cells_by_key |= {key: _cells(cells) for key, cells in rows if cells}
         return cells_by_key
 
@@ -159,9 +159,9 @@ class HbaseTable:
         def ask() -> None:
             with self._table.batch(wal=True) as batch:
                 for row in rows:
-                    cleared = [column.encode() for column in row.cleared if column not in row.cells]
-                    if cleared:
-                        batch.delete(row.key, columns=cleared)
+                    cleared_columns = [column.encode() for column in row.cleared if column not in row.cells]
+                    if cleared_columns:
+                        batch.delete(row.key, columns=cleared_columns)
                     if row.cells:
                         batch.put(row.key, {column.encode(): cell for column, cell in row.cells.items()})
 
@@ -181,12 +181,12 @@ class HbaseTable:
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove rows."""
-        everything = [name.encode() for name in self._known]
+        family_names = [name.encode() for name in self._known]
 
         def ask(part: Sequence[bytes]) -> None:
             with self._table.batch(wal=True) as batch:
                 for key in part:
-                    batch.delete(key, columns=everything)
+                    batch.delete(key, columns=family_names)
 
         waiting = list(keys)
         for start in range(0, len(waiting), _ROWS):
@@ -196,13 +196,13 @@ class HbaseTable:
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
         """Yield rows in the order of their keys; a scanner is not kept open between messages."""
         check_known(columns, self._known)
-        wanted = [column.encode() for column in columns] or None
+        column_names = [column.encode() for column in columns] or None
         size = self._rows_at_once(columns)
         while True:
             start = after + b"\0"
 
             def ask(start: bytes = start) -> list[tuple[bytes, Any]]:
-                return list(self._table.scan(row_start=start, columns=wanted, limit=size, batch_size=size))
+                return list(self._table.scan(row_start=start, columns=column_names, limit=size, batch_size=size))
 
             rows = self._call(ask)
             for key, cells in rows:

@@ -63,15 +63,15 @@ class CatalogueIndex(SqliteStore):
 
     def take(self, lines: Iterable[bytes]) -> Imported:
         """Import lines, `_PAGE` in a transaction; a work that is known already is replaced."""
-        taken, refused = 0, Counter[str]()
+        imported, refused = 0, Counter[str]()
         stream = iter(lines)
         while page := list(islice(stream, _PAGE)):
             with self._writing():
-                taken += sum(self._take_line(line, refused) for line in page)
+                imported += sum(self._take_line(line, refused) for line in page)
                 self._connection.execute(
                     "INSERT INTO meta VALUES ('version', 1) ON CONFLICT DO UPDATE SET value = value + 1"
                 )
-        return Imported(taken, refused)
+        return Imported(imported, refused)
 
     def _take_line(self, line: bytes, refused: Counter[str]) -> bool:
         """Import a line; count it as refused if it has no work to be matched."""
@@ -90,11 +90,11 @@ class CatalogueIndex(SqliteStore):
         slug = matched_slug(work.title, self._stubs)
         key = _number(slug) if slug else None
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
-        known = run("SELECT id FROM record WHERE name = ?", (name,)).fetchone()
-        if known is None:
+        known_row = run("SELECT id FROM record WHERE name = ?", (name,)).fetchone()
+        if known_row is None:
             number = run("INSERT INTO record (name, slug, json) VALUES (?,?,?)", (name, key, text)).lastrowid
         else:
-            number = int(known[0])
+            number = int(known_row[0])
             old = run("SELECT json FROM record WHERE id = ?", (number,)).fetchone()[0]
             for identifier in _work(old).identifiers:
                 run("DELETE FROM identifier WHERE value = ? AND record = ?", (_number(identifier), number))

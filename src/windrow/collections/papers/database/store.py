@@ -72,10 +72,10 @@ class PaperStore(RecordStore):
         """
         count = super().finish(at, pulse)
         with self._writing():
-            again = [(visit, json.loads(asks)[-1]) for visit, asks in self._connection.execute(_PASSING)]
+            repeated = [(visit, json.loads(requests)[-1]) for visit, requests in self._connection.execute(_PASSING)]
             self._connection.executemany(
                 "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
-                [(visit, json.dumps([[earlier_name(name), address]])) for visit, (name, address) in again],
+                [(visit, json.dumps([[earlier_name(name), address]])) for visit, (name, address) in repeated],
             )
             self._connection.execute("DELETE FROM asked")
         return count
@@ -157,7 +157,7 @@ class RowRegister(SqliteStore):
         with self._guarded():
             marks = ",".join("?" * len(keys))
             rows = self._connection.execute(f"SELECT key, own FROM row WHERE key IN ({marks})", [*keys])
-            return {key: bool(own) for key, own in rows}
+            return {key: bool(made_here) for key, made_here in rows}
 
     def written_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
         """Return the columns that windrow wrote in rows that others made."""

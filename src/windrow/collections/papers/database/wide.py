@@ -42,11 +42,11 @@ class SqliteTable(SqliteStore):
     def _make(self, families: Sequence[Family]) -> None:
         run = self._connection.execute
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
-        held = run("SELECT name FROM named").fetchone()
-        if held is None:
+        shape = run("SELECT name FROM named").fetchone()
+        if shape is None:
             run("INSERT OR IGNORE INTO named VALUES (?)", (self._name,))
-        elif held[0] != self._name:
-            raise ConfigError(f"{self.path} holds the table {held[0]}, not {self._name}")
+        elif shape[0] != self._name:
+            raise ConfigError(f"{self.path} holds the table {shape[0]}, not {self._name}")
         for family in families:
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (family.name, family.compressed))
 
