@@ -120,7 +120,7 @@ def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
         tracker.execute("DROP TABLE xml_log")
     tracker.close()
-    assert [(fault.location, fault.problem) for fault in faults(root)] == [("tracker, xml_log", "is not there")]
+    assert [(fault.location, fault.problem) for fault in faults(root)] == [("tracker, xml_log", "does not exist")]
     assert open_files(root) == []
 
 
@@ -152,7 +152,7 @@ def test_a_store_that_lost_what_was_staged_says_what_brings_it_back(tmp_path):
     windrow.open(harvested).run(last="upload")
     change(harvested / "drops.sqlite", "DELETE FROM submission WHERE id IN (SELECT min(id) FROM submission)")
     for _ in range(2):
-        with pytest.raises(StoreError, match="the database has lost it") as error:
+        with pytest.raises(StoreError, match="is missing from the store") as error:
             windrow.open(harvested).run()
         assert error.value.hint == "windrow replay"
     read_again(harvested)

@@ -94,7 +94,7 @@ def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> Non
         ("bad", "gopher://h/", "wanted an address that begins with one of"),
         ("../bad", "ftp://h/", "is not a name for a source"),
         ("b d", "ftp://h/", "is not a name for a source"),
-        ("bad", "ftp://h/", "the source of drops needs its centre; there are Bcm, "),
+        ("bad", "ftp://h/", "a source of drops needs a centre; declared centres: Bcm, "),
     ],
 )
 def test_new_source_refuses(name, url, message, workspace, windrow) -> None:
@@ -116,7 +116,7 @@ def test_new_source_refuses_a_centre_that_nobody_declared(workspace, windrow) ->
     before = tree(workspace)
     output = windrow("new", "source", "bad", "ftp://h/", "--collection", "drops", "--centre", "Nope")
     assert output.code == 2
-    assert "no centre 'Nope' is declared; there are Bcm, " in output.err
+    assert "centre 'Nope' is not declared; declared centres: Bcm, " in output.err
     assert tree(workspace) == before
 
 

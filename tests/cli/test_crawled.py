@@ -26,7 +26,7 @@ def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> No
     for name in (small.origin(0).removeprefix("http://"), f"{small.origin(0)}/robots.txt"):
         output = windrow("why", name)
         assert "robots.txt: 1 of 1 rules for * refuse something" in output.out
-        assert "7 versions of 7 pages; 7 are there now" in output.out
+        assert "7 versions of 7 pages; 7 are present" in output.out
     (site,) = windrow("why", "two", "--json").of("site")
     assert site["versions"]["versions"] == 0
 
@@ -74,7 +74,7 @@ def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
         ("UPDATE text_pile SET text = text || 'x'", "does not match its digest"),
         ("UPDATE entity_generation SET marked_duplicate = 1 WHERE entity_generation_id = 1", "without the mark"),
         ("UPDATE entity_generation SET confirmed_end_unix_utc = 5", "ended before it was last seen"),
-        ("UPDATE token_statistics SET occurances = occurances + 1", "other words than token_statistics tells, and"),
+        ("UPDATE token_statistics SET occurances = occurances + 1", "other words than token_statistics, and"),
         ("DELETE FROM full_text_entity_index", "is not indexed"),
         ("DELETE FROM url WHERE str_url LIKE '%a.html'", "refers to a row of url"),
         (AHEAD, "the ledger ends with visit"),

@@ -122,7 +122,7 @@ def test_a_moved_page_leads_to_the_other(why, village) -> None:
 def test_what_is_not_asked_for_names_the_rule(why, windrow, village, path: str, rule: str) -> None:
     page, versions, visits = why(path)
     assert (page["state"], page["rule"], versions, visits) == ("refused", rule, [], [])
-    assert f"  not asked for: {rule}\n" in windrow("why", village.origin(0) + path).out
+    assert f"  not requested: {rule}\n" in windrow("why", village.origin(0) + path).out
 
 
 def test_what_nothing_named_is_told_apart_from_what_is_foreign(why, windrow) -> None:
@@ -184,7 +184,7 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"
     text = windrow("why", "town").out
-    assert "9 addresses: 8 gave something at some time, 1 failed when last asked" in text
+    assert "9 addresses: 8 returned something, 1 failed at the last request" in text
     assert "crawl: done" in text
 
 

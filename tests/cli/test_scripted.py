@@ -158,10 +158,10 @@ def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspa
         assert path in kept, path
     inside = windrow("why", "http://10.1.2.3/inside.png").out
     assert "stands refused" in inside
-    assert f"not asked for: {Reason.PRIVATE_ADDRESS.meaning}" in inside
+    assert f"not requested: {Reason.PRIVATE_ADDRESS.meaning}" in inside
     style = windrow("why", f"{server.origin(GOOD)}/look.css?v=2").out
     assert "stands had" in style
-    assert "not asked for" not in style
+    assert "not requested" not in style
     assert windrow("check").code == 0
 
 

@@ -140,7 +140,7 @@ def test_without_pages_it_says_what_makes_them(tmp_path: Path, windrow, monkeypa
     monkeypatch.chdir(tmp_path)
     output = windrow("search", "tea", "--collection", "pages")
     assert (output.code, output.out) == (1, "")
-    assert output.err.startswith("windrow: there are no pages to look into yet: ")
+    assert output.err.startswith("windrow: there are no pages yet: ")
     assert output.err.endswith("try: windrow run pages\n")
     assert not (tmp_path / "summary.sqlite").exists()
     sqlite3.connect(tmp_path / "summary.sqlite").close()

@@ -76,7 +76,7 @@ def test_replay_into_an_empty_database_gives_the_same_rows(tmp_path, url, expect
         for name, text in STORE.items():
             assert plain(connection.execute(sa.text(text))) == expected[name]
     engine.dispose()
-    with pytest.raises(UsageError, match="it holds records"):
+    with pytest.raises(UsageError, match="replay does not replace it"):
         replay(workspace.config, workspace.setup, Progress(quiet=True))
 
 

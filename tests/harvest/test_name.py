@@ -86,7 +86,7 @@ def test_what_the_tracker_has_no_room_for_is_refused_at_once(make_workspace):
     workspace.add_healthy()
     outcome = workspace.run()
     assert outcome.code == 4
-    assert str(outcome.error) == "centre zoo: phone has 18 characters; the tracker has room for 14"
+    assert str(outcome.error) == "centre zoo: phone has 18 characters; the limit is 14"
     workspace.configure()
     workspace.add_source("far", f"file:///{'x' * 300}/")
     outcome = workspace.run()

@@ -143,7 +143,7 @@ def test_a_stop_between_two_batches_is_made_good(database: SummaryDatabase, monk
 def test_wrong_counts_are_told(database: SummaryDatabase) -> None:
     fulltext_table.fill(database.path, counted)
     database.query("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
-    assert fulltext_table.recount(database.path, counted) == ["text pile 2 has other words than token_statistics tells"]
+    assert fulltext_table.recount(database.path, counted) == ["text pile 2 has other words than token_statistics"]
 
 
 def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:

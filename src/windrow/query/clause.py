@@ -110,7 +110,7 @@ def question(node: Node, leaf: Callable[[Leaf], Tree[New]]) -> Tree[New]:
 
 
 def question_for_some(query: Query, count: int, leaf: Callable[[Leaf], Clause]) -> Clause:
-    """Return a clause that wants at least `count` of a query's words and phrases, and everything else in it."""
+    """Return a clause that requires at least `count` of a query's words and phrases, and all its other parts."""
     terms: tuple[Clause, ...] = tuple(question(term, leaf) for term in wanted(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
     filters: list[Clause] = [question(part, leaf) for part in parts if part is not None and not list(wanted(part))]

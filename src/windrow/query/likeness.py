@@ -61,17 +61,17 @@ def alike(sought: Sought, text: str | None) -> float:
 def together(sought: Sought, text: str) -> float:
     """Return how close the query's words are in a text, 0 to 1; 1 if they are consecutive at least once.
 
-    In the shortest stretch with all words that occur, it is the root of the share of its length that these
-    words take, times the share of the query's weight that they have.
+    It is computed from the shortest stretch with all words that occur: the root of the share of its length that these
+    words take, times their share of the query's weight.
     """
     if len(sought.weights) < 2:
         return 0.0
     short = fold(text[:LOOKED_AT])
-    occurrences = sorted(place for word in sought.weights for place in _places(short, word))
+    occurrences = sorted(place for word in sought.weights for place in _find_occurrences(short, word))
     present = {word for _, _, word in occurrences}
     if len(present) < 2:
         return 0.0
-    length, word_count = _stretch(occurrences, len(present))
+    length, word_count = _measure_stretch(occurrences, len(present))
     ideal = sum(len(word) for word in present) + len(present) - 1
     return (
         min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in present) / sought.total
@@ -80,7 +80,7 @@ def together(sought: Sought, text: str) -> float:
     )
 
 
-def _stretch(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> tuple[int, int]:
+def _measure_stretch(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> tuple[int, int]:
     """Return the length of the shortest stretch with `need` different words, in characters, and `need`."""
     counts: dict[str, int] = {}
     best, left_index = 1 << 30, 0
@@ -96,7 +96,7 @@ def _stretch(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> tu
     return best, word_count
 
 
-def _places(text: str, word: str) -> list[tuple[int, int, str]]:
+def _find_occurrences(text: str, word: str) -> list[tuple[int, int, str]]:
     """Return start and end of each occurrence of a word, with the word; at most `_PLACES`."""
     occurrences: list[tuple[int, int, str]] = []
     length, alone = len(word), stands_alone(word)
@@ -143,7 +143,7 @@ def several(query: Query) -> bool:
 
 
 def parted(query: Query) -> Query | None:
-    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs; None if it has none.
+    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs; None without such names.
 
     Words are not split at hyphens and underscores: their parts are searched side by side.
     """
@@ -181,7 +181,7 @@ _HITS = 120  # the most hits in one text
 
 
 def pattern(sought: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
-    """Return a regular expression that finds words and phrases in a folded text; None if there are none.
+    """Return a regular expression that finds words and phrases in a folded text; None if none are given.
 
     >>> pattern([Word("Café"), Phrase("green tea")]).findall("cafe with green  tea")
     ['cafe', 'green  tea']
@@ -204,7 +204,7 @@ def snippet(text: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
     """
     clean = composed(text)
     spans = hits(clean, find)
-    start = _start(clean, spans)
+    start = _choose_start(clean, spans)
     end = min(len(clean), start + LENGTH)
     if end < len(clean):
         space = clean.rfind(" ", start + LENGTH // 2, end)
@@ -230,7 +230,7 @@ def hits(text: str, find: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
     return spans
 
 
-def _start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
+def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
     """Return the start of the best part: up to `_BEFORE` characters before a hit, at the beginning of a word."""
     best, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):

@@ -125,7 +125,7 @@ class _Scanner:
         yield self._word(note)
 
     def _quoted(self, start: int) -> str | None:
-        """Read a phrase that opens at `start`, and move behind it; None if there is none, or it is not closed."""
+        """Read a phrase that opens at `start`, and move past its end; None if no phrase is opened and closed."""
         closing = QUOTES.get(self.text[start : start + 1])
         if closing is None:
             return None
@@ -268,10 +268,10 @@ def parse(text: str) -> Query:
     kept_tokens = [token for token in all_tokens if not (token.key == "as-of" and token.value is not None)]
     if sum(token.kind in _LEAVES for token in kept_tokens) > MOST:
         notes.append(f"only the first {MOST} words are searched for")
-    kept_tokens = _limit(kept_tokens)
-    dashes = _dashes(kept_tokens)
+    kept_tokens = _limit_tokens(kept_tokens)
+    dashes = _is_exclusion(kept_tokens)
     root = _Reader(kept_tokens, dashes=dashes).sequence()
-    notes += _left_out(kept_tokens, dashes=dashes)
+    notes += _note_left_out(kept_tokens, dashes=dashes)
     nothing = root is None and as_of is None and bool(text.strip())
     return Query(text, root, as_of, tuple(dict.fromkeys(notes)), nothing)
 
@@ -279,7 +279,7 @@ def parse(text: str) -> Query:
 _LEAVES = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
 
 
-def _limit(all_tokens: list[Token]) -> list[Token]:
+def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
     """Return the tokens before the word, phrase or filter that exceeds `MOST`."""
     count = 0
     for index, token in enumerate(all_tokens):
@@ -289,7 +289,7 @@ def _limit(all_tokens: list[Token]) -> list[Token]:
     return all_tokens
 
 
-def _dashes(all_tokens: list[Token]) -> bool:
+def _is_exclusion(all_tokens: list[Token]) -> bool:
     """Tell whether a dash before a word excludes it in this query."""
     positive = any(
         token.kind in _LEAVES and not token.negated and not token.text.startswith("-") and _has_words(token.text)
@@ -298,7 +298,7 @@ def _dashes(all_tokens: list[Token]) -> bool:
     return positive and not pasted(" ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD))
 
 
-def _left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
+def _note_left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
     """Return notes on words that are not searched for as typed."""
     texts = [str(token.value) if token.key else token.text for token in all_tokens if _is_text(token)]
     notes = []
@@ -335,7 +335,7 @@ class _Reader:
         self.tokens, self.at, self.dashes = all_tokens, 0, dashes
 
     def sequence(self) -> Node | None:
-        """Parse up to the closing parenthesis or the end; None if nothing is left to search for."""
+        """Parse up to the closing parenthesis or the end; None if that contains nothing to search for."""
         parts: list[Node] = []
         has_or = False
         while self.at < len(self.tokens) and self.tokens[self.at].kind is not TokenKind.CLOSE:
@@ -353,7 +353,7 @@ class _Reader:
         return joined(And, parts)
 
     def joint(self) -> str:
-        """Return `or` or `and` if the next token is such an operator between two operands, else an empty string."""
+        """Return `or` or `and` if the next token is such an operator between two operands, otherwise an empty text."""
         token = self.tokens[self.at]
         following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
         if token.kind is not TokenKind.WORD or following is None or following.kind is TokenKind.CLOSE:

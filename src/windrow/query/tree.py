@@ -122,7 +122,7 @@ def site(text: str) -> HostFilter | None:
 
 
 def target(text: str) -> LinkFilter | None:
-    """Read a host, or a URL with or without its scheme, and normalise it; None if it is neither.
+    """Read a host or a URL, with or without its scheme, and normalise it; None if it is neither.
 
     >>> target("example.org"), target("https://example.org/a%7eb")
     (LinkFilter(host='example.org', url=None, port=None), LinkFilter(host=None, url='example.org/a~b', port=None))
@@ -265,7 +265,7 @@ Node: TypeAlias = Tree[Word | Phrase | Filter]
 
 
 def joined(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
-    """Join parts by And or Or; a single part is returned as it is, None if there is none.
+    """Join parts by And or Or; a single part is returned as it is. Return None without parts.
 
     >>> joined(And, [Word("a")])
     Word(text='a', prefix=False)

@@ -276,10 +276,15 @@ def test_lines_stay_right_beyond_65535() -> None:
 def test_missing_lists_are_named_in_one_note() -> None:
     (note,) = read(experiments(experiment("e", "s"), '<line colonyID="C">' + procedure() + "</line>"), {}).findings
     assert (note.kind, note.level) == ("CheckNotRun", Level.NOTE)
-    for words in ("no list pipelines: ", "UnknownPipeline", "no list projects: UnknownProject", "no list colonies"):
+    for words in (
+        "the list pipelines is not configured: ",
+        "UnknownPipeline",
+        "the list projects is not configured: UnknownProject",
+        "the list colonies is not configured",
+    ):
         assert words in note.message
     (note,) = read(specimens(mouse("s"), mouse("b", baseline=True, strain="x")), {}, today="").findings
-    for words in ("no list strains", "no date of today: BirthDateInFuture"):
+    for words in ("the list strains is not configured", "the date of today is not known: BirthDateInFuture"):
         assert words in note.message
 
 
@@ -299,7 +304,7 @@ def test_findings_are_bounded_but_fatal_ones_are_kept() -> None:
     many = specimens(*(mouse(f"s{number}", colony=None) for number in range(MOST_FINDINGS + 5)))
     findings = read(many).findings
     assert len(findings) == MOST_FINDINGS + 1
-    assert findings[-1] == Finding("MoreFindings", "5 more are not listed", Level.NOTE)
+    assert findings[-1] == Finding("MoreFindings", "5 more findings are not listed", Level.NOTE)
 
 
 def test_lists_come_in_several_forms() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from windrow.collections.papers.adapter import ADAPTER
-from windrow.collections.papers.adapter.rows import opened
+from windrow.collections.papers.adapter.rows import open_rows
 from windrow.collections.papers.columns import Put, decode_row
 
 GOOD = pdf("A careful measure of the whole thing")
@@ -100,7 +100,7 @@ def test_f_names_the_id_of_the_first_record_also_where_no_index_is_and_where_an_
         (text,) = book.execute("SELECT value FROM meta WHERE name = 'made'").fetchone()
         book.execute("UPDATE meta SET value = ? WHERE name = 'made'", (json.dumps(json.loads(text)[:5]),))
     (key,) = workspace.rows()
-    with opened(where) as table:
+    with open_rows(where) as table:
         table.put([Put(key.encode(), {"f:c": b"{}"})])
     workspace.run()
     assert only_row(workspace)["f:c"]["i"] == wanted

@@ -18,7 +18,7 @@ from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
 SUFFIX = ".zip"
-SIDECARS = (".sha256", ".md5")  # the stronger one is taken where both are there
+SIDECARS = (".sha256", ".md5")  # the stronger one is used if there are both
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
@@ -33,7 +33,7 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
     pattern = str(options.get("zip_name") or names.ZIP)
     files = {(_folder(entry), entry.name) for entry in entries if entry.is_file and entry.reason is None}
     offers = [
-        _offer(entry, centres, pattern, files)
+        _make_offer(entry, centres, pattern, files)
         for entry in entries
         if entry.reason or (_folder(entry) in FOLDERS and entry.name.endswith(SUFFIX))
     ]
@@ -41,7 +41,7 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
 
 
 def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
-    """Keep one offer of each zip, that in the centre's own spelling if it is there; refuse the others."""
+    """Keep one offer of each zip, preferring the centre's own spelling of the name; refuse the others."""
     chosen: dict[str, Offer] = {}
     for offer in offers:
         if not offer.unkeyed and (offer.key not in chosen or offer.path == offer.key):
@@ -65,8 +65,8 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
     return [short for part in parts if (short := str(part).strip())]
 
 
-def _offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
-    """Judge one zip by its name."""
+def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
+    """Return the offer of one listed entry; if its name or size is not allowed, with the reason."""
     folder = _folder(entry)
     key = path = join(folder, entry.name) if folder else entry.name
     if entry.reason:
@@ -96,12 +96,12 @@ def _offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tup
 
 
 def _folder(entry: ListingEntry) -> str:
-    """Return the folder an entry lies in, without slashes around."""
+    """Return the folder of an entry, without leading and trailing slashes."""
     return entry.folder.strip("/")
 
 
 def _is_unsafe(name: str) -> bool:
-    """Tell whether a name must not reach a table: it holds a slash or a character that is not printable."""
+    """Tell whether a name has a slash or a character that is not printable, and so must not be stored."""
     return "/" in name or not name.isprintable()
 
 
@@ -118,7 +118,7 @@ def estimate_success(host: OfferingHost) -> float:
 
 
 def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    """Order the hosts of a zip: its producer's own, then the most reliable, the fastest, by name.
+    """Sort the hosts of a zip: the producer's own first, then by reliability, speed and name.
 
     >>> [host.source for host in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
     ['near', 'far']

@@ -1,4 +1,4 @@
-"""Parsing of the drops' documents: elements by the safe parser's settings, values of texts, identifiers of records.
+"""Parse the drops' documents with the safe parser's settings, convert texts to values, and build records' identifiers.
 
 The rules are those of the standard's own later stage (its report identifiers), joined by `_`:
 
@@ -38,7 +38,7 @@ Node = etree._Element  # noqa: SLF001 - the only name that lxml has for an eleme
 
 
 def read_all(view: BinaryIO) -> bytes:
-    """Return all bytes of a document; the opener of the view limits its size."""
+    """Return all bytes of a document; `open_member` limits its size."""
     view.seek(0)
     return view.read()
 
@@ -65,7 +65,7 @@ def line(element: Node) -> int | None:
 
 
 def attribute(element: Node, name: str) -> str:
-    """Return an attribute's text, or an empty one."""
+    """Return the text of an attribute; empty if the element does not have it."""
     return str(element.get(name) or "")
 
 
@@ -73,7 +73,7 @@ _FEW = 8
 
 
 def child(element: Node, name: str) -> Node | None:
-    """Return the first child of a name in any namespace; a loop is twice as fast where there are few."""
+    """Return the first child with this name in any namespace; a loop is twice as fast if there are few children."""
     if len(element) > _FEW:
         return next(element.iterchildren(f"{{*}}{name}"), None)
     for candidate in element:
@@ -83,7 +83,7 @@ def child(element: Node, name: str) -> Node | None:
 
 
 def children(element: Node, name: str) -> list[Node]:
-    """Return the children of a name in any namespace."""
+    """Return the children with this name in any namespace."""
     return list(element.iterchildren(f"{{*}}{name}"))
 
 
@@ -112,27 +112,27 @@ def boolean(text: str) -> bool:
     """
     value = _BOOLEANS.get(text.strip())
     if value is None:
-        raise _refused(text, "is not true or false")
+        raise _make_error(text, "is not true or false")
     return value
 
 
 def integer(text: str) -> int:
-    """Read an xs:integer of at most 64 bits; the schema sets no bound, databases do."""
+    """Read an xs:integer of at most 64 bits: the schema sets no limit, but databases do."""
     if not _INTEGER.fullmatch(text):
-        raise _refused(text, "is not a whole number")
+        raise _make_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (value := int(text)) < 2**63:
-        raise _refused(text, "does not fit 64 bits", Reason.TOO_LARGE)
+        raise _make_error(text, "does not fit 64 bits", Reason.TOO_LARGE)
     return value
 
 
 def double(text: str) -> float:
-    """Read an xs:double; INF and NaN are refused, which not every database can hold."""
+    """Read an xs:double; INF and NaN are refused, because not every database can store them."""
     try:
         value = float(text.replace("_", "?"))  # Python alone allows an underscore
     except ValueError:
-        raise _refused(text, "is not a number") from None
+        raise _make_error(text, "is not a number") from None
     if not isfinite(value):
-        raise _refused(text, "is not a finite number")
+        raise _make_error(text, "is not a finite number")
     return value
 
 
@@ -143,7 +143,7 @@ def decimal(text: str) -> str:
     '0.10000000000000000000001'
     """
     if not _DECIMAL.fullmatch(text):
-        raise _refused(text, "is not a decimal number")
+        raise _make_error(text, "is not a decimal number")
     return text.strip()
 
 
@@ -157,13 +157,13 @@ def date(text: str) -> str:
     try:
         return dt.date.fromisoformat(day).isoformat()
     except ValueError:
-        raise _refused(text, "is not a day of the years 1 to 9999") from None
+        raise _make_error(text, "is not a day of the years 1 to 9999") from None
 
 
 def name(text: str) -> str:
     """Read a text that is indexed: it must not be longer than `NAME_LIMIT` characters."""
     if len(text) > NAME_LIMIT:
-        raise _refused(text, f"has {len(text)} characters, more than the {NAME_LIMIT} of an id", Reason.TOO_LARGE)
+        raise _make_error(text, f"has {len(text)} characters, more than the {NAME_LIMIT} of an id", Reason.TOO_LARGE)
     return text
 
 
@@ -179,12 +179,12 @@ READERS: dict[ColumnKind, Read | None] = {
 """How a column's text becomes its value; None leaves it as it is."""
 
 
-def _refused(text: str, why: str, reason: Reason = Reason.NOT_VALID) -> StepError:
+def _make_error(text: str, why: str, reason: Reason = Reason.NOT_VALID) -> StepError:
     return StepError(f"{text[:60]!r} {why}", reason)
 
 
 def join(*parts: str | None) -> str:
-    """Join the parts that are there, and keep the whole within the length of a name.
+    """Join the parts that are not None, and shorten the result to `NAME_LIMIT` characters.
 
     >>> join("H", "e1", None, "s1")
     'H_e1_s1'

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 
 class ColumnKind(StrEnum):
-    """What a column holds, and how a row's tuple spells it."""
+    """The type of a column's values."""
 
     NAME = "name"  # text of at most `NAME_LIMIT` characters, fit for an index
     TEXT = "text"  # text of any length
@@ -47,8 +47,8 @@ class ElementTable(NamedTuple):
     """The rows of one type of element.
 
     Every such table also has `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`.
-    `entity` names the kind of entity that each of its rows begins, empty if its rows are only parts
-    of one; `parents` the tables in which `parent_id` is found (ids are unique over all tables).
+    `entity` is the kind of entity whose first row is in this table; empty if its rows are only parts of one; `parents`
+    the tables in which `parent_id` is found (ids are unique over all tables).
     """
 
     name: str
@@ -58,7 +58,7 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """How many rows there are by some keys, kept for every submission and for all of them.
+    """The numbers of rows by some keys, stored for every submission and for all of them.
 
     Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, for the
     submissions that meet the condition `{chosen}`; names in it that SQL reserves are in double quotes.
@@ -292,7 +292,7 @@ CENTRES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
 
 
 def parents(table: str) -> tuple[str, ...]:
-    """Return the tables whose elements may hold an element of this one."""
+    """Return the tables whose elements may contain elements of this table."""
     return tuple(name for name, element in ELEMENTS.items() if any(child == table for _, child in element.children))
 
 

@@ -8,7 +8,7 @@ warning, all else an error. Of a document to delete only the identifiers are che
 
 from __future__ import annotations
 
-from windrow.collections.drops.checks import centre, specimen
+from windrow.collections.drops.checks import check_centre, check_specimen
 from windrow.collections.drops.documents import Node, local_name, parse, read_all
 from windrow.collections.drops.elements import ROOTS
 from windrow.collections.drops.reference import Case, read_lists
@@ -30,8 +30,8 @@ be empty or have blanks around them."""
 def judge(task: Task) -> Reading:
     """Check the document of `task`; `count` is the number of its records.
 
-    Options: `today` (an ISO date) for dates in the future, `action` (`add`, `edit`, `delete`; where it
-    is not given, the first part of the item's key).
+    Options: `today` (an ISO date), after which dates are in the future; `action` (`add`, `edit` or `delete`; by default
+    the first part of the item's key).
     """
     root = parse(read_all(task.view), task.limits)
     if root.tag not in ROOTS.values():
@@ -44,19 +44,19 @@ def judge(task: Task) -> Reading:
     if action != "delete":
         if root.tag == ROOTS["specimen"]:
             for record in records:
-                specimen(case, record)
+                check_specimen(case, record)
         else:
             for centre_element in root:
-                centre(case, centre_element)
+                check_centre(case, centre_element)
     return Reading(findings=case.findings, lookups=case.lookups, count=len(records))
 
 
 def _identifiers(case: Case, record: Node) -> None:
     for name in IDENTIFIERS.get(local_name(record), ()):
-        case.identifier(name, record.get(name, ""), record)
+        case.check_identifier(name, record.get(name, ""), record)
     for element in record:
         kind = local_name(element)
         if kind == "procedure":
-            case.identifier("procedureID", element.get("procedureID", ""), element)
+            case.check_identifier("procedureID", element.get("procedureID", ""), element)
         elif kind == "specimenID":
-            case.identifier("specimenID", element.text or "", element)
+            case.check_identifier("specimenID", element.text or "", element)

@@ -33,7 +33,7 @@ UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]|\.\.|\A[A
 
 
 class DocumentKind(StrEnum):
-    """What an XML file holds; specimens are loaded before the experiments made on them."""
+    """The kind of records in an XML file; specimens are loaded before the experiments on them."""
 
     SPECIMEN = "specimen"
     EXPERIMENT = "experiment"
@@ -72,7 +72,7 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipN
 
 
 def own_spelling(name: str, centre: str, pattern: str = ZIP) -> str:
-    """Return a good zip's name with its centre spelled as it is declared: however spelled, it is one zip.
+    """Return a valid zip name with its centre in the declared spelling, so that all spellings name one zip.
 
     >>> own_spelling("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'
@@ -108,13 +108,13 @@ def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlN
 
 
 def find_declared(centre: str, centres: Iterable[str]) -> str:
-    """Return a centre as it is declared, whatever its case in a name; empty if it is not."""
+    """Return the declared spelling of a centre, ignoring case; empty if the centre is not declared."""
     folded = centre.casefold()
     return next((known for known in centres if known.casefold() == folded), "")
 
 
 def refusal(name: str) -> Reason | None:
-    """Return why a name cannot be used at all: too long or unsafe; None if it can."""
+    """Return the reason if a name is too long or unsafe; None if it can be used."""
     if len(name) > LONGEST:
         return Reason.NAME_TOO_LONG
     return Reason.UNSAFE_NAME if UNSAFE.search(name) else None
@@ -122,18 +122,18 @@ def refusal(name: str) -> Reason | None:
 
 @lru_cache(maxsize=32)
 def zip_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for zips; ConfigError if it cannot be used."""
+    """Compile a pattern for the names of zips; raise ConfigError if it cannot be used."""
     return _compile(pattern, "zip_name", {"centre", "date", "inc"})
 
 
 @lru_cache(maxsize=32)
 def xml_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for XML files; ConfigError if it cannot be used."""
+    """Compile a pattern for the names of XML files; raise ConfigError if it cannot be used."""
     return _compile(pattern, "xml_name", {"centre", "date", "inc", "kind"})
 
 
 def _compile(pattern: str, option: str, groups: set[str]) -> re.Pattern[str]:
-    """Compile a pattern that names these groups."""
+    """Compile a pattern; raise ConfigError if it is malformed or lacks one of these groups."""
     try:
         compiled = re.compile(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError, ValueError) as error:
@@ -144,7 +144,7 @@ def _compile(pattern: str, option: str, groups: set[str]) -> re.Pattern[str]:
 
 
 def _match(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
-    """Match the whole name; what matched has a centre, a calendar date and an increment."""
+    """Match a whole name that has a centre, a calendar date and an increment; else return why it is refused."""
     if reason := refusal(name):
         return reason
     match = pattern.fullmatch(name)

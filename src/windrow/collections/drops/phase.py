@@ -41,10 +41,9 @@ UNZIP = phase("unzip")
 def parent_state(children: Mapping[State, int]) -> State:
     """Return the state that a parent takes from its children, counted by state.
 
-    If any failed, it is the earliest phase that failed; else the least state of all, so that a
-    parent is done with a phase when its last child is. A cancelled child counts with its state: its
-    parent is cancelled there once no other child is behind it, and never shows as done what was
-    not. A parent without children had nothing usable in it and failed at `unzip`.
+    If a child failed, it is the earliest phase that failed; otherwise the least state of all, so that a parent is done
+    with a phase when its last child is. A cancelled child counts with its state, so that the parent never shows as done
+    a phase that the child did not pass. A parent without children contained nothing usable and failed at `unzip`.
 
     >>> parent_state({(7, Status.DONE): 2, (6, Status.RUNNING): 1})
     (6, <Status.RUNNING: 2>)

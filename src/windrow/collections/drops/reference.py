@@ -27,7 +27,7 @@ from windrow.model import Finding, Level, Limits, Resource, StoreLookUp
 
 
 class Increment(NamedTuple):
-    """What an increment of a series must be: a text, or a value of a kind, at least so many of them."""
+    """A rule for increments of a series: the permitted text, or the type of their values, and their least number."""
 
     minimum: int
     text: str
@@ -50,7 +50,7 @@ Pipeline = Mapping[str, Procedure]
 
 
 class Colony(NamedTuple):
-    """A colony as iMITS knows it."""
+    """A colony in iMITS."""
 
     centre: str
     status: str
@@ -69,7 +69,7 @@ class Lists(NamedTuple):
 
 
 def read_lists(resources: Mapping[str, Resource]) -> Lists:
-    """Read the lists among `resources`; StepError, with its name, for one that cannot be read."""
+    """Read the lists among `resources`; raise StepError, with the list's name, for one that cannot be read."""
     return Lists(**{name: _read(name, resources[name]) for name in Lists._fields if name in resources})
 
 
@@ -89,12 +89,12 @@ def _read(name: str, resource: Resource) -> Any:
     return _cache[key]
 
 
-def _document(content: bytes) -> Node:
+def _parse(content: bytes) -> Node:
     return xml.parse(content, Limits())
 
 
-def _key(element: Node, name: str) -> str:
-    """Return an attribute that must be there."""
+def _required(element: Node, name: str) -> str:
+    """Return a required attribute; raise KeyError if it is missing."""
     return str(element.attrib[name])
 
 
@@ -102,42 +102,42 @@ def _is_document(content: bytes) -> bool:
     return content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
-def _status_codes(content: bytes) -> tuple[str, ...]:
+def _read_status_codes(content: bytes) -> tuple[str, ...]:
     if _is_document(content):
-        return tuple(_key(element, "code") for element in _document(content).iter("{*}statusCode"))
+        return tuple(_required(element, "code") for element in _parse(content).iter("{*}statusCode"))
     lines = content.decode("utf-8-sig").splitlines()
     return tuple(code for line in lines if (code := line.partition("~")[0].strip()))
 
 
-def _projects(content: bytes) -> frozenset[str]:
+def _read_projects(content: bytes) -> frozenset[str]:
     text = content.decode("utf-8-sig")
     head, equals, tail = text.partition("=")
     listed = tail if equals and head.strip() == "projects" else text
     return frozenset(name for part in listed.replace("\n", ",").split(",") if (name := part.strip()))
 
 
-def _strains(content: bytes) -> frozenset[str]:
+def _read_strains(content: bytes) -> frozenset[str]:
     if _is_document(content):
-        strains = _document(content).iter("{*}mgiStrain")
+        strains = _parse(content).iter("{*}mgiStrain")
         return frozenset(name for strain in strains for name in (strain.get("MGI_ID"), strain.get("strainID")) if name)
     lines = content.decode("utf-8-sig").splitlines()
     return frozenset(name for line in lines for part in line.split("\t")[:2] if (name := part.strip()))
 
 
-def _pipelines(content: bytes) -> dict[str, Pipeline]:
+def _read_pipelines(content: bytes) -> dict[str, Pipeline]:
     return {
-        _key(pipeline, "pipeline_key"): {
-            _key(procedure, "procedure_key"): {
-                _key(parameter, "parameter_key"): _parameter(parameter)
+        _required(pipeline, "pipeline_key"): {
+            _required(procedure, "procedure_key"): {
+                _required(parameter, "parameter_key"): _read_parameter(parameter)
                 for parameter in procedure.iterchildren("{*}impressParameter")
             }
             for procedure in pipeline.iterchildren("{*}impressProcedure")
         }
-        for pipeline in _document(content).iter("{*}pipeline")
+        for pipeline in _parse(content).iter("{*}pipeline")
     }
 
 
-def _parameter(element: Node) -> Parameter:
+def _read_parameter(element: Node) -> Parameter:
     def inner(name: str) -> list[Node]:
         return list(element.iterchildren(f"{{*}}{name}"))
 
@@ -154,29 +154,29 @@ def _parameter(element: Node) -> Parameter:
     )
 
 
-def _attempts(content: bytes) -> dict[str, Colony]:
+def _read_colonies(content: bytes) -> dict[str, Colony]:
     colonies = {}
-    for attempt in _document(content).iter("{*}phenotypeAttempt"):
+    for attempt in _parse(content).iter("{*}phenotypeAttempt"):
         genotype = attempt.find("{*}genotypicInformation")
         parent = "" if genotype is None else genotype.get("microInjectionAttemptColonyName", "")
-        colonies[_key(attempt, "phenotypeColonyName")] = Colony(
+        colonies[_required(attempt, "phenotypeColonyName")] = Colony(
             attempt.get("productionCentre", ""), attempt.get("phenotypeStatus", ""), parent
         )
     return colonies
 
 
-def _injections(content: bytes) -> dict[str, str]:
-    injections = _document(content).iter("{*}microinjectionAttempt")
-    return {_key(injection, "colonyName"): injection.get("statusName", "") for injection in injections}
+def _read_parent_colonies(content: bytes) -> dict[str, str]:
+    injections = _parse(content).iter("{*}microinjectionAttempt")
+    return {_required(injection, "colonyName"): injection.get("statusName", "") for injection in injections}
 
 
 _PARSERS: dict[str, Callable[[bytes], Any]] = {
-    "status_codes": _status_codes,
-    "projects": _projects,
-    "pipelines": _pipelines,
-    "strains": _strains,
-    "colonies": _attempts,
-    "parent_colonies": _injections,
+    "status_codes": _read_status_codes,
+    "projects": _read_projects,
+    "pipelines": _read_pipelines,
+    "strains": _read_strains,
+    "colonies": _read_colonies,
+    "parent_colonies": _read_parent_colonies,
 }
 
 
@@ -190,10 +190,9 @@ _TIME = re.compile(rf"{_CLOCK}{_ZONE}")
 
 
 def is_castable(text: str, value_type: str) -> bool:
-    """Tell whether `text` is a BOOL, DATETIME, DATE, TIME, FLOAT or INT; any text is of another type.
+    """Tell whether `text` is a BOOL, DATETIME, DATE, TIME, FLOAT or INT; for other types, any text is allowed.
 
-    Stricter than the standard's own tool, whose number reader took `12 apples` for 12, and any text
-    for a BOOL: that was not meant.
+    Stricter than the standard's own tool, which by mistake reads `12 apples` as 12, and accepts any text as a BOOL.
 
     >>> [is_castable(text, "FLOAT") for text in ("12.5", "1e3", "12 apples", "1,5", "nan")]
     [True, True, False, False, False]
@@ -205,7 +204,7 @@ def is_castable(text: str, value_type: str) -> bool:
         return False
 
 
-def _date(text: str) -> bool:
+def _is_date(text: str) -> bool:
     match = _DATE.fullmatch(text)
     return match is not None and bool(date.fromisoformat(match[1]))
 
@@ -215,7 +214,7 @@ _READERS: dict[str, Callable[[str], bool]] = {
     "FLOAT": lambda text: bool(_FLOAT.fullmatch(text)) and isfinite(float(text)),
     "INT": lambda text: bool(_INT.fullmatch(text)),
     "DATETIME": lambda text: bool(_DATETIME.fullmatch(text)) and datetime.fromisoformat(text) is not None,
-    "DATE": _date,
+    "DATE": _is_date,
     "TIME": lambda text: bool(_TIME.fullmatch(text)) and time.fromisoformat(text) is not None,
 }
 
@@ -225,7 +224,7 @@ MOST_FINDINGS = 1_000
 
 
 class Case:
-    """Collects the findings about one document, and its questions to the store."""
+    """Collects the findings about one document, and its look-ups in the store."""
 
     def __init__(self, lists: Lists, today: str) -> None:
         """Compare with these lists; `today` is an ISO date, or empty if it is not known."""
@@ -236,51 +235,51 @@ class Case:
         self._dropped = 0
         self._not_run: dict[str, set[str]] = {}
 
-    def find(self, kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
-        """Add a finding at an element."""
+    def report(self, kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
+        """Add a finding with the line of an element, unless there are `MOST_FINDINGS` already and it is not fatal."""
         if level is Level.FATAL or len(self._findings) < MOST_FINDINGS:
             self._findings.append(Finding(kind, message, level, line(element)))
         else:
             self._dropped += 1
 
-    def ask(self, question: str, key: str, kind: str, message: str, element: Node) -> None:
-        """Ask the store for a key; it is a finding if the store does not have it."""
+    def add_lookup(self, question: str, key: str, kind: str, message: str, element: Node) -> None:
+        """Add a look-up of a key in the store; it becomes a finding if the store does not have the key."""
         finding = Finding(kind, message, Level.ERROR, line(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
-    def skip(self, why: str, *kinds: str) -> None:
+    def skip_checks(self, why: str, *kinds: str) -> None:
         """Record checks that could not be run."""
         self._not_run.setdefault(why, set()).update(kinds)
 
-    def status(self, text: str, element: Node, whose: str) -> None:
-        """Check that a status begins with a known code."""
+    def check_status(self, text: str, element: Node, owner: str) -> None:
+        """Add a finding if a status of the record `owner` does not begin with a known code."""
         codes = self.lists.status_codes
         if codes is None:
-            self.skip("no list status_codes", "UnknownStatusCode")
+            self.skip_checks("the list status_codes is not configured", "UnknownStatusCode")
         elif not text.startswith(codes):
-            self.find("UnknownStatusCode", f"{whose}: {quote(text)} does not begin with a known status code", element)
+            self.report("UnknownStatusCode", f"{owner}: {quote(text)} does not begin with a known status code", element)
 
-    def project(self, name: str, element: Node) -> None:
-        """Check that a project is known."""
+    def check_project(self, name: str, element: Node) -> None:
+        """Add a finding if a project is not known."""
         if self.lists.projects is None:
-            self.skip("no list projects", "UnknownProject")
+            self.skip_checks("the list projects is not configured", "UnknownProject")
         elif name not in self.lists.projects:
-            self.find("UnknownProject", f"project {quote(name)} is not known", element, Level.WARN)
+            self.report("UnknownProject", f"project {quote(name)} is not known", element, Level.WARN)
 
-    def identifier(self, name: str, text: str, element: Node) -> None:
-        """Check that an id is not empty and has no blanks around it."""
+    def check_identifier(self, name: str, text: str, element: Node) -> None:
+        """Add a finding if an id is empty or has blanks around it."""
         bare = text.strip()
         if not bare:
-            self.find("IdentifierMissing", f"{name} is empty", element)
+            self.report("IdentifierMissing", f"{name} is empty", element)
         elif text != bare:
-            self.find("BlanksInIdentifier", f"{name} {quote(text)} has blanks around it", element)
+            self.report("BlanksInIdentifier", f"{name} {quote(text)} has blanks around it", element)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings in the order of the document, then the number left out and the checks not run."""
+        """All findings in the order of the document, then the number left out and the checks that were not run."""
         notes = []
         if self._dropped:
-            notes.append(Finding("MoreFindings", f"{self._dropped} more are not listed", Level.NOTE))
+            notes.append(Finding("MoreFindings", f"{self._dropped} more findings are not listed", Level.NOTE))
         if self._not_run:
             message = "; ".join(f"{why}: {', '.join(sorted(kinds))}" for why, kinds in sorted(self._not_run.items()))
             notes.append(Finding("CheckNotRun", message, Level.NOTE))

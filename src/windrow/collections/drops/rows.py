@@ -42,8 +42,8 @@ class Plan(NamedTuple):
 def rows(task: Task) -> Rows:
     """Read the document of `task` into rows for the tables of `element.TABLES`.
 
-    Raises StepError with a reason where a value has no place in a database (a number of more than
-    64 bits, an id of more than 255 characters), with the line of its record.
+    Raises StepError, with the reason and the line of the record, for a value that databases cannot store: a number of
+    more than 64 bits, or an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -72,9 +72,9 @@ class RowReader:
     def _read_tree(self, root: Node) -> None:
         plan = self._plan_for(root)
         for element in root:
-            centre = self._centre(plan, element)
+            centre = self._add_centre(plan, element)
             for ordinal, record in enumerate(element):
-                self._record(plan, record, centre, ordinal)
+                self._add_record(plan, record, centre, ordinal)
 
     def _read_stream(self, content: bytes) -> None:
         centre, ordinal, depth = (0, ""), 0, 0
@@ -85,42 +85,43 @@ class RowReader:
                 if depth == ROOT_DEPTH:
                     plan = self._plan_for(element)
                 elif depth == CENTRE_DEPTH and plan is not None:
-                    centre, ordinal = self._centre(plan, element), 0
+                    centre, ordinal = self._add_centre(plan, element), 0
             else:
                 if depth == RECORD_DEPTH and plan is not None:
-                    self._record(plan, element, centre, ordinal)
+                    self._add_record(plan, element, centre, ordinal)
                     ordinal += 1
                     _free(element)
                 depth -= 1
 
     def _plan_for(self, root: Node) -> Plan:
-        """Prepare for the kind of document that this root begins."""
+        """Return the plan for the kind of document with this root element; raise StepError if there is none."""
         for kind, tag in ROOTS.items():
             if root.tag == tag:
                 namespace = tag.partition("}")[0] + "}"
                 return prepare(namespace, CENTRES[kind])
         raise StepError(f"the root element is {root.tag}", Reason.WRONG_ROOT)
 
-    def _centre(self, plan: Plan, element: Node) -> tuple[int, str]:
+    def _add_centre(self, plan: Plan, element: Node) -> tuple[int, str]:
         local = self._count
-        self._row(plan, element, None, None, len(self._tables[plan.table]))
+        self._add_row(plan, element, None, None, len(self._tables[plan.table]))
         return local, element.get("centreID", "")
 
-    def _record(self, plan: Plan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Read a record: a specimen, a housing, a line or an experiment, and all that is in it."""
+    def _add_record(self, plan: Plan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
+        """Add the rows and the entity of a record: a specimen, a housing, a line or an experiment."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
-            raise _unexpected(element)
+            raise _make_unexpected_error(element)
+        centre_number, centre_id = centre
         local = self._count
         try:
-            self._row(record_plan, element, centre[0], local, ordinal)
-            identifier = IDENTIFY[record_plan.entity](centre[1], element)
+            self._add_row(record_plan, element, centre_number, local, ordinal)
+            identifier = IDENTIFY[record_plan.entity](centre_id, element)
         except StepError as error:
             raise StepError(str(error), error.reason, line=error.line or line(element)) from None
         self._entities.append(Entity(local, record_plan.entity, identifier))
 
-    def _row(self, plan: Plan, element: Node, parent: int | None, entity: int | None, ordinal: int) -> None:
-        """Add the element's row, and after it those of the elements in it."""
+    def _add_row(self, plan: Plan, element: Node, parent: int | None, entity: int | None, ordinal: int) -> None:
+        """Add an element's row, followed by those of the elements in it."""
         local = self._count
         if local >= self._max_elements:
             raise StepError(f"more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
@@ -147,10 +148,10 @@ class RowReader:
                 if tag in texts:
                     cells[texts[tag]] = child.text or ""
                 elif tag in children:
-                    self._row(children[tag], child, local, entity, number)
+                    self._add_row(children[tag], child, local, entity, number)
                     number += 1
                 else:
-                    raise _unexpected(child)
+                    raise _make_unexpected_error(child)
         table[row_index] = (local, parent, entity, ordinal, *cells)
 
 
@@ -183,14 +184,14 @@ def prepare(namespace: str, table: str, parent: str = "") -> Plan:
 
 
 def _free(element: Node) -> None:
-    """Free a record that has been read, and all before it; later ones may be parsed already."""
+    """Free the memory of a record and of all records before it; later ones may be parsed already."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
         del parent[0]
 
 
-def _unexpected(element: Node) -> StepError:
+def _make_unexpected_error(element: Node) -> StepError:
     return StepError(
         f"the element {str(element.tag).rpartition('}')[2][:80]} has no table or column",
         Reason.NOT_VALID,
@@ -198,40 +199,40 @@ def _unexpected(element: Node) -> StepError:
     )
 
 
-def _text(element: Node, name: str) -> list[str]:
+def _child_texts(element: Node, name: str) -> list[str]:
     namespace = str(element.tag).partition("}")[0] + "}"
     return [child.text or "" for child in element.findall(namespace + name)]
 
 
-def _procedure(element: Node) -> str | None:
+def _procedure_id(element: Node) -> str | None:
     namespace = str(element.tag).partition("}")[0] + "}"
     procedure = element.find(f"{namespace}procedure")
     return None if procedure is None else procedure.get("procedureID")
 
 
-def _specimen(centre: str, element: Node) -> str:
+def _identify_specimen(centre: str, element: Node) -> str:
     return documents.specimen(centre, element.get("specimenID", ""))
 
 
-def _experiment(centre: str, element: Node) -> str:
-    specimens = _text(element, "specimenID")
+def _identify_experiment(centre: str, element: Node) -> str:
+    specimens = _child_texts(element, "specimenID")
     return documents.experiment(centre, element.get("experimentID", ""), element.get("sequenceID"), specimens)
 
 
-def _line(centre: str, element: Node) -> str:
+def _identify_line(centre: str, element: Node) -> str:
     colony = element.get("colonyID", "")
-    return documents.line_identity(centre, colony, element.get("sequenceID"), _procedure(element))
+    return documents.line_identity(centre, colony, element.get("sequenceID"), _procedure_id(element))
 
 
-def _housing(centre: str, element: Node) -> str:
+def _identify_housing(centre: str, element: Node) -> str:
     from_lims = "true" if element.get("fromLIMS", "").strip() in {"true", "1"} else "false"
-    return documents.housing(centre, from_lims, element.get("lastUpdated"), _procedure(element))
+    return documents.housing(centre, from_lims, element.get("lastUpdated"), _procedure_id(element))
 
 
 IDENTIFY: dict[str, Callable[[str, Node], str]] = {
-    "specimen": _specimen,
-    "experiment": _experiment,
-    "line": _line,
-    "housing": _housing,
+    "specimen": _identify_specimen,
+    "experiment": _identify_experiment,
+    "line": _identify_line,
+    "housing": _identify_housing,
 }
 """How each kind of entity is identified."""

@@ -132,19 +132,19 @@ CENTRE = (
 _ON_SITE = ("secret", "passive", "manifest", "listing_timeout", "min_rate")
 
 
-def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
-    """Build a source from its declaration: a site and a folder there."""
-    base = source_at_url(table, values, around)
-    keys = dict.fromkeys((*values["host_keys"].value, *around.keys.get(table.name, ())))
+def source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
+    """Build a source from its declaration: a site and a folder on it."""
+    base = source_at_url(table, values, surroundings)
+    keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(
         base.site, **{name: values[name].value for name in _ON_SITE}, key=values["ssh_key"].value, host_keys=tuple(keys)
     )
     site = replace(site, allowed=Allowed(everything=values["allow_private"].value))
-    configured = around.values["drops.attempts"]
+    configured = surroundings.values["drops.attempts"]
     attempts = values["attempts"].value
     if not attempts or configured.origin.startswith("flag"):
         attempts = configured.value
-    closed = {centre.short_name.lower() for centre in around.section.centres if not centre.is_active}
+    closed = {centre.short_name.lower() for centre in surroundings.section.centres if not centre.is_active}
     return replace(
         base,
         site=site,
@@ -158,7 +158,7 @@ def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings
 
 
 def drops(given: Given) -> Drops:
-    """Build the settings of [drops] and its centres; ConfigError if they cannot be used."""
+    """Build the settings of [drops] and its centres; raise ConfigError if they cannot be used."""
     databases = {
         name: DatabaseAddress(*(given.values[f"drops.{setting}"].value for setting in (name, f"{name}_secret")))
         for name in ("tracker", "store")
@@ -189,7 +189,7 @@ def _file(given: Given, name: str) -> Path | None:
     value = given.values[name]
     path: Path | None = value.value
     if path is not None and not path.is_file():
-        raise ConfigError(f"{value.origin}: {value.name}: there is no file {path}", hint=f"edit {given.file}")
+        raise ConfigError(f"{value.origin}: {value.name}: the file {path} does not exist", hint=f"edit {given.file}")
     return path
 
 

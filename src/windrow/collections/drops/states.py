@@ -26,8 +26,8 @@ class StateEvent(NamedTuple):
     """An event that changes the state of a zip or an XML file.
 
     `event` is attempt, end (of an attempt), start (of a step), reading or decision, `seq` its number on the ledger.
-    `reason` says why an attempt or a reading failed, or what was decided; `checksum` is that of a good attempt, if it
-    was compared with a side-car.
+    `reason` is why an attempt or a reading failed, or the operator's decision; `checksum` is that of a successful
+    attempt, if it was compared with a side-car.
     """
 
     seq: int
@@ -40,7 +40,8 @@ class StateEvent(NamedTuple):
 class ZipStates(NamedTuple):
     """The state of a zip, and that of each of its attempts, by their numbers on the ledger.
 
-    While it waits for another attempt that an operator asked for, the tracker shows that of the latest one.
+    While the zip waits for another attempt that an operator asked for, the tracker shows the state of the latest
+    attempt.
     """
 
     state: State
@@ -53,9 +54,9 @@ class ZipStates(NamedTuple):
 
 
 def waiting_xml(step: str | None, status: Status | None, *, started: bool) -> State:
-    """Return the state of an XML file that waits for a step or failed at it; None: all steps are done.
+    """Return the state of an XML file that waits for `step` or failed at it; without a step, all are done.
 
-    `started`: the step was begun for it. For a file that an operator ended, see `xml_state`.
+    `started` tells whether the step was started for it. For a file that an operator cancelled, see `xml_state`.
 
     >>> waiting_xml("upload", Status.PENDING, started=False), waiting_xml(None, None, started=False)
     ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))
@@ -87,8 +88,8 @@ def zip_states(
 ) -> ZipStates:
     """Return the states of a zip and its attempts; `refused` is the reason if its name was refused.
 
-    `members` counts the XML files that each attempt brought by their states now, `before` by those before an event: a
-    zip that was ended keeps the state they gave it then, though a replay may have read them since.
+    `members` counts the XML files of each attempt by their present states, `before` by their states before an event: a
+    cancelled zip keeps the state that it had then, even if a replay has read its files since.
 
     >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
     (2, <Status.DONE: 3>)
@@ -121,19 +122,19 @@ def zip_states(
 
 
 def _after_attempt(event: StateEvent) -> State:
-    """Return the state of a zip after an attempt; its name was good when it was listed."""
+    """Return the state of a zip after an attempt; its name was found valid when it was listed."""
     if event.reason is None:
         return ZIP_MD5 if event.checksum else ZIP_NAME, Status.DONE
     return ZIP_MD5 if event.reason is Reason.DIGEST_MISMATCH else DOWNLOAD, Status.FAILED
 
 
 def _after_step(event: StateEvent) -> State:
-    """Return the state after a step was begun, or after its reading."""
+    """Return the state after a step was started or has finished."""
     if event.event == "start":
         return phase(event.step), Status.RUNNING
     return _phase(event.step), Status.FAILED if event.reason else Status.DONE
 
 
 def _phase(step: str) -> int:
-    """Return the phase of a step, `xml_name` without one: an XML file whose name was refused waits for none."""
+    """Return the phase of a step; without a step `xml_name`, for an XML file whose name was refused."""
     return phase(step) if step else XML_NAME

@@ -38,7 +38,7 @@ class Rules(NamedTuple):
     action: int = 0  # the index of its folder in `FOLDERS`
 
     def member(self, entry: ZipMember, digest: str, md5: str) -> Member:
-        """Return the member for an entry, with the reason if it is not to be read."""
+        """Return the member for an entry; if it must not be read, with the reason."""
         if entry.reason:
             return Member(entry.name, entry.size, digest, md5, reason=entry.reason)
         parsed = names.read_xml_name(entry.name, self.centres, self.pattern)
@@ -90,7 +90,7 @@ def zip_name(key: str) -> str:
 
 
 def note_left_out(entry: ZipMember) -> Finding | None:
-    """Return why an entry is left out by rule; None if it is an XML file at the top of the zip."""
+    """Return a finding that tells why an entry is left out; None if it is an XML file at the top of the zip."""
     quoted = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
         return Finding("UnsafeName", f"{quoted} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
@@ -104,10 +104,10 @@ def note_left_out(entry: ZipMember) -> Finding | None:
 
 
 def limit_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Keep the first findings; count the rest in a last one."""
+    """Keep the first `MOST_FINDINGS` findings; add one with the number of the others."""
     if len(findings) <= MOST_FINDINGS:
         return tuple(findings)
-    rest = Finding("LeftOut", f"{len(findings) - MOST_FINDINGS} more findings", Level.NOTE)
+    rest = Finding("LeftOut", f"{len(findings) - MOST_FINDINGS} more findings are not listed", Level.NOTE)
     return (*findings[:MOST_FINDINGS], rest)
 
 
@@ -132,9 +132,9 @@ HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
 def unzip(task: Task) -> Reading:
     """Inflate every member of a zip once, and return the XML files in it.
 
-    A fault of the archive itself fails all of it: a zip that is cut off, encrypted or a bomb is not
-    used at all. Entries that are left out by rule are noted; XML files of a bad name are members
-    with their reason. `md5` is the zip's own, `count` the number of its entries.
+    If the archive itself has a fault (it is cut off, encrypted or a bomb), nothing in it is used. Entries that are left
+    out by rule are listed as findings; XML files with an invalid name are members with the reason. `md5` is the zip's
+    own, `count` the number of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []
@@ -144,13 +144,13 @@ def unzip(task: Task) -> Reading:
         _check_entries(entries)
         name_rules = rules(task.item.key, task.options)
         for entry in entries:
-            members += _member(task.view, entry, name_rules, findings)
+            members += _read_member(task.view, entry, name_rules, findings)
     except StepError as error:
         return Reading(error.reason, _put_first(error, findings), md5=md5)
     usable = any(member.reason is None for member in members)
     reason = None if usable else Reason.EMPTY_ARCHIVE
     if reason:
-        findings.insert(0, Finding(finding_kind(reason), f"{len(entries)} entries, none of them usable"))
+        findings.insert(0, Finding(finding_kind(reason), f"none of the {len(entries)} entries can be used"))
     return Reading(reason, limit_findings(findings), tuple(members), count=len(entries), md5=md5)
 
 
@@ -160,7 +160,7 @@ def check_xsd(task: Task) -> Reading:
         task.view.seek(0)
         content = task.view.read()  # `open_member` bounds it
         text = xml.admit(content, task.limits)
-        kind = _kind(task)
+        kind = _kind_in_name(task)
         _check_root(text, kind)
         findings = xsd.check(text, schema(task, kind))
     except StepError as error:
@@ -174,7 +174,7 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
 
 
 def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
-    """Return the compiled schema that the workspace names for a kind, its imports beside it."""
+    """Return the compiled schema of a kind of document; raise StepError if none is configured or it cannot be used."""
     sheet: Resource | None = task.resources.get(kind.value)
     if sheet is None:
         raise StepError(f"no schema is configured for {kind.value} files", Reason.NO_SCHEMA)
@@ -182,7 +182,7 @@ def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 
 def compile_schema(sheet: Resource) -> xsd.XmlSchema:
-    """Compile a schema with the files beside it; StepError if it cannot be used."""
+    """Compile a schema with the files that it imports; raise StepError if it cannot be used."""
     # Called for every document: the same object as before is not compiled again.
     cached = _last.get(sheet.name)
     if cached is None or cached[0] is not sheet:
@@ -197,14 +197,14 @@ _last: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
-    """Refuse the whole zip if an entry has a fault that is not in `HARMLESS`."""
+    """Raise StepError if an entry has a fault that is not in `HARMLESS`: then the whole zip is refused."""
     for entry in entries:
         if entry.reason and entry.reason not in HARMLESS:
             raise StepError(f"{entry.name[:200]!r}: {entry.reason.meaning}", entry.reason)
 
 
-def _member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[Finding]) -> list[Member]:
-    """Read an entry to its end; return it if it is an XML file, else note that it is left out."""
+def _read_member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[Finding]) -> list[Member]:
+    """Read an entry to its end; return it if it is an XML file, otherwise add a finding that it is left out."""
     hasher = Hasher("md5")
     note = note_left_out(entry)
     readable = entry if entry.reason is None else entry._replace(reason=None)
@@ -223,8 +223,8 @@ def _member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[
     return [member]
 
 
-def _kind(task: Task) -> DocumentKind:
-    """Return the kind of document in an XML file's name."""
+def _kind_in_name(task: Task) -> DocumentKind:
+    """Return the kind of document in an XML file's name; raise StepError if the name is not valid."""
     name = task.item.member or task.item.key.rpartition("/")[2]
     match = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
     kind = _KINDS.get(match["kind"]) if match else None
@@ -237,11 +237,11 @@ def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
     """Raise StepError if the root element is not that of the kind in the file's name."""
     if text.root != ROOTS[kind]:
         xml.tree(text.content)  # what is not well-formed has no root to judge
-        raise StepError(f"the root is {text.root[:100]!r}, not {ROOTS[kind]!r}", Reason.WRONG_ROOT)
+        raise StepError(f"the root element is {text.root[:100]!r}, not {ROOTS[kind]!r}", Reason.WRONG_ROOT)
 
 
 def _put_first(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
-    """Put the fault that ended a reading before the findings made until then."""
+    """Return the findings so far, preceded by one for the fault that ended the reading."""
     end = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
     return limit_findings([end, *findings])
 

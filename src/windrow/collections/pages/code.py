@@ -126,7 +126,7 @@ class Mime(NamedTuple):
 def mime(text: str) -> Mime | None:
     """Parse a Content-Type (RFC 9110, section 8.3.1; suffixes RFC 6838, section 4.2.8); None if malformed.
 
-    Names are in lower case; of a repeated parameter the first counts (WHATWG MIME Sniffing, 4.4).
+    Names are in lower case; only the first of repeated parameters is used (WHATWG MIME Sniffing, 4.4).
 
     >>> mime('Application/Atom+XML; Charset="UTF-8"')
     Mime(type='application', subtype='atom', suffix='xml', parameters=(('charset', 'UTF-8'),))

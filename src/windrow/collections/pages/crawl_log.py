@@ -83,7 +83,7 @@ _REASON_CODES = {
 def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
     """Return the exit code of a request from its HTTP status and the reason why it did not succeed.
 
-    Redirects, 304 and errors follow from the status, all else from the reason: an unknown file type, a broken
+    The status decides for redirects, 304 and errors, otherwise the reason does: an unknown file type, a broken
     connection, a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
 
     >>> map_outcome(200, None), map_outcome(200, Reason.UNSUPPORTED), map_outcome(None, Reason.DNS_FAILED)
@@ -104,7 +104,7 @@ def classify_attempt(attempt: Attempt) -> ExitCode:
 def classify_answer(status: int | None, reason: Reason | None, media: str) -> ExitCode:
     """Return the exit code of a request; FILE_OF_UNKNOWN_TYPE if its file has a media type without a reader.
 
-    `media` is the media type of the kept file, empty if there is no file or its type is unknown.
+    `media` is the media type of the kept file; empty without a file, or if the type is unknown.
 
     >>> classify_answer(200, None, "text/html"), classify_answer(200, None, "image/png")
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>)
@@ -173,7 +173,7 @@ LONGEST_MESSAGE = 2_000
 
 
 def log_attempt(recorded: RecordedAttempt, holder: str) -> LoggedCrawl:
-    """Return the rows of a visit; `holder` is the name of the agent that made it."""
+    """Return the rows of a visit; `holder` is the name of the agent that made the request."""
     attempt = recorded.attempt
     code = classify_attempt(attempt)
     modified = moment(attempt.validators[1])
@@ -212,7 +212,7 @@ def _milliseconds(attempt: Attempt) -> int | None:
 
 
 def _was_asked(attempt: Attempt, code: ExitCode) -> bool:
-    """Tell whether a request was sent: a visit refused before has no duration."""
+    """Tell whether a request was sent: a visit refused before that does not have a duration."""
     return attempt.status is not None or (attempt.seconds > 0 and code not in UNASKED)
 
 

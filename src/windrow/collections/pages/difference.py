@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 
 def _find_redirect(state: State) -> str:
-    """Return the target of a version that is only a redirect; empty for any other."""
+    """Return the target of a version that is only a redirect; empty for any other version."""
     texts = dict(state.texts)
     return "" if texts.get("kind") or _has_text(state) else texts.get(REDIRECT, "")
 
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def nothing(self) -> bool:
-        """Tell whether the versions are the same in everything that is compared."""
+        """Tell whether the versions do not differ."""
         return not (self.changes or self.added or self.removed or self.elsewhere)
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Difference:
 
 
 def difference(before: State, after: State, *, context: int = CONTEXT) -> Difference:
-    r"""Compare two versions of a page; if only one of them is a mere redirect, that is the whole difference.
+    r"""Compare two versions of a page; if only one of them is a redirect, texts are not compared.
 
     >>> [tuple(line) for line in difference(State(text="a\nb\nc"), State(text="a\nB\nc"), context=0).lines]
     [('@', '1 line'), ('-', 'b'), ('+', 'B'), ('@', '1 line')]
@@ -114,7 +114,7 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 
 def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:
-    """Count the lines at the beginning that both have in common."""
+    """Count the lines that are equal at the beginning of both texts."""
     for number, (left_line, right_line) in enumerate(zip(left, right, strict=False)):
         if left_line != right_line:
             return number

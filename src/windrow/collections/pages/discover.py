@@ -53,7 +53,7 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
 
 
 def _keep_own_hosts(rules_of_site: Policy, written: Iterable[str]) -> list[str]:
-    """Return, normalised, those addresses that are on the site's hosts."""
+    """Normalise the addresses, and return those on the site's hosts."""
     return [url for text in written if (url := normalise(text).url) and rules_of_site.scope.owns(parts(url))]
 
 
@@ -80,13 +80,13 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, looks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds, from what its visits after the first found."""
+    """Return the interval of an address in whole seconds, computed from its visits after the first."""
     interval, start = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(interval or redirect.compute_interval(looks, start)))
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:
-    """Return why a seed returned no page, with the setting to change; empty if it did, or was not requested."""
+    """Return why a seed returned no page, with the setting to change; empty if it returned one or was not requested."""
     if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
     if attempt.status == NOT_MODIFIED or ((attempt.status or 0) < 300 and not attempt.reason):
@@ -116,7 +116,7 @@ def name_exit_code(status: int | None, reason: Reason | None, media: str) -> str
 
 
 def address(text: str) -> str:
-    """Return a web address as the crawl spells it: normalised and cleaned; empty for any other text.
+    """Return a web address in the crawl's spelling, normalised and cleaned; empty if the text is not a web address.
 
     >>> address("https://Example.org/a?utm_source=x#top"), address("H.2026-01-12.1.impc.zip")
     ('https://example.org/a', '')

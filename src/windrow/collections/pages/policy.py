@@ -94,7 +94,7 @@ def _without_tags(body: bytes) -> bytes:
 
 
 class NoveltyCount:
-    """Counts the new pages of an origin in a row whose text another page had before.
+    """Counts consecutive new pages of an origin whose text was already found on another page.
 
     >>> count = NoveltyCount()
     >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1)) for n in range(1964, 2164)].index(True)
@@ -116,7 +116,7 @@ class NoveltyCount:
         self._text_hashes: set[int] = set()
 
     def is_endless(self, body: bytes) -> bool:
-        """Count the body of a new address; tell whether too many in a row repeated known texts."""
+        """Count the body of a new address; tell whether too many consecutive bodies repeated known texts."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False
@@ -150,7 +150,7 @@ ALLOWED = PolicyVerdict()
 
 
 def describe_verdict(verdict: PolicyVerdict) -> str:
-    """Describe the rule that refuses an address; empty if it is allowed.
+    """Describe the rule that refuses an address; empty if the address is allowed.
 
     >>> describe_verdict(PolicyVerdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
     'robots.txt, line 4: Disallow: /a'
@@ -170,7 +170,7 @@ def describe_verdict(verdict: PolicyVerdict) -> str:
 
 
 class DenyRule(NamedTuple):
-    """One rule of `do_not_crawl`: the pattern of a path, on one host or on all."""
+    """One rule of `do_not_crawl`: the pattern of a path, for one host or for all hosts."""
 
     text: str
     host: str
@@ -244,13 +244,13 @@ def policy(
     do_not_crawl: Iterable[str] = (),
     url_query_parameters: Iterable[str] = (),
 ) -> Policy:
-    """Make the policy of a site from its rules as written in TOML; raises ConfigError for a malformed one."""
+    """Make the policy of a site from its rules as written in TOML; raise ConfigError for a malformed rule."""
     denied = tuple(_read_deny_rule(text) for text in do_not_crawl)
     return Policy(site, denied, tuple(map(scope.read_parameter_rule, url_query_parameters)))
 
 
 def _read_deny_rule(text: str) -> DenyRule:
-    """Parse `/path` or `*path`, which hold on all hosts, `host`, `host/path` or `.host/path`."""
+    """Parse a rule: `/path` or `*path` for all hosts, or `host`, `host/path` or `.host/path`."""
     if text.startswith(("/", "*")):
         return DenyRule(text, "*", path_pattern(text, "do_not_crawl"))
     host, slash, rest = text.partition("/")

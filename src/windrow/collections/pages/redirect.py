@@ -36,7 +36,7 @@ _SEPARATOR = re.compile(r"\s*+(?:,|\Z)")
 
 
 class RedirectTarget(NamedTuple):
-    """The target of a redirect; with `reason` and an empty `url` if that is not another address of the web."""
+    """The target of a redirect; if it is not another web address, `url` is empty and `reason` tells why."""
 
     url: str
     fragment: str | None = None
@@ -67,7 +67,7 @@ def read_redirect(base: str, status: int, location: str) -> RedirectTarget | Non
 
 
 def read_refresh(value: str) -> str:
-    """Return the address in the value of a `Refresh` header or of `meta http-equiv=refresh`; empty if it has none.
+    """Return the address in the value of a `Refresh` header or `meta http-equiv=refresh`; empty if it only reloads.
 
     >>> read_refresh("0; URL='/new'"), read_refresh("5;url=/a=b"), read_refresh("30")
     ('/new', '/a=b', '')
@@ -78,7 +78,7 @@ def read_refresh(value: str) -> str:
 
 
 def resolve_refresh(header: str, base: str) -> Resolved | None:
-    """Return the target of a page's `Refresh` header; None if it has none.
+    """Return the target of a page's `Refresh` header; None if the header does not name one.
 
     >>> resolve_refresh("0; url=/caf\u00c3\u00a9", "http://a.example/").url, resolve_refresh("", "http://a.example/")
     ('http://a.example/caf%C3%A9', None)
@@ -88,7 +88,7 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
 
 
 def canonical(page: str, hrefs: Iterable[str]) -> str:
-    """Return the canonical address that a page names for itself (RFC 6596); empty if there is no usable one.
+    """Return the canonical address that a page names for itself (RFC 6596); empty if it does not name a usable one.
 
     `hrefs` are those of all `link rel=canonical` and of the Link header. If they disagree, all are ignored, and so is
     one that names the page itself or is not an address of the web.
@@ -136,7 +136,7 @@ _SHORTER, _LONGER = 0.5, 1.5
 
 
 def adapt_interval(interval: float, look: ContentCheck, start: float) -> float:
-    """Return the next interval of a page in seconds; `start` is the configured one.
+    """Return the next interval of a page in seconds; `start` is the configured interval.
 
     >>> checks = ContentCheck(True), ContentCheck(False, 28 * 86_400)
     >>> [adapt_interval(28 * DAY, check, 28 * DAY) / DAY for check in checks]
@@ -153,7 +153,7 @@ def adapt_interval(interval: float, look: ContentCheck, start: float) -> float:
 
 
 def compute_interval(looks: Iterable[ContentCheck], start: float) -> float:
-    """Return the interval of a page in seconds from what its visits after the first found, oldest first.
+    """Return the interval of a page in seconds, from the results of its visits after the first, oldest first.
 
     >>> checks = [ContentCheck(True), ContentCheck(False, 14 * 86_400)]
     >>> compute_interval([], 28 * DAY) / DAY, compute_interval(checks, 28 * DAY) / DAY

@@ -34,7 +34,7 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True) -> None:
-        """Obey the robots directives for `agent`; without `feeds`, the feeds that pages name are left out."""
+        """Obey the robots directives for `agent`; without `feeds`, feeds that pages link to are left out."""
         self._agent = agent
         self._feeds = feeds
 
@@ -42,7 +42,7 @@ class References:
         """Return the base and the references of a document at the normal address `url`, as written.
 
         The references of an HTML page are its links, frames and related pages, those of a feed or sitemap its
-        entries. Other documents have none, and neither have those that say `nofollow`.
+        entries. For other documents, and for those with the directive `nofollow`, none are returned.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
         declared = mime(lower_fields.get("content-type", ""))
@@ -110,7 +110,7 @@ _POSITIONAL = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
 
 
 class LinkMemo:
-    """Remembers the tags and references of one origin's pages, so that pages with known links are not parsed."""
+    """Remembers the tags and references of one origin's pages, so that pages with only known tags are not parsed."""
 
     __slots__ = ("__weakref__", "_folder_tags", "_offered", "_read", "_site_tags")
 
@@ -185,7 +185,7 @@ class LinkMemo:
 
 
 class _SharedLimit:
-    """The limit of what all memos remember together: when it is reached, all of them forget everything."""
+    """The limit on the total size of all memos: when it is reached, all memos are cleared."""
 
     def __init__(self) -> None:
         self.memos: WeakSet[LinkMemo] = WeakSet()
@@ -204,7 +204,7 @@ _NO_TAGS: frozenset[bytes] = frozenset()
 
 
 def _is_absolute(reference: str) -> bool:
-    """Tell whether a reference means the same on every page of an origin, or only the page itself."""
+    """Tell whether a reference has the same target on every page of an origin, or points to its own page."""
     return reference.startswith(("/", "#", "http://", "https://"))
 
 

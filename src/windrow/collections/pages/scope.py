@@ -18,7 +18,7 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One site. `origins` are those of its seeds; `hosts` are further names, on their schemes' usual ports."""
+    """One site. `origins` are the origins of its seeds; `hosts` are further names, on their schemes' usual ports."""
 
     seeds: tuple[str, ...]
     origins: frozenset[str]
@@ -40,7 +40,7 @@ class Scope:
 
     @property
     def is_single_host(self) -> bool:
-        """Tell whether the site is one whole host, so that its own links can be told from their addresses alone."""
+        """Tell whether the site is one whole host, so that its own links are recognised by their addresses alone."""
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 
@@ -102,7 +102,7 @@ def _alternative_names(host: str) -> tuple[str, ...]:
 
 
 def path_pattern(text: str, setting: str) -> Pattern:
-    """Parse the pattern of a path, or raise ConfigError."""
+    """Parse the pattern of a path; raise ConfigError if it is malformed."""
     if not text.startswith(("/", "*")):
         raise ConfigError(f"{setting}: {text[:200]!r} is not a path: it starts with / or *")
     return pattern(text)

@@ -23,8 +23,8 @@ from windrow.settings.setting import Setting, Value
 class Pages:
     """The settings of the collection as a whole; those of one site are in its source.
 
-    The user agent is made of `operator`, `contact` and `user_agent`; without them nothing is crawled.
-    `limits` are those of one page.
+    The user agent is made of `operator`, `contact` and `user_agent`, which are required for crawls. `limits` apply to
+    one page.
     """
 
     operator: str
@@ -59,7 +59,7 @@ def refuse_password(text: str) -> None:
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of a list of texts; `check` raises ConfigError for a bad one."""
+    """Return the kind of a setting that is a list of texts; `check` raises ConfigError for an invalid text."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)

@@ -61,8 +61,8 @@ _RETRY_REASONS = pace.UNREACHED | {
 class CrawlOptions:
     """How a site is crawled: what is allowed, with which user agent, and how fast.
 
-    `delay` is the least delay in seconds if robots.txt sets none; without `polite` the duration of requests does not
-    lengthen it. Without `sitemaps` those that robots.txt names are ignored; without `hints` a change date in a sitemap
+    `delay` is the minimum delay in seconds if robots.txt does not set one; without `polite`, slow answers do not
+    increase it. Without `sitemaps` those that robots.txt names are ignored; without `hints` a change date in a sitemap
     or feed does not make a page due. With `assets` the assets of pages are kept, from any host whose robots.txt allows
     it.
     """
@@ -80,7 +80,7 @@ class SiteRules:
     """The state of one origin in one run, and the decisions that follow from it."""
 
     def __init__(self, options: CrawlOptions, origin: str, read: ReadReferences) -> None:
-        """Start with nothing known: robots.txt must be read first. `origin` is spelt as in `Parts.origin`."""
+        """Start without any answers: robots.txt must be read first. `origin` is spelt as in `Parts.origin`."""
         self._options = options
         self._origin = origin
         self._link_memo = LinkMemo(read)
@@ -97,7 +97,7 @@ class SiteRules:
         self._left_out: list[LeftOut] = []
 
     def robots(self, at: float) -> str:
-        """Return the address of robots.txt if it is due at the time `at` (seconds since 1970), else an empty text."""
+        """Return the address of robots.txt if it is due at `at` (seconds since 1970), otherwise an empty text."""
         if not self._year_start <= at < self._year_end:
             year = self._year = datetime.fromtimestamp(at, UTC).year
             self._year_start, self._year_end = (
@@ -107,7 +107,7 @@ class SiteRules:
         return f"{self._origin}/robots.txt" if at >= self._robots_state.due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
+        """Record the final answer for robots.txt, after redirects; return the sitemaps that it names."""
         agent = self._options.agent
         self._forget_verdicts()
         self._robots_state = robots_state.update_state(
@@ -122,11 +122,11 @@ class SiteRules:
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of robots.txt; empty if it is not followed."""
+        """Return the target of a redirect of robots.txt; empty if the redirect must not be followed."""
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until robots.txt is requested again if it could not be read; 0 if one is in force."""
+        """Return the seconds until robots.txt is requested again if it could not be read; 0 if it could."""
         state = self._robots_state
         return max(state.due - at, 0.001) if state.robots.refusal else 0.0
 
@@ -146,7 +146,7 @@ class SiteRules:
         return self._options.policy.judge(url, self._year, self._robots_state.robots)
 
     def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
-        """Return why an address must not be requested now; most were judged by the same rules when they were found."""
+        """Return why an address must not be requested now, or None; the rules may have changed since it was found."""
         if kind == CrawlType.FILE_CRAWL and not self._pace.given_up:
             key = hash(url) ^ self._rules
             if _ALLOWED[key & (_SLOTS - 1)] == key:
@@ -158,7 +158,7 @@ class SiteRules:
         return pace.is_transient(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after an answer; None if the site is given up for this run."""
+        """Return the seconds to wait after an answer; None if the site must not be requested again in this run."""
         delay = pace.minimum_delay(self._robots_state.robots.delay, self._options.delay)
         duration = seconds if self._options.polite else 0.0
         self._pace = self._pace.after_answer(pace.AnswerTiming(status, duration, wait), delay)
@@ -179,9 +179,9 @@ class SiteRules:
         return endless
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page and those of its references that are new, its `Refresh` target included.
+        """Return the base of a page and its new references, including its `Refresh` target.
 
-        There are none if the header says `nofollow`.
+        No references are returned if the header has the directive `nofollow`.
         """
         robots_tag = fields.get("x-robots-tag", "")
         if robots_tag and header(robots_tag.split("\n"), self._options.agent).nofollow:
@@ -191,7 +191,7 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap or feed; None if the answer is neither."""
+        """Return the addresses in a sitemap or feed; None if the answer is another kind of document."""
         if job.kind == ASSET:
             return self._offer_assets(job, fields, body)
         kind = mime(fields.get("content-type", ""))
@@ -211,7 +211,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page, if assets are to be kept."""
+        """Return the assets of a page; empty if the site's assets are not kept."""
         return self._offer_assets(job, fields, body) if self._assets_left and job.kind == CrawlType.FILE_CRAWL else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
@@ -225,7 +225,7 @@ class SiteRules:
         return allowed
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset; None if a rule of this site forbids it. Another origin's robots.txt is judged there."""
+        """Return an asset; None if a rule of this site forbids it. Another origin's robots.txt is checked there."""
         address = parts(url)
         if (
             self.verdict(url, ASSET).reason
@@ -238,7 +238,7 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against a normal address; None if a rule forbids the target.
 
-        Only this origin's robots.txt is considered; another origin's is judged there.
+        Only this origin's robots.txt is considered; another origin checks its own.
         """
         if kind == ASSET:
             target = normalise(reference, base).url if self._assets_left else ""
@@ -263,7 +263,7 @@ class SiteRules:
             self._left_out.append(LeftOut(number(url), url, verdict.reason, describe_verdict(verdict)))
 
     def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
-        """Return a sitemap on one of the site's hosts, else None."""
+        """Return a sitemap if it is on one of the site's hosts, otherwise None."""
         address = parts(url)
         if not self._options.policy.scope.owns(address):
             return None
@@ -278,7 +278,7 @@ class SiteRules:
         return offered
 
     def _judge_page(self, url: str) -> FoundUrl | None:
-        """Return the page at a clean address; None if a rule forbids it, which is noted."""
+        """Return the page at a clean address; if a rule forbids it, record the address as left out and return None."""
         address = parts(url)
         verdict = self._options.policy.judge_parts(address, self._year)
         if verdict.reason:
@@ -299,12 +299,12 @@ class SiteRules:
 
 
 def schedule_attempt(attempt: Attempt, interval: float, failures: int, start: float) -> tuple[float, float]:
-    """Return when an address is due again (seconds since 1970), and its next interval in seconds.
+    """Return the time when an address is due again (seconds since 1970), and its next interval in seconds.
 
-    `interval` is its present one (0: none yet), `failures` the number of failures in a row, this one included, and
-    `start` the site's configured interval. The interval stays until the content has been read, which sets it by
-    `redirect.compute_interval`. After a failure of the server the address is due in one hour, two, four and so on, but
-    not later than after the interval; a 4xx counts like any page. A sitemap is due every day.
+    `interval` is its present interval (0 before the first visit), `failures` the number of failures in a row, this one
+    included, and `start` the site's configured interval. The interval stays until the content has been read, which sets
+    it by `redirect.compute_interval`. After a failure of the server the address is due in one hour, two, four and so
+    on, but not later than after the interval; a 4xx counts like any page. A sitemap is due every day.
     """
     known_interval = interval or start
     if attempt.kind == SITEMAP:

@@ -73,7 +73,7 @@ def summarise(task: Task) -> TextSummary:
 
 
 def name_payload(recorded: RecordedAttempt) -> str:
-    """Return the digest of a body and a hash of its media type and date; empty if there is no body.
+    """Return the digest of a body and a hash of its media type and date; empty without a body.
 
     The same bytes with another media type or date are read again.
     """
@@ -84,7 +84,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return when a page must be left out of the search, in seconds since 1970; None if it does not say."""
+    """Return the time (seconds since 1970) from which a page must not be found; None if it does not set one."""
     return summary.until
 
 
@@ -120,7 +120,7 @@ def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
 def _read_body(task: Task) -> bytes:
     content = task.view.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise StepError(f"longer than {MAX_BYTES} bytes", Reason.TOO_LARGE)
+        raise StepError(f"the body is longer than {MAX_BYTES} bytes", Reason.TOO_LARGE)
     return content
 
 
@@ -168,7 +168,7 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
 
 
 def _explain_missing_text(page: PageDocument) -> str:
-    """Return the reason why there is no text; empty if the document contains none."""
+    """Return the reason why the text is missing; empty if the document does not contain any text."""
     reasons = [finding.kind for finding in page.findings if finding.kind in _REASONS]
     if reasons:
         return reasons[0]
@@ -219,7 +219,7 @@ def _is_encodable(text: str) -> bool:
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
     """Return the entry of a visit; `reading` is the reading of its body, if it had to be read.
 
-    None for a visit to something else than a page, or without an answer: it says nothing about the address.
+    Return None for a visit without an answer, or to something else than a page.
     """
     attempt = recorded.attempt
     if attempt.kind != CrawlType.FILE_CRAWL:
@@ -248,7 +248,7 @@ def _find_exit_code(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
 
 
 def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> tuple[Sight, TextSummary | None]:
-    """Return what a visit saw at its address, and its summary."""
+    """Return the sight of a visit's answer, and the summary."""
     status = attempt.status
     if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
         return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)
@@ -266,7 +266,7 @@ def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> 
 
 
 def _read_redirect_answer(attempt: Attempt, status: int) -> tuple[Sight, TextSummary | None]:
-    """Return the sight and summary of a redirect; one without a valid target says nothing about its address."""
+    """Return the sight and summary of a redirect; a redirect without a valid target is UNKNOWN."""
     target = read_redirect(attempt.url, status, attempt.location)
     if target is None or target.reason:
         return Sight.UNKNOWN, None

@@ -33,12 +33,12 @@ class CatalogueRecord(NamedTuple):
 
     @property
     def doi(self) -> str:
-        """The record's DOI, empty where it has none."""
+        """The record's DOI; empty if it does not have one."""
         return next((identifier[4:] for identifier in self.identifiers if identifier.startswith("doi:")), "")
 
 
 def parse(line: bytes) -> CatalogueRecord:
-    """Read a line; raise `StepError` if it is not a record, or a record that is not matched."""
+    """Read a line; raise `StepError` if it is not a record, or not one that papers are matched with."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def _read(record: Mapping[str, Any]) -> CatalogueRecord:
         return _fatcat(record)
     if str(record.get("id", "")).startswith("https://openalex.org/"):
         return _openalex(record)
-    return _plain(record)
+    return _read_plain(record)
 
 
 def _crossref(record: Mapping[str, Any]) -> CatalogueRecord:
@@ -109,7 +109,7 @@ def _openalex(record: Mapping[str, Any]) -> CatalogueRecord:
     )  # fmt: skip
 
 
-def _plain(record: Mapping[str, Any]) -> CatalogueRecord:
+def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
     """Read an object with the keys title, authors, year, journal and doi."""
     names = record.get("authors")
     authors = [_text(name) for name in names if _text(name)] if isinstance(names, list) else []
@@ -132,7 +132,7 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
 
 
 def doi_of(text: str) -> str:
-    """Return the DOI in a text, in lower case; empty if there is none.
+    """Return the DOI in a text, in lower case; empty if the text does not contain one.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'
@@ -142,7 +142,7 @@ def doi_of(text: str) -> str:
 
 
 def arxiv_of(text: str) -> str:
-    """Return the arXiv identifier at the end of a text, without its version; empty if there is none.
+    """Return the arXiv identifier at the end of a text, without its version; empty if the text does not end with one.
 
     >>> arxiv_of("arXiv:0908.0054v2")
     '0908.0054'

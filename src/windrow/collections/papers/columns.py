@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
-from windrow.collections.papers.collection import LATER, TABLE
+from windrow.collections.papers.collection import LEGACY, TABLE
 from windrow.errors import ConfigError, StoreError
 from windrow.formats.cdx import surt
 from windrow.formats.tei import metadata
@@ -49,12 +49,12 @@ class Put(NamedTuple):
 class WideTable(Protocol):
     """A table of wide rows. `columns` are families, or `family:column`; without any, all are meant.
 
-    A row without cells does not exist. What is written is on the disk, or with the server, when the call returns; a
-    call that failed may have written some rows, and may be repeated.
+    A row without cells does not exist. When a call returns, its rows are on the disk or stored by the server; a call
+    that failed may have written some of them, and may be repeated.
     """
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return a row; empty if it does not exist."""
+        """Return the cells of a row; empty if the row does not exist."""
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> Mapping[bytes, Cells]:
         """Return the rows of these keys that exist."""
@@ -114,7 +114,7 @@ def check_put(put: Put, families: frozenset[str]) -> None:
     for column, cell in put.cells.items():
         check_column(column)
         if len(cell) > CELL:
-            raise StoreError(f"{column} of {put.key!r} has {len(cell)} bytes, at most {CELL} are stored")
+            raise StoreError(f"{column} of {put.key!r} has {len(cell)} bytes; the limit is {CELL}")
     check_known((*put.cells, *put.cleared), families)
 
 
@@ -210,7 +210,7 @@ GENERATION = 2
 
 
 class FoundCapture(NamedTuple):
-    """Where a file was first captured (keys as in `file:cdx`), its number of captures, the first one's record id."""
+    """The location of a file's first capture (keys as in `file:cdx`), its record id, and the number of captures."""
 
     place: Mapping[str, Any]
     seen: int
@@ -230,7 +230,7 @@ def make_cells(
     if place:
         contents["f:c"] = _history(capture)
         contents["file:cdx"] = {name: "" if field is None else str(field) for name, field in place.items()}
-    contents |= _grobid(record.get("grobid"), aside, shape)
+    contents |= _make_grobid_cells(record.get("grobid"), aside, shape)
     if text := record.get("text"):
         contents |= {
             "text0:tstatus": text["status"],
@@ -255,8 +255,8 @@ def _history(capture: FoundCapture) -> dict[str, Any]:
     return history | ({"i": capture.record_id} if capture.record_id else {})
 
 
-def _grobid(answer: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: str) -> dict[str, Any]:
-    """Return the contents of `grobid0`; nothing for a transient outcome, as if no request had been sent."""
+def _make_grobid_cells(answer: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: str) -> dict[str, Any]:
+    """Return the contents of `grobid0`; empty for a transient outcome, as if no request had been sent."""
     if answer is None or answer["passing"]:
         return {}
     contents = {
@@ -269,7 +269,7 @@ def _grobid(answer: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: s
     elif packed := aside.get("tei_base64"):  # not UTF-8
         contents["grobid0:tei_xml"] = b64decode(packed)
     if table := aside.get("tei_json"):
-        contents["grobid0:tei_json"] = (aside.get("later_json") or table) if shape == LATER else table
+        contents["grobid0:tei_json"] = (aside.get("later_json") or table) if shape == LEGACY else table
         contents["grobid0:metadata"] = metadata(contents["grobid0:tei_json"])
     return contents
 
@@ -284,9 +284,9 @@ def merge_with_foreign(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return the cells to set in a row that existed before, and the columns to clear.
 
-    `foreign` are the columns that others wrote, `written` those that windrow wrote. Foreign cells are kept: each cell
-    of `f` and `file`, and all cells of `grobid0` and of `match0` together; with `force`, a family of which there is a
-    new outcome is replaced. Otherwise only columns that windrow wrote are cleared.
+    `foreign` are the columns that other programs wrote, `written` those that windrow wrote. Foreign cells are kept:
+    each cell of `f` and `file`, and all cells of `grobid0` and of `match0` together; with `force`, a family of which
+    there is a new outcome is replaced. Otherwise only columns that windrow wrote are cleared.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*written}

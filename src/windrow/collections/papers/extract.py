@@ -73,7 +73,7 @@ def guess_metadata(document: PdfPages) -> Guess:
     if len(encoded) > MOST_PAGES:
         text = encoded[:MOST_PAGES].decode("utf-8", "ignore")
     opening = "\n".join(document.pages[:2])
-    title, lines_below = _title(document)
+    title, lines_below = _guess_title(document)
     has_text = bool(text.strip())
     status = {"status": "success" if has_text else "no-text", "method": "heuristic", "producer": PRODUCER}
     if not has_text:
@@ -82,11 +82,11 @@ def guess_metadata(document: PdfPages) -> Guess:
         status["reason"] = "CUT"
     info = {
         "title": title or None,
-        "authors": list(_authors(lines_below)),
+        "authors": list(_guess_authors(lines_below)),
         "abstract": _abstract(opening) or None,
         "doi": _doi(opening) or None,
         "arxiv_id": _arxiv(opening) or None,
-        "references": list(_references(text)),
+        "references": list(_guess_references(text)),
         "pages": document.number,
         "words": sum(len(page.split()) for page in document.pages),
         "created": document.created,
@@ -95,8 +95,8 @@ def guess_metadata(document: PdfPages) -> Guess:
     return Guess(status, info, text)
 
 
-def _title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title (the metadata's, else the first page's lines in the largest letters) and the lines below it."""
+def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
+    """Return the title (the metadata's, or the first page's text in the largest letters) and the lines below it."""
     own_title = " ".join(document.title.split())
     usable = (
         bool(own_title) and not _USELESS_TITLE.match(own_title) and len(plain(own_title)) >= 12 and " " in own_title
@@ -116,8 +116,8 @@ def _title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     return (own_title if usable else largest_text[:_LONGEST]), lines[last + 1 :]
 
 
-def _authors(lines: Sequence[PdfLine]) -> Iterator[str]:
-    """Yield the names in the lines below the title, until a line that has other text than names."""
+def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
+    """Yield the names in the lines below the title, up to the first line with other text."""
     for line in lines[:4]:
         if _ABSTRACT.match(line.text) or _AFTER_ABSTRACT.match(line.text) or _AFFILIATION.search(line.text):
             return
@@ -147,8 +147,8 @@ def _arxiv(text: str) -> str:
     return match[1].lower() if match else ""
 
 
-def _references(text: str) -> Iterator[str]:
-    """Yield the entries below the last heading of a bibliography, split at their numbers, else at line ends."""
+def _guess_references(text: str) -> Iterator[str]:
+    """Yield the entries below the last heading of a bibliography, split at their numbers or else at line ends."""
     heads = list(_BIBLIOGRAPHY.finditer(text))
     if not heads:
         return
@@ -253,7 +253,7 @@ def extract(task: Task) -> Results:
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
-    if (HTML if meta["mime"] == _XHTML_TYPE else meta["mime"]) not in _types(task):
+    if (HTML if meta["mime"] == _XHTML_TYPE else meta["mime"]) not in _wanted_types(task):
         return [Skip(Reason.NOT_WANTED, key, f"the bytes are {meta['mime']}, whatever the index says")]
     record: dict[str, Any] = {"file": meta}
     aside: dict[str, Any] = {}
@@ -261,10 +261,10 @@ def extract(task: Task) -> Results:
     if meta["mime"] == PDF:
         outcome: GrobidOutcome | None = None
         if task.options.get("grobid"):
-            outcome_or_asks = _grobid_outcome(task)
-            if isinstance(outcome_or_asks, list):
-                return [Observation(key, record), *outcome_or_asks]  # the file's type is known without an answer
-            outcome = outcome_or_asks
+            outcome_or_requests = _grobid_outcome(task)
+            if isinstance(outcome_or_requests, list):
+                return [Observation(key, record), *outcome_or_requests]  # the file's type is known without an answer
+            outcome = outcome_or_requests
             text = _add_grobid(outcome, record, aside) if outcome else ""
         if outcome is None or outcome.word != "success":
             text = _add_embedded(task, record, aside)
@@ -287,13 +287,13 @@ def _stop_message(task: Task) -> str:
     return findings[0].message if findings else _stop_reason(task).meaning
 
 
-def _types(task: Task) -> frozenset[str]:
-    """Return the media types that are kept: those that the source takes, but for unknown ones."""
+def _wanted_types(task: Task) -> frozenset[str]:
+    """Return the media types to keep: those that the source's settings select, except unknown ones."""
     return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 
 def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
-    """Return what GROBID's answer means, or the requests to send first; None if another extractor filled the row.
+    """Return GROBID's outcome, or the requests to send first; None if another extractor filled the row.
 
     A request that failed for a fault of the server is repeated, `TRIES` times in a run.
     """
@@ -335,7 +335,7 @@ def _add_grobid(outcome: GrobidOutcome, record: dict[str, Any], aside: dict[str,
     table = outcome.table
     record |= _known(table["title"], [author["name"] for author in table["authors"]], table["doi"])
     aside["tei_json"] = table
-    aside["later_json"] = outcome.later
+    aside["later_json"] = outcome.legacy
     return "\n".join(filter(None, (table["title"], *record["authors"], table["abstract"], table["body"])))
 
 

@@ -59,7 +59,7 @@ def row_key(base32: str, form: KeyForm) -> bytes:
 
 
 def digest_of(key: bytes) -> str:
-    """Return the digest in a row's key, in base 32, for any form of key; empty if the key has no digest.
+    """Return the digest in a row's key, in base 32, for any form of key; empty if the key does not contain a digest.
 
     >>> digest_of(bytes.fromhex("da39a3ee5e6b4b0d3255bfef95601890afd80709"))
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -128,7 +128,7 @@ def media_type(written: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return a source's rule: a function that returns why a capture is not wanted, or None if it is."""
+    """Return a source's rule: a function that returns the reason if a capture is not wanted, otherwise None."""
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())

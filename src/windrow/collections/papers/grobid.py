@@ -84,7 +84,7 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
 
 
 class GrobidOutcome(NamedTuple):
-    """What an answer means: `grobid0:status`, the TEI if it is stored, and the two shapes of its JSON.
+    """The outcome of a request: `grobid0:status`, the TEI if it is stored, and its JSON in two shapes.
 
     `transient` is set if the server is at fault: another request may have another outcome.
     """
@@ -93,7 +93,7 @@ class GrobidOutcome(NamedTuple):
     status: dict[str, Any]
     tei: bytes = b""
     table: dict[str, Any] | None = None
-    later: dict[str, Any] | None = None
+    legacy: dict[str, Any] | None = None
     quality: str = "bad"
     transient: bool = False
 
@@ -104,7 +104,7 @@ class GrobidOutcome(NamedTuple):
 
 
 def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: PLR0911 one return for each outcome
-    """Return what an answer means.
+    """Return the outcome of a request from its answer.
 
     `status` is success; oversize; error, for any HTTP status but 200; or fail, if the answer is not TEI. `reason` is
     the code of an error; NEEDS_OCR for pages without text.
@@ -130,14 +130,14 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
         status = {"status": "fail", "reason": str(error.reason), "description": description[:MOST_ERROR]}
         return GrobidOutcome(200, status, content, transient=error.reason is Reason.NOT_WELL_FORMED)
     try:
-        legacy_record = later_shape(root)
+        legacy = later_shape(root)
     except StepError:
-        legacy_record = None
-    return GrobidOutcome(200, {"status": "success"}, content, table, legacy_record, quality(table))
+        legacy = None
+    return GrobidOutcome(200, {"status": "success"}, content, table, legacy, quality(table))
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return what an answer means whose TEI the parser was killed on: the bytes are kept, but not parsed."""
+    """Return the outcome of an answer whose TEI killed the parser: the bytes are kept, but not parsed."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MOST_TEI + 1)

@@ -40,7 +40,7 @@ def plain(title: str) -> str:
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
-    """Return a title's slug; empty if it is too short, or one of the stubs.
+    """Return a title's slug; empty if it is too short or is one of the stubs.
 
     >>> slug("HELLO:there", frozenset()), slug("short", frozenset()), slug("Book Reviews", frozenset({"bookreviews"}))
     ('hellothere', '', '')
@@ -107,7 +107,7 @@ _JUNIOR = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
 class Paper(NamedTuple):
-    """What a paper is matched by."""
+    """The properties by which a paper is matched."""
 
     title: str
     slug: str
@@ -133,7 +133,7 @@ class _Candidate(NamedTuple):
 
 
 def read_paper(table: Mapping[str, Any], slug: str) -> Paper:
-    """Return what a paper is matched by, from GROBID's metadata or from the embedded extractor's `text0:tinfo`."""
+    """Return the properties to match a paper by, from GROBID's metadata or the embedded extractor's `text0:tinfo`."""
     authors = [author["name"] if isinstance(author, dict) else author for author in table.get("authors") or ()]
     journal = table.get("journal")
     date = str(table.get("date") or "")
@@ -179,7 +179,7 @@ def _order(candidate: _Candidate) -> tuple[int, int, str]:
 def _judge(paper: Paper, record: CatalogueRecord) -> _Candidate:
     shared = [name for name in paper.identifiers if name in record.identifiers]
     title = score(paper.title, record.title)
-    authors = _agreement(paper.authors, record.authors)
+    authors = _share_of_authors(paper.authors, record.authors)
     year_distance = None if paper.year is None or record.year is None else abs(paper.year - record.year)
     journal = bool(paper.journal) and plain(paper.journal) == plain(record.journal)
     slug = bool(paper.slug) and title >= _SAME_TITLE
@@ -204,7 +204,7 @@ def _judge(paper: Paper, record: CatalogueRecord) -> _Candidate:
     return _Candidate(status, parts, tuple(reasons), record)
 
 
-def _agreement(paper: Sequence[str], record: Sequence[str]) -> int | None:
+def _share_of_authors(paper: Sequence[str], record: Sequence[str]) -> int | None:
     """Return the share of the record's authors that the paper has, in thousandths; None if one side has no authors.
 
     A family name of two letters or more, in any script, must be a word of the paper's names.

@@ -127,7 +127,7 @@ def test_other_bytes_take_the_place_of_staged_ones_only(store: TableStore, store
     assert query_store(store_url, "SELECT specimen_id FROM mouse") == [("s3",)]
     assert query_store(store_url, "SELECT identifier FROM entity") == [("H_s3",)]
     store.publish(1, at(1))
-    with pytest.raises(StoreError, match="published already"):
+    with pytest.raises(StoreError, match="already published"):
         store.stage(submission(1, b"newer"), load(specimens(mouse("s4"))))
 
 

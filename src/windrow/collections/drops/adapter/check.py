@@ -31,7 +31,7 @@ Count = tuple[str, int, int]
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the rows of every loaded document with how many the ledger says were loaded."""
+    """Compare the number of rows of every loaded document with the number in the ledger."""
     loads = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded = [row for phase in loads for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded:
@@ -46,11 +46,11 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     for item, key, count in loaded:
         if row_counts.get(item) != count:
             present = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
-            yield Fault(f"store, {key}", f"has {present}; the ledger says {count}", "windrow replay")
+            yield Fault(f"store, {key}", f"has {present}; the ledger has {count}", "windrow replay")
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the tracker's zips and documents, counted by state, with the states on the ledger."""
+    """Compare the numbers of the tracker's zips and documents in each state with those in the ledger."""
     drops = workspace.section(Drops)
     expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
     if not expected:
@@ -59,10 +59,10 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     with released(engine.dispose), map_errors(engine), engine.connect().execution_options(**READ_ONLY) as connection:
         tables = set(sa.inspect(connection).get_table_names())
         if "zip_action" not in tables:
-            yield Fault("tracker", "has no tables yet; windrow run makes them")
+            yield Fault("tracker", "has no tables yet; windrow run creates them")
             return
         if missing := sorted(TRACKER.tables.keys() - tables):
-            yield from (Fault(f"tracker, {name}", "is not there", AGAIN) for name in missing)
+            yield from (Fault(f"tracker, {name}", "does not exist", AGAIN) for name in missing)
             return
         emptied = list(_find_emptied(connection))
         counts = {}
@@ -76,28 +76,28 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_emptied(connection: sa.Connection) -> Iterator[str]:
-    """Yield the tables whose rows are all gone; single rows that a person deleted are not a fault."""
+    """Yield the tables that have lost all their rows; single rows that a person deleted are not a fault."""
     for name in sorted(tables_with_rows(connection, PROJECTION) & TRACKER.tables.keys()):
         if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
             yield name
 
 
 def _compare(counts: Mapping[Count, int], expected: Mapping[Count, int]) -> Iterator[Fault]:
-    """Compare counts by kind and state; rows that others moved to the last phase are missing where we left them."""
+    """Compare counts by kind and state; ignore missing rows that other programs moved to the last phase."""
     last = len(PHASES)
     moved = Counter[str]()
     for (kind, phase, _), count in counts.items():
         moved[kind] += count if phase == last else 0
     for key in sorted(counts.keys() | expected.keys()):
         kind, phase, status = key
-        here, expected_count = counts.get(key, 0), expected.get(key, 0)
-        if phase == last or here == expected_count:
+        actual_count, expected_count = counts.get(key, 0), expected.get(key, 0)
+        if phase == last or actual_count == expected_count:
             continue
-        if 0 < expected_count - here <= moved[kind]:
-            moved[kind] -= expected_count - here
+        if 0 < expected_count - actual_count <= moved[kind]:
+            moved[kind] -= expected_count - actual_count
             continue
-        present = f"{here} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {present}; the ledger says {expected_count}", AGAIN)
+        present = f"{actual_count} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
+        yield Fault(f"tracker, {kind}", f"has {present}; the ledger has {expected_count}", AGAIN)
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:

@@ -35,7 +35,7 @@ TOGETHER = 1_000
 T = TypeVar("T")
 
 Members = Mapping[int, Mapping[int, Counter[State]]]
-"""The number of XML files in each state, by their zip and the attempt that brought them."""
+"""The number of XML files in each state, by their zip and the attempt that found them."""
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
@@ -73,29 +73,34 @@ def xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
         if item.status is not Status.CANCELLED
     }
     ended = [item for item in xmls if item.status is Status.CANCELLED]
-    return waiting | {item.item: xml_state(item.reason, events) for item, events in _events(ledger, ended)}
+    return waiting | {item.item: xml_state(item.reason, events) for item, events in _read_events(ledger, ended)}
 
 
 def zips_of(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
     """Return the states of zips and their attempts."""
-    members = _members(ledger, zips)
-    return {item.item: _zip(ledger, item, events, members) for item, events in _events(ledger, ledger.items.seen(zips))}
+    members = _count_members(ledger, zips)
+    return {
+        item.item: _zip_states(ledger, item, events, members)
+        for item, events in _read_events(ledger, ledger.items.seen(zips))
+    }
 
 
-def _zip(ledger: Ledger, item: SeenItem, events: Sequence[StateEvent], members: Members) -> ZipStates:
-    return zip_states(item.reason, events, members.get(item.item, {}), partial(_members_before, ledger, item.item))
+def _zip_states(ledger: Ledger, item: SeenItem, events: Sequence[StateEvent], members: Members) -> ZipStates:
+    return zip_states(
+        item.reason, events, members.get(item.item, {}), partial(_count_members_before, ledger, item.item)
+    )
 
 
-def _members_before(ledger: Ledger, zip_: int, seq: int) -> dict[int, Counter[State]]:
-    """Count the states of a zip's XML files before an event, by attempt."""
+def _count_members_before(ledger: Ledger, zip_: int, seq: int) -> dict[int, Counter[State]]:
+    """Count a zip's XML files by attempt and by their state before the event number `seq`."""
     counts: dict[int, Counter[State]] = {}
-    for xml, events in _events(ledger, ledger.items.seen(ledger.members.of_file(zip_))):
+    for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_))):
         earlier = [event for event in events if event.seq < seq]
         counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier)] += 1
     return counts
 
 
-def _members(ledger: Ledger, zips: Sequence[int]) -> Members:
+def _count_members(ledger: Ledger, zips: Sequence[int]) -> Members:
     counts: dict[int, dict[int, Counter[State]]] = {}
     for row in ledger.members.count(zips):
         if row.status is not Status.CANCELLED:
@@ -110,7 +115,7 @@ def _members(ledger: Ledger, zips: Sequence[int]) -> Members:
     return counts
 
 
-def _events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
+def _read_events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
     """Yield items with the events that changed their states, in order."""
     for page in _pages(items):
         rows = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
@@ -128,30 +133,32 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
     """Count zips, and the XML files of the latest attempt at each, by state."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
-        members = _members(ledger, page)
+        members = _count_members(ledger, page)
         waiting = [item.item for item in ledger.items.seen(page) if item.step is not None]
         waiting_states = {
-            item.item: _zip(ledger, item, events, members)
-            for item, events in _events(ledger, ledger.items.seen(waiting))
+            item.item: _zip_states(ledger, item, events, members)
+            for item, events in _read_events(ledger, ledger.items.seen(waiting))
         }
         for item in page:
-            brought = members.get(item, {})
+            members_by_attempt = members.get(item, {})
             if item in waiting_states:
                 state, latest_attempt = waiting_states[item].state, max(waiting_states[item].downloads, default=0)
             else:  # all its steps are done: its state is that of its documents
-                latest_attempt = max(brought, default=0)
-                state = parent_state(brought[latest_attempt]) if latest_attempt else (UNZIP, Status.DONE)
+                latest_attempt = max(members_by_attempt, default=0)
+                state = parent_state(members_by_attempt[latest_attempt]) if latest_attempt else (UNZIP, Status.DONE)
             counts[ZIP, state] += 1
-            counts.update({(XML, place): number for place, number in brought.get(latest_attempt, {}).items()})
+            counts.update(
+                {(XML, place): number for place, number in members_by_attempt.get(latest_attempt, {}).items()}
+            )
     return counts
 
 
 def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count zips and XML files by their state in the tracker, without those whose names it cannot hold."""
+    """Count zips and XML files by their state in the tracker, except those with names too long or unsafe for it."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP, zip_.shown) for zip_ in zips_of(ledger, page).values())
-        for attempts in _members(ledger, page).values():
+        for attempts in _count_members(ledger, page).values():
             for members in attempts.values():
                 counts.update({(XML, state): number for state, number in members.items()})
     counts[XML, (XML_NAME, Status.FAILED)] -= ledger.members.count_named(
@@ -165,9 +172,11 @@ RestKey = tuple[str, int, Status, Reason | None]
 
 
 def count_rests(ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
-    """Count the states that zips and XML files reached between two facts, each once per state and reason."""
+    """Count the zips and XML files that reached each state between two facts, by state and reason."""
     counts: Counter[RestKey] = Counter()
-    for key, number in chain(_arrivals(ledger, span), _read(ledger, span), _decided(ledger, span)):
+    for key, number in chain(
+        _count_arrivals(ledger, span), _count_readings(ledger, span), _count_decided(ledger, span)
+    ):
         counts[key] += number
     return [
         RestCount(COLLECTION.name, kind, PHASES[phase - 1], status, reason, number)
@@ -175,8 +184,8 @@ def count_rests(ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
     ]
 
 
-def _arrivals(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
-    """Yield what was fetched, whose names were refused, and the XML files that were found."""
+def _count_arrivals(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
+    """Yield counts of attempts by outcome, of names that were refused, and of XML files that were found."""
     for arrival in ledger.listed_files.fetched_between(COLLECTION.name, span):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
@@ -186,24 +195,24 @@ def _arrivals(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, 
             yield (ZIP, phase, Status.FAILED, arrival.reason), arrival.number
     for named in ledger.items.named_between(COLLECTION.name, span):
         if named.kind == XML:
-            yield (XML, XML_NAME, _outcome(named.reason), named.reason), named.number
+            yield (XML, XML_NAME, _status_for(named.reason), named.reason), named.number
         elif named.reason is not None:
             yield (ZIP, ZIP_NAME, Status.FAILED, named.reason), named.number
 
 
-def _read(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
-    """Yield the readings of zips and XML files, and the zips whose XML files all passed a step, or one failed."""
-    for read in ledger.items.read_between(span):
-        if read.collection == COLLECTION.name:
-            yield (read.kind, _phase(read.step), _outcome(read.reason), read.reason), read.number
+def _count_readings(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
+    """Yield counts of readings, and of zips whose XML files all passed a step or of which one failed."""
+    for reading in ledger.items.read_between(span):
+        if reading.collection == COLLECTION.name:
+            yield (reading.kind, _phase(reading.step), _status_for(reading.reason), reading.reason), reading.number
     for passed in ledger.members.passed_between(COLLECTION.name, span):
         if passed.passed or passed.failed:
             status = Status.DONE if passed.passed else Status.FAILED
             yield (ZIP, _phase(passed.step), status, None), passed.number
 
 
-def _decided(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
-    """Yield the items that an operator ended, with their states."""
+def _count_decided(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
+    """Yield the state of each item that an operator cancelled, with a count of 1."""
     decided = ledger.items.ended_between(COLLECTION.name, span)
     for page in _pages([*decided]):
         kinds = {item.item: item.kind for item in ledger.items.seen(page)}
@@ -212,7 +221,7 @@ def _decided(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, i
                 yield (kinds[item], phase, status, Reason(decided[item])), 1
 
 
-def _outcome(reason: Reason | None) -> Status:
+def _status_for(reason: Reason | None) -> Status:
     return Status.DONE if reason is None else Status.FAILED
 
 

@@ -19,7 +19,7 @@ from windrow.stores.databases import connect, map_errors, with_database
 
 
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
-    """Write the tracker's 17 tables as SQL for the client of `dialect`; return the rows."""
+    """Write the tracker's 17 tables as SQL for the client of `dialect`; return the number of rows."""
     place = workspace.section(Drops).tracker
     engine = connect(with_database(place.url, DATABASE), password(place))
     try:

@@ -41,7 +41,7 @@ def resources(workspace: Workspace) -> Mapping[str, Resource]:
     """Read the schemas and lists of the drops, by name: `specimen`, `experiment`, `projects`, ...
 
     A schema's siblings are the files in its folder that it imports, and those import, by the name
-    in `schemaLocation`; its digest covers them. ConfigError for a file that cannot be read.
+    in `schemaLocation`; its digest covers them. Raises ConfigError for a file that cannot be read.
     """
     drops = workspace.section(Drops)
     files = {name: schema(name, path) for name, path in drops.schemas.items()}
@@ -90,7 +90,7 @@ class Tracker:
     """The 17 tables, projected from the ledger."""
 
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
-        """Open the tracker's database and create what is missing of it."""
+        """Open the tracker's database and create missing tables."""
         drops = workspace.section(Drops)
         self._declared = read_declared(workspace, sources)
         self.projection = ProjectionTables(
@@ -133,7 +133,7 @@ class Tracker:
 
 
 class DropsStore:
-    """The loaded records, as the engine sees them."""
+    """The store of loaded records that the engine writes to."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
         """Write to `tables`; names are read as this workspace declares them."""
@@ -142,7 +142,7 @@ class DropsStore:
         self._pattern = pattern
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
-        """Write documents' rows, not current yet."""
+        """Write the rows of documents, not yet as current ones."""
         self.tables.stage_all([(self._submission(item, at), rows) for item, rows in documents])
 
     def _submission(self, item: Item, at: datetime) -> Submission:
@@ -200,7 +200,7 @@ def harvest(workspace: Workspace) -> Harvest:
 
 
 def _check_centres(declarations: Declared) -> None:
-    """Refuse a source whose centre is not declared: the tracker could not hold it."""
+    """Raise ConfigError for a source whose centre is not declared: the tracker has no row for it."""
     centre_names = {name.lower() for name in declarations.names}
     for source in declarations.sources:
         if source.owner.lower() not in centre_names:
@@ -211,7 +211,7 @@ def _check_centres(declarations: Declared) -> None:
 
 
 def _check_lengths(declarations: Declared) -> None:
-    """Refuse values longer than the tracker's columns, before anything is written."""
+    """Raise ConfigError for a value longer than the tracker's column, before anything is written."""
     for put in declare(declarations):
         columns = TRACKER.tables[put.table].columns
         for name, value in {**put.once, **put.values}.items():
@@ -219,36 +219,37 @@ def _check_lengths(declarations: Declared) -> None:
             if isinstance(value, str) and max_length is not None and len(value) > max_length:
                 subject = "source" if put.table == "file_source" else put.table
                 raise ConfigError(
-                    f"{subject} {put.key}: {name} has {len(value)} characters; the tracker has room for {max_length}",
-                    hint="shorten it: windrow config shows where it was said",
+                    f"{subject} {put.key}: {name} has {len(value)} characters; the limit is {max_length}",
+                    hint="shorten it; windrow config shows where it is set",
                 )
 
 
 def _check_files(files: Mapping[str, Resource]) -> None:
-    """Refuse a schema or list that cannot be used: every document would fail because of it."""
+    """Raise ConfigError for a schema or list that cannot be used: every document would fail because of it."""
     try:
         read_lists(files)
         for kind in SCHEMAS:
             if kind in files:
                 compile_schema(files[kind])
     except StepError as error:
-        raise ConfigError(str(error), hint="mend the file; windrow config shows which one is named") from error
+        raise ConfigError(str(error), hint="correct the file; windrow config shows its path") from error
 
 
 def require_ready(workspace: Workspace) -> None:
-    """Refuse sources whose centres are not declared."""
+    """Raise ConfigError if the centre of a source is not declared."""
     _check_centres(
         read_declared(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
     )
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Refuse a source whose centre is not declared: a run would stop at it."""
+    """Raise UsageError if the source's centre is not declared: a run would stop at it."""
     centres = list(read_declared(workspace, ()).names)
     if source.owner.lower() not in {centre.lower() for centre in centres}:
-        message = f"no centre {source.owner!r} is declared" if source.owner else "the source of drops needs its centre"
+        message = f"centre {source.owner!r} is not declared" if source.owner else "a source of drops needs a centre"
         raise UsageError(
-            f"{message}; there are {', '.join(centres)}", hint="--centre NAME, or a [[drops.centre]] in windrow.toml"
+            f"{message}; declared centres: {', '.join(centres)}",
+            hint="--centre NAME, or a [[drops.centre]] in windrow.toml",
         )
 
 
@@ -264,8 +265,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     """Return a workspace's options.
 
-    Without a workspace the centres are those of the standard's seed, and the one that `name`, the
-    file in question, begins with.
+    Without a workspace, the centres are the standard's and the one with which the file name `name` begins.
     """
     today = now().date().isoformat()
     if workspace is None:
@@ -277,7 +277,7 @@ def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
 
 
 def predict(workspace: Workspace, path: str) -> str:
-    """Return what the rules would do with a file of this name, as the end of a message; empty if not known."""
+    """Return the end of a message that tells what a run would do with a file of this name; empty if that is unknown."""
     folder, _, name = path.rpartition("/")
     folder = folder.rpartition("/")[2]
     in_action_folder = folder in FOLDERS

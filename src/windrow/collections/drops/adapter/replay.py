@@ -31,10 +31,10 @@ from windrow.settings.configuration import DatabaseAddress
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild the store of the drops from the captures; it replaces the old one when all is read.
+    """Rebuild the store of the drops from the captures; when all are read, it replaces the old one.
 
-    A store on a server is built in an empty database that the configuration names. Return None without a source of
-    drops and without a store.
+    A store on a server is built in an empty database that the configuration names. Return None if there is neither a
+    source of drops nor a store.
     """
     file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
     if not workspace.of(COLLECTION.name) and not Path(file).is_file():
@@ -54,16 +54,16 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
             session.follow(rebuilt.projection)
-            unread_steps = session.ledger.copy_unread(scratch)
+            unread = session.ledger.copy_unread(scratch)
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
-            renamed = RenumberingStore(rebuilt.store, session.ledger, unread_steps, session.number, first_step)
+            renamed = RenumberingStore(rebuilt.store, session.ledger, unread, session.number, first_step)
             run = HarvestRun(
-                replace(rebuilt, store=renamed, projection=None), unread_steps, session.lease, FetcherPool(keep, 0), pool,
+                replace(rebuilt, store=renamed, projection=None), unread, session.lease, FetcherPool(keep, 0), pool,
                 session.number, setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
-            with released(pool.close, unread_steps.close, rebuilt.store.tables.close):
+            with released(pool.close, unread.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
@@ -76,7 +76,7 @@ def _on_file(workspace: Workspace) -> bool:
 
 
 def _refuse_used_server(workspace: Workspace) -> None:
-    """Refuse a store on a server that has records: it is not replaced, so it must be empty."""
+    """Raise UsageError if the store is on a server and has records: replay does not replace it."""
     if _on_file(workspace):
         return
     place = workspace.section(Drops).store
@@ -84,8 +84,8 @@ def _refuse_used_server(workspace: Workspace) -> None:
     try:
         if store.census():
             raise UsageError(
-                "a store on a server is not replaced in its place: it holds records",
-                hint="make an empty database, name it in drops.store, then: windrow replay",
+                "the store is on a server and has records: replay does not replace it",
+                hint="create an empty database, name it in drops.store, then: windrow replay",
             )
     finally:
         store.close()
@@ -97,10 +97,10 @@ ADOPTS = f"a folder of zips that are held already, with {', '.join(FOLDERS[:-1])
 
 
 def adopt(workspace: Workspace, folder: Path) -> Source:
-    """Return a source over a folder that holds `add`, `edit` or `delete`, or is one of them.
+    """Return a source for a folder that contains `add`, `edit` or `delete`, or is one of them.
 
-    The zips are copied into the archive and go on from there as if they had been fetched; the
-    folder is only read. The source belongs to the centre that made most of the zips.
+    The zips are copied into the archive and treated like fetched ones; the folder is only read. Raises UsageError if it
+    has no such folder or no zip with a valid name. The source belongs to the centre that made most of the zips.
     """
     base = folder.resolve()
     if base.name in FOLDERS:
@@ -108,7 +108,7 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
     folders = [base / name for name in FOLDERS if (base / name).is_dir()]
     if not folders:
         raise UsageError(
-            f"{folder} has no folder {', '.join(FOLDERS)}: the action for its zips is not known",
+            f"{folder} has no folder {', '.join(FOLDERS)}, so the action for its zips is unknown",
             hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
         )
     declarations = read_declared(workspace, workspace.sources)

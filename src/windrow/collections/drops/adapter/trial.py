@@ -52,7 +52,7 @@ class TrialSetup:
 
 
 def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
-    """Set up the collection's steps, as the workspace configures them or else with windrow's defaults."""
+    """Set up the collection's steps as the workspace configures them, or with the defaults if there is no workspace."""
     tables = {table.name: table for table in TABLES}
     step_options = options(workspace, address.rpartition("/")[2])
     if workspace is None:
@@ -66,7 +66,7 @@ def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-    """Fetch `address` into a temporary folder, read it, and yield what is found."""
+    """Fetch the file at `address` into a temporary folder, and yield the findings and records that its steps return."""
     setup = prepare_trial(workspace, address)
     site, path, name = _locate(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
@@ -83,11 +83,11 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return the site (of a configured source above the address, if any), the path below its base, the file's name."""
+    """Return the address's site, the path below the site's base, and the file's name."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
-            raise UsageError(f"there is no file {file}, and an address begins with one of {', '.join(SCHEMES)}")
+            raise UsageError(f"the file {file} does not exist; an address begins with one of {', '.join(SCHEMES)}")
         return Site("file", base=str(file.parent)), file.name, file.name
     for source in setup.sources:
         base = source.site.address().rstrip("/") + "/"
@@ -108,7 +108,7 @@ def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
 
 
 def _offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
-    """Judge the name as a listing would; None if the rules leave it out: then it is a document itself."""
+    """Return the offer for a file name, as in a listing; None if it is not a zip's, but a document's."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     folders = setup.collection.listing.folders
     entry = ListingEntry(folder if folder in folders else folders[0], name, size)
@@ -118,7 +118,7 @@ def _offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
 
 
 class _Reader:
-    """Takes one capture and all its documents through the steps."""
+    """Applies all steps to one capture and its documents."""
 
     def __init__(self, setup: TrialSetup, pool: Pool, response: KeptResponse) -> None:
         self._setup = setup
@@ -148,7 +148,7 @@ class _Reader:
             yield from self._document(member, replace(document, member=member.name))
 
     def _document(self, member: Member, item: Item) -> Iterator[TrialPart]:
-        """Take one document through every step, until one refuses it."""
+        """Apply the steps to one document, until one refuses it."""
         phase, reason = "xml_name", member.reason
         records: list[RecordPreview] = []
         for step in [] if reason else self._steps(Check, Load, Judge):
@@ -174,7 +174,7 @@ class _Reader:
         return self._pool.run_alone(job).result
 
     def _records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield every record with the row that begins it, which has the record's own number."""
+        """Yield every record with its first row: the one whose id is that of the record."""
         begun = {
             line[0]: (table, line[4:]) for table, lines in rows.tables.items() for line in lines if line[0] == line[2]
         }

@@ -64,7 +64,7 @@ CENTRES = {
 
 
 def protocol(scheme: str) -> int | None:
-    """Return the id of a protocol; None if the tracker does not have it.
+    """Return the id of a protocol; None if the tracker does not have that protocol.
 
     >>> protocol("sftp"), protocol("https")
     (2, 5)
@@ -97,7 +97,7 @@ def centre(short_name: str, created: datetime) -> dict[str, object]:
 
 
 def seeds(created: datetime) -> Iterator[Seed]:
-    """Yield every seed row, table by table; `created` is the time that the centres get."""
+    """Yield every seed row, table by table; `created` is the creation time of the centres."""
     lists = {
         "phase": MEANINGS,
         "source_protocol": PROTOCOLS,
@@ -181,7 +181,7 @@ def _sources(declared: Declared) -> Iterator[RowPut]:
             "hostname": f"{site.host}:{site.port}" if site.port else site.host,
             "username": site.username,
             "accesskey": place.place if place else "",
-            "base_path": _glued(site.base),
+            "base_path": _end_with_slash(site.base),
             "state_id": _state(source),
         }
         refs = {"centre_id": ("centre", source.owner.lower())}
@@ -196,8 +196,8 @@ def _state(source: Source) -> int:
     return _STATES[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 
-def _glued(base: str) -> str:
-    """End a base with a slash: the standard's readers append a folder's name to it."""
+def _end_with_slash(base: str) -> str:
+    """Add a slash to the end of a base address: the standard's readers append a folder's name to it."""
     return base if not base or base.endswith("/") else f"{base}/"
 
 

@@ -52,10 +52,10 @@ _POSTGRESQL_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r"
 
 
 def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO) -> int:
-    """Write the tables of `metadata` and their rows, as they stand at one moment; return the rows.
+    """Write the tables of `metadata` and their rows, as of one moment; return the number of rows.
 
-    `dialect` is one of `DIALECTS`. Rows are streamed, ordered by primary key. Raises `StoreError`
-    for a text that holds a NUL, which no client can load.
+    `dialect` is one of `DIALECTS`. Rows are streamed, ordered by primary key. Raises `StoreError` for a text with a
+    NUL, which no client can load.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")
@@ -178,17 +178,17 @@ def _postgresql(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _sqlite(value: str) -> str:
+def _quote_sqlite(value: str) -> str:
     """Quote a text on one line: the shell reads by lines, and treats some as commands."""
     quoted = "'" + value.replace("'", "''") + "'"
     for char, number in (("\n", 10), ("\r", 13)):
         if char in value:
-            mark = _absent(quoted)
+            mark = _make_unused_mark(quoted)
             quoted = f"replace({quoted.replace(char, mark)}, '{mark}', char({number}))"
     return quoted
 
 
-def _absent(text: str) -> str:
+def _make_unused_mark(text: str) -> str:
     """Return a mark that does not occur in the text."""
     number = 0
     while f"{{{number}}}" in text:
@@ -199,5 +199,5 @@ def _absent(text: str) -> str:
 _LITERALS = {
     "mysql": _Words(_mysql, "X'{}'", ("0", "1"), ""),
     "postgresql": _Words(_postgresql, "'\\x{}'", ("false", "true"), "+00"),
-    "sqlite": _Words(_sqlite, "X'{}'", ("0", "1"), ""),
+    "sqlite": _Words(_quote_sqlite, "X'{}'", ("0", "1"), ""),
 }

@@ -30,7 +30,7 @@ MENTIONED = 100
 
 
 class Published(NamedTuple):
-    """What publishing a submission did; with the `reason` `ALREADY_LOADED`, nothing."""
+    """The effect of publishing a submission; with the `reason` `ALREADY_LOADED`, nothing was changed."""
 
     submission: int
     current: int  # entities made current; tombstones put in force for a delete
@@ -80,14 +80,14 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datet
         if same_as is None:
             _put_in_force(connection, schema, row, at)
         else:
-            _set_values(connection, schema, _ids(connection, schema, row.id), effect="same")
+            _set_values(connection, schema, _entity_ids(connection, schema, row.id), effect="same")
             _raise_sort_key(connection, schema, same_as, row.sort_key)
         connection.execute(statement.mark_published(schema), {"its_id": row.id, "at": at, "same": same_as})
     return _describe(connection, schema, row.id, same_as)
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: datetime, reason: str) -> None:
-    """Mark a submission as not to be current; if it was published, undo that."""
+    """Mark a submission as not to be current; if it was published, undo the publication."""
     row = find(connection, schema, item)
     if row.withheld_at is not None and row.published_at is None:
         return
@@ -102,11 +102,11 @@ def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: date
 
 
 def find(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
-    """Return the submission of a ledger item; StoreError if it was never staged."""
+    """Return the submission of a ledger item; raise StoreError if it was never staged."""
     row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
     if row is None:
         # The ledger says that its rows were written: the database lost a transaction, and a run does not repeat it.
-        message = f"item {item} is not in the store, although it was written there: the database has lost it"
+        message = f"item {item} is missing from the store, although it was written there"
         raise StoreError(message, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
     return row
 
@@ -138,7 +138,7 @@ def valid_at(schema: TableSchema, at: datetime) -> sa.ColumnElement[bool]:
 
 
 def known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return which identifiers are known: `KIND` asks for ever published, `KIND:current` for now."""
+    """Return those identifiers that are known: ever published for the question `KIND`, current for `KIND:current`."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")
@@ -156,8 +156,8 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
 def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors.
 
-    One with a later sort key stays in force: it ends the submission's own entity at once, which then was
-    never current, as if both had been loaded in order.
+    A predecessor with a later sort key stays in force and ends the submission's entity at once, which then was never
+    current, as if both had been loaded in order.
     """
     last: dict[tuple[str, str], int] = {}
     repeated = []
@@ -166,8 +166,8 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: 
             repeated.append(earlier_id)
         last[kind, identifier] = number
     predecessors = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
-    newer = [predecessor for predecessor in predecessors if predecessor[4] > row.sort_key]
-    predecessors = [predecessor for predecessor in predecessors if predecessor[4] <= row.sort_key]
+    newer = [predecessor for predecessor in predecessors if predecessor.sort_key > row.sort_key]
+    predecessors = [predecessor for predecessor in predecessors if predecessor.sort_key <= row.sort_key]
     known_ids = {new for new, _, _, tombstone, _ in predecessors if not tombstone}
     effects = _EFFECTS[row.action]
     # Most documents are new as a whole: that takes one statement, and the others correct what is not.
@@ -205,30 +205,34 @@ def _raise_sort_key(connection: sa.Connection, schema: TableSchema, number: int,
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: an entity that it ended is valid again, up to whatever ended the submission's own.
+    """Undo a publication: the entities that it ended are valid again, until the end of the submission's own ones.
 
-    Of several that it ended or overrode, that is the one with the latest sort key.
+    Of several entities that one ended or overrode, only that with the latest sort key is valid again.
     """
     own, old, owner = schema.newer, schema.older, schema.submission
     query = (
-        sa.select(old.c.id, old.c.submission_id, own.c.valid_to, own.c.ended_by, own.c.id, owner.c.sort_key)
+        sa.select(
+            old.c.id, old.c.submission_id, own.c.valid_to, own.c.ended_by, own.c.id.label("own_id"), owner.c.sort_key
+        )
         .join(own, sa.and_(own.c.identifier == old.c.identifier, own.c.kind == old.c.kind))
         .join(owner, owner.c.id == old.c.submission_id)
         .where(old.c.ended_by == submission, own.c.submission_id == submission, own.c.valid_from.is_not(None))
     )
-    rows_by_entity = {row[4]: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row[0]))}
+    rows_by_entity = {
+        row.own_id: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row.id))
+    }
     freed = [tuple(row)[:4] for row in rows_by_entity.values()]
     for number, _, valid_to, ended_by in freed:
         _set_values(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
     _mark_dirty(connection, schema, {owner for _, owner, _, _ in freed})
-    own_ids = _ids(connection, schema, submission)
+    own_ids = _entity_ids(connection, schema, submission)
     _set_values(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
 def _describe(
     connection: sa.Connection, schema: TableSchema, submission: int, same_submission: int | None
 ) -> Published:
-    """Return what the publication of a submission did, from its rows in the store."""
+    """Return the effect of a submission's publication, from its rows in the store."""
     entity = schema.entity
     if same_submission is not None:
         words = "the same bytes with the same action are published already and still current"
@@ -240,7 +244,9 @@ def _describe(
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
         kind, level, words = _REMARKS[effect]
         conditions = (entity.c.submission_id == submission, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, _cause(schema, submission, effect)).where(*conditions)
+        query = sa.select(entity.c.kind, entity.c.identifier, _select_cause(schema, submission, effect)).where(
+            *conditions
+        )
         for record, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
             findings.append(Finding(kind, f"{record} {identifier} {words}" + (f": {cause}" if cause else ""), level))
         if (left_out := counts[effect] - MENTIONED) > 0:
@@ -250,7 +256,7 @@ def _describe(
     return Published(submission, current, ended or 0, tuple(findings))
 
 
-def _cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
+def _select_cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
     """Return the zip that an entity of the submission overrides, or by which it is overridden, as `action/name`."""
     entity, older, owner = schema.entity, schema.older, schema.submission
     name = sa.select(owner.c.action + "/" + owner.c.zip_name)
@@ -264,7 +270,7 @@ def _cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElemen
     return name.where(owner.c.id == older.c.submission_id, *ended).limit(1).scalar_subquery()
 
 
-def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
+def _entity_ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
     entity = schema.entity
     return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
 
@@ -287,7 +293,7 @@ _Name = tuple[str, str]
 def judge(
     connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
 ) -> list[Published | None]:
-    """Publish or withhold documents in their order; return what publishing each did, None for one withheld."""
+    """Publish or withhold documents in their order; return the effect of each publication, None for a withheld one."""
     batch = _Batch(connection, schema, documents, at)
     publications = [batch.judge(document) for document in documents]
     batch.flush()
@@ -351,7 +357,7 @@ class _Batch:
         return published
 
     def _answer(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return those of the keys that are known now, after the documents before this one."""
+        """Return those of the keys that are known after the previous documents were published."""
         kind = question.partition(":")[0]
         if self._touched.isdisjoint((kind, key) for key in keys):
             return keys & self._known[question]

@@ -42,7 +42,7 @@ _Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 def project_facts(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
     """Return the tracker's rows for the facts, in their order, without states: see `project_states`.
 
-    The rows of centres and sources come from `declare`, which goes before.
+    The rows of centres and sources, from `declare`, must be written first.
     """
     puts: list[RowPut] = []
     for fact in facts:
@@ -94,11 +94,11 @@ def _session_opened(fact: ledger_facts.SessionOpened, _declared: Declared, put: 
 
 
 def _session_closed(fact: ledger_facts.SessionClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    references = {}
+    late = {}
     if fact.outcome and fact.failed is not None:
-        references = {"status": LateReference("session_task", str(fact.failed), _MOST_TASK, 1)}
+        late = {"status": LateReference("session_task", str(fact.failed), _MOST_TASK, 1)}
     values = {"finish_time": moment(fact.at), "status": int(bool(fact.outcome))}
-    put(RowPut("crawling_session", str(fact.session), values, make=RowMaking.NEVER, late=references))
+    put(RowPut("crawling_session", str(fact.session), values, make=RowMaking.NEVER, late=late))
 
 
 def _task_opened(fact: ledger_facts.TaskOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
@@ -119,7 +119,7 @@ def _task_closed(fact: ledger_facts.TaskClosed, _declared: Declared, put: Callab
 def _file_found(fact: ledger_facts.FileFound, declared: Declared, put: Callable[[RowPut], None]) -> None:
     if fact.collection == COLLECTION:
         folder, _, name = fact.key.partition("/")
-        put(_zip_file(name, declared, fact.size))
+        put(_make_zip_file(name, declared, fact.size))
         refs = {"zip_id": ("zip_file", name.lower())}
         put(RowPut("zip_action", str(fact.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
 
@@ -127,22 +127,22 @@ def _file_found(fact: ledger_facts.FileFound, declared: Declared, put: Callable[
 def _member_found(fact: ledger_facts.MemberFound, declared: Declared, put: Callable[[RowPut], None]) -> None:
     if fact.collection == COLLECTION and not names.refusal(fact.name):
         parsed = names.read_xml_name(fact.name, declared.names, declared.xml_name)
-        values, refs = _origin(parsed)
+        values, refs = _name_values(parsed)
         values |= {"fname": fact.name, "size_bytes": fact.size, "content_md5": fact.md5 or None}
         refs["zip_id"] = ("zip_download", str(fact.attempt))
         put(RowPut("xml_file", str(fact.seq), values, refs, _NAMED, _QC))
 
 
-def _zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
-    values, refs = _origin(names.read_zip_name(name, declared.names, declared.zip_name))
-    once = {"file_name": name, "size_bytes": size}
-    return RowPut("zip_file", name.lower(), values, refs, once)
+def _make_zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
+    values, refs = _name_values(names.read_zip_name(name, declared.names, declared.zip_name))
+    initial = {"file_name": name, "size_bytes": size}
+    return RowPut("zip_file", name.lower(), values, refs, initial)
 
 
-def _origin(
+def _name_values(
     parsed: names.ZipName | names.XmlName | Reason,
 ) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
-    """Return values and references for a name: producer, day and increment; NULLs for a bad name."""
+    """Return the values and references of a name: producer, day and increment; NULLs if the name was refused."""
     if isinstance(parsed, Reason):
         return {"centre_id": None, "created": None, "inc": None}, {}
     return {"created": parsed.date, "inc": parsed.inc}, {"centre_id": ("centre", parsed.centre.lower())}
@@ -163,14 +163,20 @@ def _attempt_opened(fact: ledger_facts.AttemptOpened, _declared: Declared, put: 
     if not _concerns(fact.subject, ZIP):
         return
     if fact.cut is not None:
-        _log(put, f"cut {fact.cut}", ("zip_download", str(fact.cut)), exception_class(Reason.INTERRUPTED), _message(""))
+        _put_log(
+            put,
+            f"cut {fact.cut}",
+            ("zip_download", str(fact.cut)),
+            exception_class(Reason.INTERRUPTED),
+            _message_value(""),
+        )
     if fact.errors:
         values = {"num_retries": min(fact.errors, _MOST_RETRIES)}
         put(RowPut("file_source_has_zip", _host_key(fact), values, make=RowMaking.NEVER))
     at = moment(fact.at)
-    begun = {"request": at, "received": at}
+    times = {"request": at, "received": at}
     put(
-        RowPut("zip_download", str(fact.seq), begun, {"zf_id": ("file_source_has_zip", _host_key(fact))}, _RUNNING, _QC)
+        RowPut("zip_download", str(fact.seq), times, {"zf_id": ("file_source_has_zip", _host_key(fact))}, _RUNNING, _QC)
     )
 
 
@@ -183,12 +189,12 @@ def _attempt_closed(fact: ledger_facts.AttemptClosed, _declared: Declared, put: 
     if fact.reason is None:
         put(RowPut("zip_file", _zip_key(fact.subject), {"size_bytes": size}, make=RowMaking.NEVER))
     else:
-        _log(
+        _put_log(
             put,
             str(fact.seq),
             ("zip_download", str(fact.attempt)),
             exception_class(fact.reason),
-            _message(fact.message),
+            _message_value(fact.message),
         )
 
 
@@ -201,31 +207,33 @@ def _decided(fact: ledger_facts.Decided, declared: Declared, put: Callable[[RowP
     if not _concerns(fact.subject, ZIP):
         return
     if fact.act is Reason.RETRIED and fact.subject.attempt is None:
-        put(_zip_file(fact.subject.key.partition("/")[2], declared))  # its centre is known by now
+        put(_make_zip_file(fact.subject.key.partition("/")[2], declared))  # its centre is known by now
     if fact.act is Reason.CANCELLED and fact.subject.attempt is not None:
         download = ("zip_download", str(fact.subject.attempt))
-        _log(put, str(fact.seq), download, exception_class(Reason.CANCELLED), _message(fact.message))
+        _put_log(put, str(fact.seq), download, exception_class(Reason.CANCELLED), _message_value(fact.message))
 
 
 def _finding_made(fact: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if _concerns(fact.subject, ZIP) and fact.subject.attempt is not None:
-        _log(put, str(fact.seq), ("zip_download", str(fact.subject.attempt)), fact.kind, _message(fact.message))
+        _put_log(
+            put, str(fact.seq), ("zip_download", str(fact.subject.attempt)), fact.kind, _message_value(fact.message)
+        )
     elif _concerns(fact.subject, XML):
-        values = {**_message(fact.message), "line": fact.line, "col": fact.column}
-        _log(put, str(fact.seq), ("xml_file", str(fact.item)), fact.kind, values)
+        values = {**_message_value(fact.message), "line": fact.line, "col": fact.column}
+        _put_log(put, str(fact.seq), ("xml_file", str(fact.item)), fact.kind, values)
 
 
-def _log(
-    put: Callable[[RowPut], None], key: str, about: tuple[str, str], kind: str, values: Mapping[str, object]
+def _put_log(
+    put: Callable[[RowPut], None], key: str, owner: tuple[str, str], kind: str, values: Mapping[str, object]
 ) -> None:
-    """Write a line to the log of a download or an XML file, and its class of exceptions."""
+    """Put a line in the log of a download or an XML file, and its class of exceptions."""
     short = clean_text(kind, 64)
     put(RowPut("an_exception", short.lower(), once={"short_name": short}, make=RowMaking.AGAIN))
-    table, column = ("zip_log", "zip_id") if about[0] == "zip_download" else ("xml_log", "xml_id")
-    put(RowPut(table, key, values, {column: about, "exception_id": ("an_exception", short.lower())}))
+    table, column = ("zip_log", "zip_id") if owner[0] == "zip_download" else ("xml_log", "xml_id")
+    put(RowPut(table, key, values, {column: owner, "exception_id": ("an_exception", short.lower())}))
 
 
-def _message(message: str) -> dict[str, object]:
+def _message_value(message: str) -> dict[str, object]:
     return {"message": clean_text(message) or None}
 
 
@@ -234,7 +242,7 @@ def _concerns(subject: ledger_facts.Subject, kind: str) -> bool:
 
 
 def _zip_key(subject: ledger_facts.Subject) -> str:
-    """Return the key of the zip that an action is about."""
+    """Return the key of the zip that an action is owner."""
     return subject.key.partition("/")[2].lower()
 
 

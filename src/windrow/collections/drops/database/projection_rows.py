@@ -23,7 +23,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class RowMaking(IntEnum):
-    """Whether a row that is missing is inserted."""
+    """When a missing row is inserted."""
 
     NEVER = 0  # only an existing row gets the values
     NEW = 1  # if the key is new; a row that somebody deleted is not inserted again
@@ -42,9 +42,9 @@ class LateReference(NamedTuple):
 class RowPut(NamedTuple):
     """The row of `table` with this `key` has these values.
 
-    `refs` names columns that hold the id of another row, as (its table, its key). A row that needs
-    one which does not exist, or not any more, is left out. `once` are values for a new row only.
-    A row whose column `unless[0]` holds `unless[1]` is not changed: somebody else has taken it over.
+    `refs` names columns that hold the id of another row, as (its table, its key). A row that refers to a missing or
+    deleted row is left out. `once` are values for a new row only. A row whose column `unless[0]` has the value
+    `unless[1]` is not changed: another program has taken it over.
     """
 
     table: str
@@ -148,8 +148,8 @@ class Seed(NamedTuple):
 def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
     """Add each row that is missing; never change or remove one. Return how many were added.
 
-    Raises `StoreError` where a row stands under another id than its standard's, or another row
-    under that id: whoever reads the tables goes by these ids.
+    Raises `StoreError` if a row has another id than in the standard, or another row has that id: readers of the tables
+    rely on these ids.
     """
     added: dict[str, int] = {}
     for seed in seeds:
@@ -237,7 +237,7 @@ def _qualify(engine: sa.Engine, name: str) -> str:
 
 
 def tables_with_rows(connection: sa.Connection, name: str) -> set[str]:
-    """Return the tables that a projection ever wrote rows into, even if none is left; creates nothing."""
+    """Return the tables into which a projection ever wrote rows, even if all rows are deleted. Nothing is created."""
     link, _ = _tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
@@ -294,7 +294,7 @@ class IdLookup:
         self._next.clear()
 
     def seq(self, connection: sa.Connection) -> int:
-        """Return the checkpoint, 0 at first."""
+        """Return the checkpoint: the number of the last projected fact, or 0."""
         table = self.checkpoint
         checkpoint = connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name))
         return int(checkpoint or 0)
@@ -309,7 +309,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return a cached mapping that has the id of each of the keys that has one."""
+        """Return a cached mapping from keys to their ids; keys without an id are left out."""
         cached = self._known.setdefault(table, {})
         if len(cached) > _CACHED:
             cached.clear()
@@ -338,7 +338,7 @@ class IdLookup:
             self._known.setdefault(table, {}).update(new_ids)
 
     def leave_out(self, connection: sa.Connection, table: str, numbers: Collection[int]) -> None:
-        """Record that these rows were deleted by somebody and are not to be inserted again."""
+        """Record that these rows were deleted by another program and must not be inserted again."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(numbers):
@@ -356,7 +356,7 @@ class IdLookup:
                 self._known.get(table, {}).pop(key, None)
 
     def allot(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
-        """Return the next ids of a table: greater than any that is or, as far as is recorded, was in use."""
+        """Return the next ids of a table, greater than all present ids and all recorded former ones."""
         link = self.link
         if table.name not in self._next:
             condition = (link.c.projection == self._name) & (link.c.table_name == table.name)

@@ -42,7 +42,7 @@ _Natural = tuple[object, ...]
 
 
 class _New(NamedTuple):
-    """A row whose key has no id yet."""
+    """A row whose key does not have an id yet."""
 
     key: str
     values: _Values
@@ -143,7 +143,7 @@ class RowBatch:
         return ids
 
     def _find_deleted(self, table: sa.Table, rows: Mapping[str, RowValues]) -> list[str]:
-        """Record rows that somebody deleted; return the keys of those to insert again with their ids."""
+        """Record rows that another program deleted; return the keys of those to insert again with their ids."""
         keys = [key for key, row in rows.items() if row.make is RowMaking.AGAIN or self._careful]
         if not keys:
             return []
@@ -157,7 +157,7 @@ class RowBatch:
         return reinserted
 
     def _find_lost(self, table: sa.Table, numbers: Iterable[int]) -> set[int]:
-        """Return the ids that no row has any more."""
+        """Return the ids of deleted rows."""
         deleted_ids: set[int] = set()
         for part in chunks(numbers):
             present = self._connection.scalars(sa.select(table.c.id).where(among(table.c.id, part)))
@@ -252,7 +252,7 @@ def _guard(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None
 
 
 def _is_sound(table: sa.Table, values: _Values) -> bool:
-    """Tell whether every column that must not be NULL has a value: a reference may be lost."""
+    """Tell whether every column that must not be NULL has a value: references to deleted rows are NULL."""
     return None not in values.values() or all(
         value is not None or table.c[name].nullable for name, value in values.items()
     )
@@ -285,7 +285,7 @@ def _is_odd(value: object) -> bool:
 
 
 def _split_runs(rows: Sequence[_New], natural: Sequence[str]) -> Iterator[Sequence[_New]]:
-    """Split rows into runs: each row that only the database can compare is one of its own."""
+    """Split rows into runs; a row that only the database can compare is a run of its own."""
     numbered = enumerate(rows)
 
     def place(pair: tuple[int, _New]) -> int:
@@ -311,11 +311,11 @@ class ProjectionTables:
         database: str = "",
         password: str | None = None,
     ) -> None:
-        """Open the database at `url` and create what is missing of it.
+        """Open the database at `url` and create missing tables.
 
-        `name` distinguishes this projection from others in the same place. `adopt` has for a table
-        the columns by which an existing row is recognised and adopted. `database` is used if the
-        URL of a server has no database.
+        `name` distinguishes this projection from others in the same place. `adopt` has for each table the columns by
+        which an existing row is recognised and adopted. `database` is the name used if the URL of a server does not
+        contain one.
         """
         self.metadata = metadata
         self.adopt = adopt
@@ -339,14 +339,14 @@ class ProjectionTables:
         with self.engine.begin() as connection:
             lost_tables = sorted(name for name in missing if self.links.has(connection, name))
         if lost_tables:
-            message = f"{', '.join(lost_tables)}: dropped, and the tables that belong to it are there"
+            message = f"{', '.join(lost_tables)}: dropped, but the tables that belong to it exist"
             raise StoreError(
                 f"{describe_database(self.engine)}: {message}",
-                hint="drop the other tables too, or put the lost ones back; then: windrow run",
+                hint="drop the other tables too, or restore the dropped ones; then: windrow run",
             )
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Tell whether rows were written and no table has any now: all facts are to be projected again."""
+        """Tell whether rows were written and all tables are empty now: then all facts must be projected again."""
         written_tables = [table for name, table in self.metadata.tables.items() if self.links.has(connection, name)]
         first_rows = (
             connection.scalar(sa.select(sa.literal(1)).select_from(table).limit(1)) for table in written_tables
@@ -354,7 +354,7 @@ class ProjectionTables:
         return bool(written_tables) and not any(first_rows)
 
     def seed(self, seeds: Iterable[Seed]) -> int:
-        """Insert the standard's seed rows that are missing; return their number."""
+        """Insert the missing seed rows of the standard; return their number."""
         with map_errors(self.engine), self.engine.begin() as connection:
             return insert_seeds(connection, self.metadata, seeds)
 
@@ -373,7 +373,7 @@ class ProjectionTables:
         self._write(list(puts), checkpoint)
 
     def note(self, puts: Iterable[RowPut]) -> None:
-        """Write what is not a fact of the ledger, such as a transfer's progress; the checkpoint stays."""
+        """Write rows that do not come from a fact, such as a transfer's progress; the checkpoint is not changed."""
         self._write(list(puts), None)
 
     def _write(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None) -> None:

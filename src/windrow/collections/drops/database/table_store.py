@@ -57,7 +57,7 @@ def summarise(
         touched.update(_keys(connection, schema.overview, schema.keys, sa.true()))
         connection.execute(submission.update().values(dirty=True))
     dirty = list(connection.scalars(sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)))
-    counting = sa.text(_counting(schema, summary))
+    counting = sa.text(_make_count_insert(schema, summary))
     for chunk in chunks(dirty):
         condition = among(schema.context.c.submission_id, chunk)
         touched.update(_keys(connection, schema.context, schema.keys, condition))
@@ -77,7 +77,7 @@ def _keys(
     return [tuple(row) for row in connection.execute(sa.select(*columns).where(condition).distinct())]
 
 
-def _counting(schema: TableSchema, summary: CountTable) -> str:
+def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
     """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key.
 
     The text is the same for all chunks: drivers keep each prepared statement in memory.
@@ -104,7 +104,7 @@ def _counting(schema: TableSchema, summary: CountTable) -> str:
 
 
 def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], at: datetime) -> None:
-    """Replace one row of the overview by the sum of its contexts; without any, delete it."""
+    """Replace one row of the overview by the sum of its contexts; delete it if it does not have any."""
     context, overview = schema.context, schema.overview
     connection.execute(overview.delete().where(*_has_key(overview, schema.keys, key)))
     sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNTS]
@@ -159,7 +159,7 @@ class TableStore:
         *,
         password: str | None = None,
     ) -> None:
-        """Describe the store; nothing is opened before the first call."""
+        """Set up the store; it is opened by the first call."""
         self._summary = summary
         self._schema = table_schema(tuple(tables), summary.keys if summary else ())
         self._engine = connect(url, password)
@@ -167,8 +167,8 @@ class TableStore:
     def prepare(self) -> None:
         """Create the tables, indexes and views that are missing; may be killed anywhere and repeated.
 
-        StoreError if a table lacks a column, as those of another version of windrow do: their rows
-        can be loaded again from the captures.
+        Raises StoreError if a table lacks a column, because another version of windrow created it; `replay` then loads
+        its rows again.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
@@ -195,7 +195,7 @@ class TableStore:
                 )
 
     def census(self) -> dict[int, int]:
-        """Return how many rows of elements each loaded document has, by its item on the ledger."""
+        """Return the number of element rows of each loaded document, by its item in the ledger."""
         parts = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()
@@ -217,8 +217,8 @@ class TableStore:
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
         """Insert several documents in one transaction; return their submissions' ids.
 
-        Documents staged already are skipped. Other bytes of a known item replace its rows;
-        StoreError if those are published.
+        Documents staged already are skipped. Other bytes of a known item replace its rows; if those are published,
+        StoreError is raised.
         """
         with self._write() as connection:
             known_ids = self._find_staged(connection, documents)
@@ -309,7 +309,7 @@ class TableStore:
             if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
                 staged_ids[submission.item] = int(row.id)
             elif row.published_at is not None:
-                raise StoreError(f"item {submission.item} is published already with other contents: {row.name}")
+                raise StoreError(f"item {submission.item} is already published with other contents: {row.name}")
             else:
                 self._delete_rows(connection, row)
         return staged_ids

@@ -40,12 +40,12 @@ _ALIKE = 5
 
 
 class Edition(NamedTuple):
-    """A version of a page; `changed` says in a line what is other than in the one before.
+    """A version of a page; `changed` describes in a line the changes since the previous version.
 
-    `end` is the time at which it was known to be gone or changed, null for one that is there. `duplicate_of`
+    `end` is the time when it was found gone or changed, null if it is still present. `duplicate_of`
     is the address it is marked as a duplicate of, `copies` how many other addresses have the same text now.
-    `indexed` says whether its text can be searched for, `words` how many words are counted in it; `reason` is
-    why it has no text, where it was kept from having one.
+    `indexed` tells whether its text can be searched for, `words` is the number of different words; `reason` is why its
+    text was left out, or empty.
     """
 
     generation: str
@@ -77,7 +77,7 @@ class Others(NamedTuple):
 
 
 def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
-    """Return the versions of an address, and the pages with the same text as the latest one."""
+    """Return the versions of an address, and the addresses with the same or nearly the same text as the latest one."""
     others = Others()
     with summary_if_there(workspace) as summary:
         if summary is None:
@@ -90,11 +90,13 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
             others = Others(
                 tuple(reader.alike(latest_version.pile, url, _ALIKE)), tuple(near_duplicates), representative
             )
-        changes, reasons = _changes(reader, versions), reader.reasons(url)
-    return [_edition(state, changes.get(state.id, ""), reasons.get(state.generation, "")) for state in versions], others
+        changes, reasons = _describe_changes(reader, versions), reader.reasons(url)
+    return [
+        _make_edition(state, changes.get(state.id, ""), reasons.get(state.generation, "")) for state in versions
+    ], others
 
 
-def _changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
+def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
     latest_versions = versions[-_COMPARED:]
     states = [contents(reader, version) for version in latest_versions]
     descriptions = dict[int, str]()
@@ -120,7 +122,7 @@ def contents(reader: Versions, version: PageVersion) -> State:
     return State(tuple((name, value or "") for name, value in texts.items()), text, rest)
 
 
-def _edition(version: PageVersion, changed: str, reason: str) -> Edition:
+def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
     return Edition(
         str(UUID(bytes=version.uuid)),
         datetime.fromtimestamp(version.first, UTC),
@@ -148,7 +150,7 @@ MOVED = "moved"
 
 
 class VersionChange(NamedTuple):
-    """What happened at an address: `before` and `after` are its versions then, None for none."""
+    """A change at an address: its versions `before` and `after`; None if the page did not exist."""
 
     at: int
     kind: str
@@ -157,7 +159,7 @@ class VersionChange(NamedTuple):
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    """Yield the pages that came, changed in text or description, or went, in no order."""
+    """Yield the pages that were added, changed in text or description, or removed, in any order."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     with summary_if_there(workspace) as summary:
         if summary is None:
@@ -165,7 +167,7 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
         reader = Versions(summary)
         start = int(window.since.timestamp()) if window.since else None if window.facts else 0
         for timeline in timelines(summary, since=start, sessions=window.facts or NONE):
-            for change in turns(timeline):
+            for change in page_changes(timeline):
                 version = change.after or change.before
                 assert version is not None
                 yield SourceChange(
@@ -175,15 +177,15 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                     change.kind,
                     timeline.url,
                     version.title or version.headline or "",
-                    _said(reader, change),
+                    _describe_change(reader, change),
                 )
 
 
-def turns(line: Timeline) -> Iterator[VersionChange]:
-    """Yield what happened at an address within the window.
+def page_changes(line: Timeline) -> Iterator[VersionChange]:
+    """Yield the changes at an address within the window.
 
-    A redirect is no page: only that a page became one, or one a page, is told. A page is gone when its version ends
-    and no other begins then; after that, its absence is nothing new.
+    A redirect is not a page: only changes between page and redirect are yielded. A page is gone when its version ends
+    and no other begins at that time; its further absence is not a change.
     """
     previous: PageVersion | None = None
     for number, version in enumerate(line.versions):
@@ -200,7 +202,7 @@ def turns(line: Timeline) -> Iterator[VersionChange]:
         previous = version
 
 
-def _said(reader: Versions, change: VersionChange) -> str:
+def _describe_change(reader: Versions, change: VersionChange) -> str:
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         return str(difference(contents(reader, change.before), contents(reader, change.after)))
     if change.kind == NEW and change.before is not None and change.before.end is not None:
@@ -209,7 +211,7 @@ def _said(reader: Versions, change: VersionChange) -> str:
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Count the outcomes of the visits between two facts; a file that was read counts as ingested."""
+    """Return the counts of outcomes of the visits between two facts, with files that were read counted as ingested."""
     unread_name, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with summary_if_there(workspace) as summary:
         if not counted[unread_name] or summary is None or not _is_read(summary, ledger, facts):
@@ -225,31 +227,31 @@ def _is_read(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> b
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the pages of each source that came, changed or went, as sessions between two facts wrote it."""
+    """Count the pages of each source that sessions between two facts added, changed or removed."""
     with summary_if_there(workspace) as summary:
-        return {} if summary is None else _count(ledger, timelines(summary, sessions=facts))
+        return {} if summary is None else _count_changes(ledger, timelines(summary, sessions=facts))
 
 
 def content_of_visits(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count the pages of each source that came, changed, went or moved, by what was read of visits between two facts.
+    """Count the pages of each source that were added, changed, removed or moved, from the visits between two facts.
 
-    None where not all that was asked for in that time has been read yet.
+    Return None if some of these visits have not been read yet.
     """
     with summary_if_there(workspace) as summary:
         if summary is None or not _is_read(summary, ledger, facts):
             return None
-        return _count(ledger, timelines(summary, visits=facts))
+        return _count_changes(ledger, timelines(summary, visits=facts))
 
 
-def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
+def _count_changes(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     for line in lines:
         source = sources.get(parts(line.url).origin)
         if source is not None:
-            counts[source].update(change.kind for change in turns(line))
+            counts[source].update(change.kind for change in page_changes(line))
             # a page may send its readers on by itself: it moved, though its answer is one of a page
             counts[source][MOVED] += sum(
                 version.redirect is not None and version.kind is not None and version.first in line.visited
@@ -261,21 +263,21 @@ def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[st
 def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Comparison:
     """Compare a page as it was at the end of `since` with what it was at the end of `until`.
 
-    Both are days, months, years or times, as the search language has them; without `until` now is meant, without
-    `since` the version before that. A page that was gone at such a time has no text then. Raises UsageError for
-    what is no time, WindrowError where the page has no two versions.
+    Both are days, months, years or times, as in the search language. Without `until` it is the present version, without
+    `since` the previous one. If the page was gone at such a time, its text is empty. Raises UsageError if one is not a
+    time, WindrowError if the page does not have two versions.
     """
     url = address(what)
     if not url:
-        raise UsageError(f"{what!r} is no address of the web", hint="windrow diff https://...")
+        raise UsageError(f"{what!r} is not an address of the web", hint="windrow diff https://...")
     with summaries(workspace) as summary:
         reader = Versions(summary)
         versions = reader.of(url)
         if not versions:
             raise WindrowError(f"no version of {url} is known", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
-        new, new_gone = _at(versions, until, "--new")
+        new, new_gone = _version_at(versions, until, "--new")
         if since:
-            old, old_gone = _at(versions, since, "--old")
+            old, old_gone = _version_at(versions, since, "--old")
         else:
             old, old_gone = (new if new_gone else versions[max(0, versions.index(new) - 1)]), None
         if (old, old_gone) == (new, new_gone) and not (since and until):
@@ -285,29 +287,31 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
             State() if new_gone else contents(reader, new),
             context=context,
         )
-    summary_line = _summary(old, old_gone, new, new_gone, changed)
+    description = _describe_difference(old, old_gone, new, new_gone, changed)
     return Comparison(
-        url, *_named(old), *_named(new), summary_line, changed.changes, changed.added, changed.removed,
+        url, *_uuid_and_time(old), *_uuid_and_time(new), description, changed.changes, changed.added, changed.removed,
         changed.elsewhere, changed.lines, old_gone, new_gone,
     )  # fmt: skip
 
 
-def _at(versions: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
-    """Return the version present at the end of a period, or else the last one before and the time when it was gone."""
+def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
+    """Return the last version at the end of the period `text`, and the time since when it was gone, or None."""
     candidates = versions
     if text:
         period = span(text)
         if period is None:
-            raise UsageError(f"{option}: {text!r} is no day, month, year or time", hint="2026-11-21, 2026-11 or 2026")
+            raise UsageError(
+                f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
+            )
         candidates = [version for version in versions if version.first < period.end]
         if not candidates:
-            raise WindrowError(f"it was not known at {text} yet", hint="windrow why URL", reason=Reason.NOT_FOUND)
+            raise WindrowError(f"the page was not known yet at {text}", hint="windrow why URL", reason=Reason.NOT_FOUND)
     version = candidates[-1]
     gone = version.end is not None and not (text and period and version.end >= period.end)
     return version, when(version.end) if gone else None
 
 
-def _summary(
+def _describe_difference(
     old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, changed: Difference
 ) -> str:
     """Describe the changes in a line; a page that was gone between the two versions "is there again"."""
@@ -321,5 +325,5 @@ def _summary(
     return str(changed)
 
 
-def _named(version: PageVersion) -> tuple[str, datetime]:
+def _uuid_and_time(version: PageVersion) -> tuple[str, datetime]:
     return str(UUID(bytes=version.uuid)), datetime.fromtimestamp(version.first, UTC)

@@ -46,7 +46,7 @@ class CrawlerProjection:
         self, path: Path, user_agent: str = "", *, archive: Path | None = None, summary: Path | None = None,
         piece: int = PIECE, turn: float = TURN, rest: float = REST,
     ) -> None:  # fmt: skip
-        """Open the database in a file, making what is missing of it; `user_agent` is who crawls from now on.
+        """Open the database in a file, creating missing tables; `user_agent` is that of all crawls from now on.
 
         With the folder of the archive, the source texts of files that come from now on are kept too; from the Summary
         Database come the parameters of media types, and which address a file names as its original.
@@ -59,9 +59,9 @@ class CrawlerProjection:
         self._turn, self._rest = turn, rest
 
     def catch_up(self, ledger: Ledger) -> None:
-        """Project facts after the checkpoint: all visits, or while a session runs as many as fit in a turn.
+        """Project facts after the checkpoint: all visits, or while a session runs, as many as fit in `turn` seconds.
 
-        Of addresses that were never asked there may be many millions: what does not fit in, the next session does.
+        There may be millions of addresses that were never requested: the next session projects those that are left.
         """
         running = ledger.sessions.running()
         deadline = time.monotonic() + self._turn
@@ -85,7 +85,7 @@ class CrawlerProjection:
         return len(visits) == self._piece
 
     def _texts(self, ledger: Ledger, visits: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
-        """Yield the texts of files one by one; files that are not text or cannot be read are left out."""
+        """Yield the source texts of files, one at a time; files that are not text or cannot be read are left out."""
         for recorded, _ in visits:
             attempt = recorded.attempt
             response = attempt.kept
@@ -126,7 +126,7 @@ class CrawlerProjection:
         return len(files) == self._piece
 
     def _agents(self, ledger: Ledger) -> None:
-        """Record which sessions ended; a killed one has no end."""
+        """Write the end times of sessions; a killed session does not have one."""
         running = self.store.running()
         ended = [(recorded.session, int(recorded.at.timestamp())) for recorded in ledger.sessions.ended(running)]
         if ended:
@@ -145,13 +145,13 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
     visited = ledger.attempts.logged_after(COLLECTION, 0, 1)
     if not path.exists():
         if visited and not ledger.sessions.running():
-            yield Fault("crawler database", f"there is no {path}", "windrow run")
+            yield Fault("crawler database", f"{path} does not exist", "windrow run")
         return
     with closing(CrawlerStore(path)) as store:
         row_counts, last_visit, last_address = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
     visits = ledger.attempts.count_upto(COLLECTION, last_visit)
     if row_counts["crawl_log"] != visits:
-        yield Fault("crawler database", f"has {row_counts['crawl_log']} crawls; the ledger tells {visits}", AGAIN)
+        yield Fault("crawler database", f"has {row_counts['crawl_log']} crawls; the ledger has {visits}", AGAIN)
     addresses = ledger.addresses.count_upto(COLLECTION, last_address)
     if row_counts["crawl_candidate"] < addresses:
         yield Fault(

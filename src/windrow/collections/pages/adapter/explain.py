@@ -25,22 +25,22 @@ from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 _PDF = "application/pdf"
-_EXTRA = "PDF wants the extra: pip install 'windrow[pdf]', then windrow replay"
+_EXTRA = "to read PDF, install the extra: pip install 'windrow[pdf]', then windrow replay"
 _STATES = {
-    "open": "there when it was last looked at",
+    "open": "present at the last request",
     "gone": "gone, or changed into something that is not kept",
-    "waiting": "known, and not asked for yet",
-    "had": "there when it was last looked at, and no version of it is kept",
-    "cancelled": "not asked for until windrow retry",
-    "failing": "asked for in vain so far",
-    "refused": "not asked for",
-    "forgotten": "taken down, and not asked for again",
-    "unknown": "may be asked for, but nothing has named it so far",
+    "waiting": "known, but not requested yet",
+    "had": "fetched, but no version of it is kept",
+    "cancelled": "not requested until windrow retry",
+    "failing": "all requests failed so far",
+    "refused": "not requested",
+    "forgotten": "taken down, and not requested again",
+    "unknown": "may be requested, but no page or list links to it",
 }
 
-_TOLD = frozenset(("refused", "forgotten", "cancelled"))
+_NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
 """States whose name is also the reason."""
-_VAIN = "there when it was last had, and asked for in vain since; it ends when that is certain"
+_FAILING = "present at the last successful request; later requests failed; it ends when it is certainly gone"
 
 
 def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
@@ -48,74 +48,75 @@ def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | No
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
     if name.endswith("/robots.txt") and (rules := site_at(workspace, ledger, name)):
-        return of_site(rules)
+        return explain_site(rules)
     if page_state := page(workspace, ledger, name):
-        return of_page(page_state)
+        return explain_page(page_state)
     source = workspace.source(name)
     if source is not None:
-        return of_site(site_of(workspace, ledger, source)) if source.collection == COLLECTION.name else None
+        return explain_site(site_of(workspace, ledger, source)) if source.collection == COLLECTION.name else None
     host = site_at(workspace, ledger, name)
-    return of_site(host) if host else None
+    return explain_site(host) if host else None
 
 
-def of_page(told_of: PageState) -> Explanation:
+def explain_page(page_state: PageState) -> Explanation:
     """Convert the state of a page to messages and lines."""
-    fields = told_of._asdict()
+    fields = page_state._asdict()
     versions, events = fields.pop("versions"), fields.pop("events")
     messages = [Message("page", fields), *(Message("version", version) for version in versions)]
     messages += [Message("visit", event, omit_empty=True) for event in events]
-    return Explanation(told_of, tuple(messages), tuple(_page(told_of)))
+    return Explanation(page_state, tuple(messages), tuple(_describe_page(page_state)))
 
 
-def of_site(site: SiteState) -> Explanation:
+def explain_site(site: SiteState) -> Explanation:
     """Convert the state of a site to messages and lines."""
     fields = site._asdict()
     origins = fields.pop("origins")
     messages = (Message("site", fields), *(Message("origin", origin) for origin in origins))
-    return Explanation(site, messages, tuple(_site(site)))
+    return Explanation(site, messages, tuple(_describe_site(site)))
 
 
-def _known_from(page: PageState) -> Iterator[str]:
+def _describe_origin_of_page(page: PageState) -> Iterator[str]:
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
     elif page.events and all(is_foreign(event.warc) for event in page.events):
-        yield "  known from WARC files of other makers"
+        yield "  known from WARC files of other tools"
     elif page.events or page.due is not None:
-        yield "  a seed, or named by a list"
+        yield "  a seed, or listed in a feed or sitemap"
 
 
-def _page(page: PageState) -> Iterator[str]:
+def _describe_page(page: PageState) -> Iterator[str]:
     of = f" (page of {page.source})" if page.source else ""
     yield f"{page.url}{of}"
-    reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _TOLD else ""
-    yield f"  stands {page.state}: {_VAIN if page.state == 'open' and page.failures else _STATES[page.state]}{reason}"
+    reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _NAMED_AS_REASON else ""
+    meaning = _FAILING if page.state == "open" and page.failures else _STATES[page.state]
+    yield f"  stands {page.state}: {meaning}{reason}"
     if page.rule:
-        yield f"  not asked for: {page.rule}"
-    yield from _known_from(page)
+        yield f"  not requested: {page.rule}"
+    yield from _describe_origin_of_page(page)
     if page.due is not None:
-        interval = f", thought to change every {_long(page.every)}" if page.every else ""
+        interval = f", thought to change every {_format_duration(page.every)}" if page.every else ""
         failed = f", failed {counted(page.failures, 'time')} in a row" if page.failures else ""
         yield f"  due next {show(page.due)}{interval}{failed}"
     latest_edition = page.versions[-1] if page.versions else None
     if latest_edition:
-        yield from _index(latest_edition, page.alike)
+        yield from _describe_index(latest_edition, page.alike)
     for near_duplicate in page.near:
         if near_duplicate.url in page.alike:
             continue
         yield f"  nearly the same text ({near_duplicate.similarity:.0%}) is at {near_duplicate.url}"
     if page.represented_by:
-        yield f"  {page.represented_by} stands for it and what is like it"
-    yield from _graves(page.tombstones)
-    if lines := sorted(_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
+        yield f"  {page.represented_by} represents it and its duplicates"
+    yield from _describe_unfinished(page.tombstones)
+    if lines := sorted(_yield_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
     yield from (f"{show(time)}  {text}" for time, _, text in lines)
 
 
-def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
-    """Yield events with their time; those in one second are ordered by number."""
+def _yield_events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
+    """Yield the time of each event, a number that orders events within one second, and a line of text."""
     yield from ((event.at, 0, f"{event.event:<8} {event.message}") for event in page.events)
     for number, edition in enumerate(page.versions, 1):
-        yield edition.first_seen, 1, f"version  {number}: {_edition(edition)}"
+        yield edition.first_seen, 1, f"version  {number}: {_describe_edition(edition)}"
         if edition.changed:
             yield edition.first_seen, 2, f"changed  {edition.changed}"
         if edition.end is not None and (
@@ -125,19 +126,19 @@ def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
     for tombstone in page.tombstones:
         yield tombstone.at, 4, f"forgotten {takedown_line(*tombstone[1:4])}"
         if tombstone.lifted:
-            yield tombstone.lifted, 5, "lifted   it may be asked for again"
+            yield tombstone.lifted, 5, "lifted   it may be requested again"
 
 
-def _graves(tombstones: tuple[Tombstone, ...]) -> Iterator[str]:
+def _describe_unfinished(tombstones: tuple[Tombstone, ...]) -> Iterator[str]:
     yield from (f"  {unfinished_line(tombstone.target)}" for tombstone in tombstones if tombstone.done is None)
 
 
-def _long(seconds: int) -> str:
+def _format_duration(seconds: int) -> str:
     days = seconds / 86_400
     return f"{days:.1f} days".replace(".0 ", " ") if days >= 2 else span(seconds)
 
 
-def _index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:
+def _describe_index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:
     if edition.words or edition.indexed:
         yield (
             f"  its text can be searched for: {edition.words:,} different words"
@@ -156,7 +157,7 @@ def _index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:
         yield f"  names {edition.canonical} as its original"
 
 
-def _edition(edition: Edition) -> str:
+def _describe_edition(edition: Edition) -> str:
     label = (
         f"leads to {edition.redirect}"
         if edition.redirect
@@ -168,23 +169,25 @@ def _edition(edition: Edition) -> str:
     return f"{label}, seen by {crawls} until {show(edition.last_seen)}, {links}"
 
 
-def _site(site: SiteState) -> Iterator[str]:
+def _describe_site(site: SiteState) -> Iterator[str]:
     yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
     copies = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
     summary = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
-    yield f"  {summary}; {counts.open:,} are there now{copies}"
+    yield f"  {summary}; {counts.open:,} are present{copies}"
     for origin in site.origins:
-        yield from _origin(origin)
+        yield from _describe_origin(origin)
 
 
-def _origin(origin: SiteOrigin) -> Iterator[str]:
+def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
     yield f"{origin.origin} (of {origin.source})"
     for tombstone in origin.tombstones:
         lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""
         yield f"  {show(tombstone.at)} {takedown_line(*tombstone[1:4])}{lifted}"
-    yield from _graves(origin.tombstones)
-    message = f"{origin.pages:,} gave something at some time, {origin.failing:,} failed when last asked, {origin.due:,} are due"
+    yield from _describe_unfinished(origin.tombstones)
+    message = (
+        f"{origin.pages:,} returned something, {origin.failing:,} failed at the last request, {origin.due:,} are due"
+    )
     yield f"  {counted(origin.addresses, 'address')}: {message}"
     if origin.next_due is not None:
         yield f"  the next one is due {show(origin.next_due)}"

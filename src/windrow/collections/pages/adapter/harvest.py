@@ -31,9 +31,9 @@ from windrow.stores.sqlite import close_on_failure
 
 
 def harvest(workspace: Workspace) -> Harvest:
-    """Make the harvest of the sites that this workspace's configuration names; ConfigError without an operator.
+    """Make the harvest of the configured sites; raise ConfigError without an operator.
 
-    Where it names none nobody is asked, and nobody need be named.
+    If no site is configured, no requests are sent, and no operator is needed.
     """
     named = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = agent_of(workspace) if named else agent_known(workspace)
@@ -60,18 +60,18 @@ def harvest(workspace: Workspace) -> Harvest:
 
 
 def agent_of(workspace: Workspace) -> str:
-    """Return the user agent, which names the operator and a contact; ConfigError names a missing or wrong setting."""
+    """Return the user agent, with operator and contact; raise ConfigError if a setting for it is missing or wrong."""
     section: Pages = workspace.section(Pages)
     try:
         return user_agent(section.operator, section.contact, section.user_agent)
     except ConfigError as error:
         name, _, expected = str(error).partition(": ")
-        value = _said(workspace, name)
-        raise ConfigError(f"{_place(value)}: {expected}", hint=_mend(workspace, value)) from None
+        value = _find_setting(workspace, name)
+        raise ConfigError(f"{_describe_setting(value)}: {expected}", hint=_suggest_setting(workspace, value)) from None
 
 
-def _said(workspace: Workspace, name: str) -> Value:
-    """Return a setting of [pages]; for the contact, the workspace's if [pages] has none."""
+def _find_setting(workspace: Workspace, name: str) -> Value:
+    """Return a setting of [pages], or the workspace's setting of this name if [pages] leaves it at its default."""
     values = {setting.name: setting for setting in workspace.values}
     value, workspace_value = values[f"pages.{name}"], values.get(name)
     return (
@@ -82,21 +82,21 @@ def _said(workspace: Workspace, name: str) -> Value:
 
 
 def agent_known(workspace: Workspace) -> str:
-    """Return the user agent, empty if none is configured: robots directives may name it even without a crawl."""
+    """Return the user agent; empty if none is configured. Robots directives may name it even without a crawl."""
     try:
         return agent_of(workspace)
     except ConfigError:
         return ""
 
 
-def _place(value: Value) -> str:
-    """Describe where a setting was set, or that it was not."""
+def _describe_setting(value: Value) -> str:
+    """Describe where a setting was set, or that it is missing."""
     if value.origin == "default":
         return f"windrow.toml: {value.name} is missing"
     return f"{value.origin}: {value.name}"
 
 
-def _mend(workspace: Workspace, value: Value) -> str:
+def _suggest_setting(workspace: Workspace, value: Value) -> str:
     word = value.name.rpartition(".")[2]
     example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(word)
     config_path = workspace.root / "windrow.toml"
@@ -107,13 +107,13 @@ def _mend(workspace: Workspace, value: Value) -> str:
 
 
 def require_ready(workspace: Workspace) -> None:
-    """Refuse to crawl without an operator and contact, or with an index in a folder that has other contents."""
+    """Raise ConfigError without an operator and contact, or if the index's folder has other contents."""
     agent_of(workspace)
     refuse_foreign(workspace.section(Pages).index)
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Refuse a site with seeds on an origin of another source: each origin is crawled for one source."""
+    """Raise UsageError if a seed is one of another source too: each origin is crawled for one source."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
@@ -127,7 +127,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Explain why an address is not known."""
+    """Return the end of a message on why an address is not known; empty for any other name."""
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
@@ -140,8 +140,8 @@ _LOOKED_AT = 20
 class Judged(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the site it belongs to, empty for none. `why` is the rule in words, empty where it may be
-    asked for.
+    `source` is the site that it belongs to, or empty. `why` describes the rule that refuses it; empty if it may be
+    requested.
     """
 
     source: str
@@ -152,12 +152,12 @@ class Judged(NamedTuple):
 def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -> Judged:
     """Judge a normal address by the rules of the workspace's sites again, without any request.
 
-    `beside` is the source whose pages need the address, where it is an asset of theirs.
+    If the address is an asset, `beside` is the source whose pages need it.
     """
     if beside and (owner := workspace.source(beside)):
         verdict = site(owner).denies(parts(url))
         if verdict.allowed:
-            verdict = _private(ledger, url) or judge_by_robots(
+            verdict = _judge_private_host(ledger, url) or judge_by_robots(
                 url, robots_in_force(workspace, ledger, owner, parts(url).origin).robots
             )
         return Judged(beside, verdict.reason, describe_verdict(verdict))
@@ -172,12 +172,12 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
             continue
         if verdict.allowed:
             robots = robots_in_force(workspace, ledger, source, parts(url).origin).robots
-            verdict = _private(ledger, url) or policy.judge(url, year, robots)
+            verdict = _judge_private_host(ledger, url) or policy.judge(url, year, robots)
         return Judged(source.name, verdict.reason, describe_verdict(verdict))
     return judged
 
 
-def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
+def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
     """Return the verdict on a host that resolved to a private network: its robots.txt was never requested."""
     visits = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if visits and visits[0].reason is Reason.PRIVATE_ADDRESS:
@@ -188,13 +188,13 @@ def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
 def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
     """Return the robots.txt in force at an origin, from its answers so far.
 
-    Before its first answer all is allowed here: nobody knows what it says.
+    Before the first answer, everything is allowed, because its rules are unknown.
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     visits = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
     state = robots_state.NEW
     for visit in reversed(visits):
-        content = _content(workspace, visit.place) if visit.place else b""
+        content = _read_body(workspace, visit.place) if visit.place else b""
         answered_at = visit.started.timestamp()
         state = robots_state.update_state(
             state, status=visit.status, content=content, agent=source.site.agent, now=answered_at
@@ -202,7 +202,7 @@ def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin
     return state if visits else robots_state.update_state(robots_state.NEW, status=404, content=b"", agent="", now=0.0)
 
 
-def _content(workspace: Workspace, place: ArchivePlace) -> bytes:
+def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:
     """Return the decoded body of a kept robots.txt; empty if it cannot be read."""
     try:
         response = open_response(workspace.archive.folder, place)

@@ -12,24 +12,24 @@ from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
-_THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation', 'full_text_entity_index')"
+_COUNT_TABLES = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation', 'full_text_entity_index')"
 
 
-def _file(workspace: Workspace) -> Path | None:
+def _find_file(workspace: Workspace) -> Path | None:
     """Return the file of the Summary Database; None if it does not exist or is empty."""
     path = workspace.section(Pages).summary_database
     if not path.is_file():
         return None
-    with closing(SqliteReader(path)) as reader, reader.reading() as link:
-        return path if link.execute(_THERE).fetchone()[0] == 2 else None
+    with closing(SqliteReader(path)) as reader, reader.reading() as connection:
+        return path if connection.execute(_COUNT_TABLES).fetchone()[0] == 2 else None
 
 
 def summary_file(workspace: Workspace) -> Path:
-    """Return the file of the Summary Database; if there is none yet, a WindrowError names the command that makes it."""
-    path = _file(workspace)
+    """Return the file of the Summary Database; raise WindrowError if it does not exist yet or is empty."""
+    path = _find_file(workspace)
     if path is None:
         raise WindrowError(
-            f"there are no pages to look into yet: {workspace.section(Pages).summary_database} is not there, or empty",
+            f"there are no pages yet: {workspace.section(Pages).summary_database} does not exist or is empty",
             hint="windrow run pages",
             reason=Reason.NOT_FOUND,
         )
@@ -38,17 +38,17 @@ def summary_file(workspace: Workspace) -> Path:
 
 def summary_if_there(workspace: Workspace) -> AbstractContextManager[SqliteReader | None]:
     """Open the Summary Database; None if it does not exist or is empty."""
-    path = _file(workspace)
+    path = _find_file(workspace)
     return nullcontext() if path is None else closing(SqliteReader(path))
 
 
 def summaries(workspace: Workspace) -> closing[SqliteReader]:
-    """Open the Summary Database; if there is none yet, a WindrowError names the command that makes it."""
+    """Open the Summary Database; raise WindrowError if it does not exist yet or is empty."""
     return closing(SqliteReader(summary_file(workspace)))
 
 
 def when(seconds: int | None) -> datetime | None:
-    """Return a time of the Summary Database, None where there is none or no calendar has it.
+    """Return a time of the Summary Database; None if it is missing or outside of the years 1 to 9999.
 
     >>> when(0).isoformat()
     '1970-01-01T00:00:00+00:00'

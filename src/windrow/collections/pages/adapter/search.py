@@ -62,9 +62,9 @@ Among: TypeAlias = dict[Filter, tuple[int, ...]]
 class PageHit(NamedTuple):
     """A page found.
 
-    `more` counts other addresses with the same text, `near` those among them whose text is only nearly the same, and
-    `standing` is the address that stands for all of them, where that is another one. `uncertain` is true where the
-    time asked for lies after the page was seen last and before it was known to be gone or changed.
+    `more` is the number of other addresses with the same text, `near` the number of those whose text is only nearly the
+    same, and `standing` their representative, if that is another address. `uncertain` is true if the time asked for is
+    after the page was last seen, and before it was found gone or changed.
     """
 
     url: str
@@ -92,7 +92,7 @@ class Search:
     """Searches one Summary Database; may be kept open for many queries."""
 
     def __init__(self, summary: Path, folder: Path) -> None:
-        """Open the index in `folder`; where there is none that this version can ask, it is made first."""
+        """Open the index in `folder`; if it is missing or of another version, it is built first."""
         self._summary = SummaryReader(summary, {"windrow_says": says})
         self._folder = folder
         self._mending = Lock()
@@ -112,10 +112,10 @@ class Search:
                 self._open(anew=True)
 
     def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-        """Answer a query; `now` is the present in UNIX seconds, for what wants new pages.
+        """Answer a query; `now` is the present time in UNIX seconds, by which new pages are preferred.
 
-        Any text is a query. The details of a result are a `PageHit`, which has its parts where the score is to be
-        explained. Raises StoreError where the database or the index cannot be read.
+        Any text is a query. The details of a result are a `PageHit`; with `explain`, it has the parts of its score.
+        Raises StoreError if the database or the index cannot be read.
         """
         query = at_query_time(parse(text), links=self._summary.keeps_links())
         if query.nothing:
@@ -167,17 +167,17 @@ class Search:
         gathered: list[Ranked] = []
         best = 0.0
         fold = not query.history
-        for block in self._blocks(query, share, matches):
+        for block in self._yield_candidates(query, share, matches):
             best = best or max((hit.score for hit in block), default=0.0)
             ranked = [Ranked(candidate, parts(prepared, candidate)) for candidate in self._candidates(block, best)]
-            ranked = self._nearer(prepared, sort_ranked(ranked))
+            ranked = self._add_proximities(prepared, sort_ranked(ranked))
             representatives = self._summary.standing([hit.id for hit in block]) if fold else {}
             gathered += spread_hosts(fold_duplicates(ranked, seen, representatives), hosts)
             if len(gathered) >= count:
                 break
         return gathered[:count]
 
-    def _nearer(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
+    def _add_proximities(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages and score the distance of the words in them."""
         best = ranked[:READ]
         piles = {ranked_page.candidate.page.pile for ranked_page in best if ranked_page.candidate.page.pile is not None}
@@ -189,7 +189,7 @@ class Search:
             near.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
         return sort_ranked(near) + ranked[READ:]
 
-    def _blocks(self, query: Query, share: float, matches: Among) -> Iterator[list[IndexHit]]:
+    def _yield_candidates(self, query: Query, share: float, matches: Among) -> Iterator[list[IndexHit]]:
         """Yield candidates, best first."""
         newest = "" if any(True for _ in wanted(query.root)) else "updated"
         clause = ask(query, matches, share=share)
@@ -252,13 +252,13 @@ class Search:
 
 
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-    """Search the pages of a workspace; any text is a query. Raises WindrowError where there are none yet."""
+    """Search the pages of a workspace; any text is a query. Raises WindrowError if there are no pages yet."""
     with closing(Search(summary_file(workspace), workspace.section(Pages).index)) as searched:
         return searched(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
 
 
 def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Put a page as every collection's results are put; one without a title is called by its headline, or address."""
+    """Convert a page to a result as of all collections; without a title, it is named by its headline or address."""
     page = shown_page.ranked.candidate.page
     title = marked(page.title or page.headline or page.url, find)
     snippet = choose_snippet(page.text, page.description or "", find)

@@ -28,9 +28,9 @@ COMMIT = 20
 
 
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
-    """Open the index of pages for searches; if there is none of this version, it is made first.
+    """Open the index of pages for searches; if it is missing or of another version, it is built first.
 
-    Return it, and whether it was made in a scratch folder, so that the next search will make it again.
+    Return it, and whether it was built in a temporary folder, so that the next search builds it again.
     """
     made_in: list[FullTextIndex] = []
 
@@ -67,9 +67,9 @@ def links_of(entry: ManifestEntry) -> IncomingLinks:
 
 
 def behind(file: Path, folder: Path) -> Iterator[str]:
-    """Describe in a line each difference between the index and the Summary Database; an empty list means none.
+    """Return a line for each difference between the index and the Summary Database.
 
-    Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
+    Nothing is changed. Raises StoreError if one of the two cannot be read.
     """
     with closing(SummaryReader(file)) as summary, closing(FullTextIndex.open_scratch(folder, FIELDS, VERSION)) as index:
         if index.fresh or _has_no_manifest(index):
@@ -91,7 +91,7 @@ def behind(file: Path, folder: Path) -> Iterator[str]:
 
 
 def _differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
-    """Yield the id of each page with another stamp in the manifest, or none, and of each that is gone (False)."""
+    """Yield the id of each page that differs from the manifest, and whether the page still exists."""
     stamps = manifest.stamps()
     head = next(stamps, None)
     for page in summary.states():
@@ -108,7 +108,7 @@ def _differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tu
 
 
 def _compare(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
-    """Note in the manifest which pages have another stamp, and return those that are gone."""
+    """Record in the manifest which pages have another stamp, and return the ids of pages that no longer exist."""
     removed: list[int] = []
     changed: list[int] = []
     for number, is_there in _differences(summary, manifest):
@@ -182,8 +182,8 @@ class Indexed(NamedTuple):
 def index_pages(summary: Path, folder: Path, pulse: Pulse = go_on) -> Indexed:
     """Update full text and index from a Summary Database; a repeated call changes nothing.
 
-    `folder` may be removed at any time, and is made anew; one that holds something else is refused. `pulse` is called
-    between batches, and ends the work where it says False; the next call goes on there, as it does after a crash.
+    `folder` may be removed at any time and is then built again; one with other contents is refused. `pulse` is called
+    between batches; if it returns False, the work ends, and the next call continues it, as after a crash.
     """
     filled = fill(summary, counted, pulse, SPELLING)
     if not pulse():

@@ -31,7 +31,7 @@ _CHAIN = 20
 
 
 class PageVisit(NamedTuple):
-    """One question for a page and what came of it; `message` says it in a sentence. Sizes are bytes, times UTC."""
+    """One request for a page and its outcome; `message` describes both. Sizes are in bytes, times in UTC."""
 
     at: datetime
     number: int
@@ -50,9 +50,9 @@ class PageVisit(NamedTuple):
 
 
 class Tombstone(NamedTuple):
-    """A page or its whole origin, the `target`, was taken down: when, by whom and why.
+    """The takedown of a page or its whole origin, the `target`: when, by whom and why.
 
-    `done` is when all of it was gone, `lifted` when it was said that it may be asked for again.
+    `done` is the time when everything was removed, `lifted` the time since when it may be requested again.
     """
 
     at: datetime
@@ -64,14 +64,14 @@ class Tombstone(NamedTuple):
 
 
 class PageState(NamedTuple):
-    """A page and how it stands.
+    """A page and its state.
 
-    `state` is open (there when it was last had), gone, waiting, had (without a version: an image or the like, a
-    list of addresses, or not summarised yet), failing, cancelled, refused, forgotten or unknown. `rule` is what
-    refuses the address now, where something does. `via` leads from where it was found back to the seed.
-    `alike` are addresses with the same text now, `near` those with nearly the same, and `represented_by` the one
-    that stands for all of these. `due` is when it is asked next, `every` after how many seconds it is thought to
-    change.
+    `state` is open (present at the last successful request), gone, waiting, had (fetched, but without a version: an
+    image or the like, a list of addresses, or not summarised yet), failing, cancelled, refused, forgotten or unknown.
+    `rule` describes the rule that refuses the address now, or is empty. `via` is the chain of addresses from where it
+    was found back to the seed. `alike` are addresses with the same text now, `near` those with nearly the same, and
+    `represented_by` their representative. `due` is the time of the next request, `every` the seconds after which it is
+    expected to change.
     """
 
     url: str
@@ -106,14 +106,14 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     numbers = ledger.sessions.numbers()  # what people call sessions
     visits = (
         [
-            _asked(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
+            _make_visit(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
             for attempt in ledger.attempts.of_address(address_row.host, address_row.digest)
         ]
         if address_row
         else []
     )
     tombstone_rows = tombstones(ledger, number(url), address_row.host) if address_row else ()
-    state, reason = _state(address_row, visits, versions, judged.reason)
+    state, reason = _find_state(address_row, visits, versions, judged.reason)
     if any(tombstone.lifted is None for tombstone in tombstone_rows):
         state, reason = "forgotten", Reason.FORGOTTEN
     elif address_row is not None and address_row.due is None and address_row.pause != ELSEWHERE:
@@ -127,7 +127,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
         state,
         reason,
         judged.why if judged.reason else "",
-        tuple(_chain(ledger, address_row)),
+        tuple(_yield_chain(ledger, address_row)),
         when(due) if due else None,
         pause or None,
         failures,
@@ -146,7 +146,7 @@ def tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
     )
 
 
-def _chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
+def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
     """Yield the addresses on the way back to the seed, nearest first."""
     seen_ids: set[int] = set()
     while address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _CHAIN:
@@ -161,15 +161,15 @@ def is_foreign(warc: str | None) -> bool:
     return (warc or "").startswith(f"{FOREIGN}/")
 
 
-def _asked(attempt: AttemptRow) -> PageVisit:
+def _make_visit(attempt: AttemptRow) -> PageVisit:
     names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     name = names.get(attempt.kind, "visit")
     if attempt.reason and attempt.status is None and not attempt.seconds:
-        message, name = f"not asked: {attempt.message or attempt.reason.meaning}", "refused"
+        message, name = f"not requested: {attempt.message or attempt.reason.meaning}", "refused"
     elif attempt.reason:
-        message = f"no good answer after {attempt.seconds:.2f} s: {attempt.message or attempt.reason.meaning}"
+        message = f"failed after {attempt.seconds:.2f} s: {attempt.message or attempt.reason.meaning}"
     elif is_foreign(attempt.warc):
-        message = f"{attempt.status}, asked by others"  # their files do not say how long it took
+        message = f"{attempt.status}, requested by another tool"  # their files do not say how long it took
     else:
         message = f"{attempt.status} after {attempt.seconds:.2f} s"
     message += f", to {attempt.location}" if attempt.location else ""
@@ -196,7 +196,7 @@ def _asked(attempt: AttemptRow) -> PageVisit:
     )
 
 
-def _state(
+def _find_state(
     address_row: AddressRow | None, visits: Sequence[PageVisit], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
     last = visits[-1] if visits else None
@@ -217,9 +217,9 @@ _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|
 
 
 class OutcomeTally(NamedTuple):
-    """How often one thing came of asking: a status of HTTP, or the reason why there was none.
+    """How many requests had one outcome: an HTTP status, or the reason why there was no answer.
 
-    `latest` is the address that it came of last; it is empty where that was a robots.txt.
+    `latest` is the last address with this outcome; empty if that was a robots.txt.
     """
 
     outcome: str
@@ -229,9 +229,9 @@ class OutcomeTally(NamedTuple):
 
 
 class SiteOrigin(NamedTuple):
-    """An origin: addresses known there, with a body, failing and due; `robots` says what its robots.txt allows now.
+    """An origin: numbers of addresses known, with a body, failing and due; `robots` describes its present robots.txt.
 
-    `delay` is the seconds between requests that its robots.txt asks for.
+    `delay` is the delay between requests, in seconds, that its robots.txt asks for.
     """
 
     origin: str
@@ -249,7 +249,7 @@ class SiteOrigin(NamedTuple):
 
 
 class SiteState(NamedTuple):
-    """A site or a host: where it begins, its origins, and its versions in the Summary Database."""
+    """A site or a host: its seeds, its origins, and its counts of versions in the Summary Database."""
 
     name: str
     seeds: tuple[str, ...]
@@ -260,27 +260,27 @@ class SiteState(NamedTuple):
 def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
     """Return the state of a source's site."""
     rows = ledger.addresses.host_states(source.name, "", int(now().timestamp()))
-    return _site(workspace, ledger, (source.name, tuple(source.options["seeds"])), rows)
+    return _make_site(workspace, ledger, (source.name, tuple(source.options["seeds"])), rows)
 
 
 def site_at(workspace: Workspace, ledger: Ledger, host: str) -> SiteState | None:
-    """Tell of a host's origins, whichever site they belong to; None where it is none that is known.
+    """Return the state of a host's origins, of any site; None if the host is not known.
 
-    A port may stand behind it; the address of a robots.txt means its origin.
+    The host may have a port; the address of a robots.txt means its origin.
     """
     name = host.lower().removesuffix("/robots.txt").removeprefix("http://").removeprefix("https://").rstrip("/.")
     if not _HOST.fullmatch(name):
         return None
     rows = ledger.addresses.host_states("", name, int(now().timestamp()))
-    return _site(workspace, ledger, (name, ()), rows) if rows else None
+    return _make_site(workspace, ledger, (name, ()), rows) if rows else None
 
 
-def _site(
+def _make_site(
     workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], hosts: Sequence[HostState]
 ) -> SiteState:
     sources = {source.name: source for source in workspace.sources}
     origins_known = tuple(
-        _origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
+        _make_origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
     origins = [host.origin for host in origins_known]
     with summary_if_there(workspace) as summary:
@@ -288,7 +288,7 @@ def _site(
     return SiteState(*named, origins_known, versions)
 
 
-def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
+def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
     state = robots_in_force(workspace, ledger, source, host.origin) if source else None
     outcomes = [
         OutcomeTally(
@@ -302,17 +302,17 @@ def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: H
     delay = state.robots.delay if state else None
     tombstone_rows = tombstones(ledger, 0, host.seq)
     taken_down = any(tombstone.lifted is None for tombstone in tombstone_rows)
-    message = _robots(state) if state and host.asked and not taken_down else ""
+    message = _describe_robots(state) if state and host.asked and not taken_down else ""
     return SiteOrigin(
         host.origin, host.source, host.addresses, host.pages, host.failing, host.due, when(host.next_due), host.asked,
         message, delay, tuple(outcomes), tombstone_rows,
     )  # fmt: skip
 
 
-def _robots(state: RobotsState) -> str:
+def _describe_robots(state: RobotsState) -> str:
     robots = state.robots
     if robots.refusal:
-        return "could not be had, so nothing may be asked for"
+        return "could not be fetched, so nothing may be requested"
     if not robots.rules:
         return "allows everything"
     denials = sum(not rule.allow for rule in robots.rules)

@@ -49,7 +49,7 @@ class _Bytes(NamedTuple):
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-    """Fetch a page and yield records of its bytes, its pile, its description, and its links."""
+    """Fetch a page and yield records for its bytes, its text pile, its description and its links."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
     answer = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
     yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
@@ -76,16 +76,16 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 def _file(address: str, limits: Limits) -> _Bytes:
     path = Path(address.removeprefix("file:")).expanduser()
     if not path.is_file():
-        raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
+        raise UsageError(f"the file {path} does not exist; an address begins with http:// or https://")
     with path.open("rb") as file:
         raw = file.read(limits.transfer_size + 1)
     if len(raw) > limits.transfer_size:
-        raise UsageError(f"{path} is larger than pages.limits.transfer_size, {limits.transfer_size:,} bytes")
+        raise UsageError(f"{path} is larger than pages.limits.transfer_size ({limits.transfer_size:,} bytes)")
     return _Bytes(str(path), normalise(path.name, HERE).url or HERE, raw, {}, 0.0)
 
 
 def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Bytes:
-    """Ask for one address, which a person named, and follow its redirects."""
+    """Request an address that a person named, and follow its redirects."""
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
@@ -99,7 +99,7 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
 
 
 def _site_at(workspace: Workspace | None, url: str) -> Site:
-    """Return where an address lies, as a run talks to it: as the source says that has its host, or else as [pages]."""
+    """Return the site of an address, with the settings of the source that has its host, or else those of [pages]."""
     address_parts = parts(url)
     sources = workspace.of("pages") if workspace else ()
     private = workspace.section(Pages).private_hosts if workspace else ()
@@ -111,7 +111,7 @@ def _site_at(workspace: Workspace | None, url: str) -> Site:
 
 
 def _agent(workspace: Workspace | None, host: str) -> str:
-    """Return the user agent; as in a run, only this machine is requested without a configured one."""
+    """Return the user agent; without a configured one, as in a run, only addresses of this machine are allowed."""
     if workspace is None:
         refuse_without_contact(None, host)
         return "windrow"

@@ -47,12 +47,12 @@ KIND = "pages"
 
 
 def refuse_takedown(workspace: Workspace) -> None:
-    """Refuse an index in a folder that holds anything else."""
+    """Raise an error if the index's folder has other contents."""
     refuse_foreign(workspace.section(Pages).index)
 
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-    """Yield what is meant by an address, a host, or the name of a site."""
+    """Yield the takedown targets of an address, a host, or the name of a site."""
     if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
         yield TakedownTarget(url, number(url), 0, KIND)
         return
@@ -62,7 +62,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-    """Remove pages and their versions: of an origin only if pages know it, of an address whatever collection has it."""
+    """Remove pages and their versions: those of an origin only if pages are crawled there, those of any address."""
     del visits
     if target.host and target.collection != KIND:
         return 0
@@ -78,10 +78,9 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequ
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-    """Let followers see what is gone, and leave nothing of it in free places of files; tell where something stays.
+    """Remove deleted pages from followers and from free places of files; return the files where something remains.
 
-    The index beside the database is rebuilt: what is removed from one stays in its files for a while. What a
-    killed replay left unfinished goes.
+    The index is rebuilt, because removed documents stay in its files for a while. Files of a killed replay are removed.
     """
     refuse_foreign(workspace.section(Pages).index)
     place = workspace.section(Pages).summary_database
@@ -111,7 +110,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database in one transaction; None if it does not exist or has no tables yet."""
+    """Open a database in one transaction; yield None if it does not exist or has no tables yet."""
     if not path.is_file():
         yield None
         return
@@ -128,11 +127,11 @@ def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection 
                 yield link
     except sqlite3.Error as error:
         reason = Reason.DISK_FULL if "full" in str(error) else Reason.STORE_FAILED
-        raise StoreError(f"{path}: {error}", reason=reason, hint="mend that, then: windrow forget") from error
+        raise StoreError(f"{path}: {error}", reason=reason, hint="correct that, then: windrow forget") from error
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet."""
+    """Rebuild the Summary Database from the captures, and the index from it; None if it does not exist yet."""
     old, index = workspace.section(Pages).summary_database, workspace.section(Pages).index
     if old.is_file():
         refuse_foreign(index)
@@ -172,12 +171,12 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             if last_visit > last:
                 yield Fault(
                     section.summary_database.name,
-                    f"tells of visit {last_visit}; the ledger ends with visit {last}",
+                    f"has visit {last_visit}; the last visit in the ledger is {last}",
                     AGAIN,
                 )
             for fault in faults(reader, _digest):
                 yield Fault(section.summary_database.name, fault, AGAIN)
-            for line in _few(recount(section.summary_database, counted, SPELLING)):
+            for line in _summarise_faults(recount(section.summary_database, counted, SPELLING)):
                 yield Fault(section.summary_database.name, line, INDEX)
             for line in behind(section.summary_database, section.index):
                 yield Fault(str(section.index), line, INDEX)
@@ -188,7 +187,7 @@ def _digest(fields: Sequence[str]) -> bytes:
     return Pile(*fields).digest()
 
 
-def _few(lines: Iterable[str]) -> Iterator[str]:
+def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
     """Summarise the faults of text piles: one line for each kind with its count."""
     kinds: Counter[str] = Counter()
     examples: dict[str, str] = {}

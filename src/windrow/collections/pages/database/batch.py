@@ -59,7 +59,10 @@ SELECT url_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, co
   entity_generation_uuid
 FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_fragment IS NULL
 """
-_OWING = """
+_SEEN_AT, _SEEN_UUID, _SEEN_SIGHT, _SEEN_IDENTITY, _SEEN_GENERATION, _SEEN_VISIT = range(1, 7)
+_SEEN_STATUS, _SEEN_WORDING, _SEEN_PAYLOAD, _SEEN_LINKED = 12, 14, 15, 16
+_KNOWN_PILE, _KNOWN_UUID = 3, 4  # after the first two columns
+_OWED = """
 SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _READ = """
@@ -90,9 +93,9 @@ OK = 200
 class SummaryBatch:
     """Collects the changes of one batch, and writes them table by table."""
 
-    def __init__(self, link: sqlite3.Connection, catalogue: Catalogue, readings: ReadingWriter) -> None:
+    def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue, readings: ReadingWriter) -> None:
         """Write within the open transaction of `connection`."""
-        self._connection = link
+        self._connection = connection
         self._catalogue = catalogue
         self._readings = readings
         self._summaries: dict[bytes, TextSummary] = {}
@@ -132,7 +135,7 @@ class SummaryBatch:
         write_wordings(self._connection, summaries, urls, self._catalogue)
 
     def _keep_links(self, entries: Sequence[SummaryEntry], urls: Mapping[str, int]) -> None:
-        """Keep the links of readings that do not describe their generation, and remove others."""
+        """Write links of readings that do not describe their generation as past links; remove unused past links."""
         read_summaries = ((urls[crawl.url], summary) for crawl, summary in entries if summary is not None)
         keep_read_links(
             self._connection,
@@ -144,14 +147,14 @@ class SummaryBatch:
     def _keep_past_links(
         self, url_id: int, folded: FoldedVersions, by_crawl: Mapping[bytes, Row], described_by: Mapping[int, Row | None]
     ) -> None:
-        """Keep the present links of an address's generations if they are about to become past ones."""
-        sets = [{by_crawl[read][16] for read in version.generation.readings} for version in folded.versions]
+        """Copy the present links of an address's generations to the past links if they may be replaced."""
+        sets = [{by_crawl[read][_SEEN_LINKED] for read in version.generation.readings} for version in folded.versions]
         shared_hashes = set().union(*(hashes for hashes in sets if len(hashes) > 1))
         missing = shared_hashes - self._past_links.get(url_id, set())
         if missing:
             rows = described_by.items()
             keep_present_links(
-                self._connection, [number for number, row in rows if row is not None and row[16] in missing]
+                self._connection, [number for number, row in rows if row is not None and row[_SEEN_LINKED] in missing]
             )
             self._past_links.setdefault(url_id, set())
 
@@ -200,19 +203,21 @@ class SummaryBatch:
     def _number_piles(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
     ) -> Mapping[bytes, int]:
-        known_digests = {row[4] for rows in observed_rows.values() for row in rows if len(row[4]) == PILE}
+        known_digests = {
+            row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows if len(row[_SEEN_IDENTITY]) == PILE
+        }
         return self._catalogue.piles(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
-        return {row[0] for row in self._connection.execute(_OWING, (generation_ids,))}
+        return {row[0] for row in self._connection.execute(_OWED, (generation_ids,))}
 
     def _fold_address(self, url_id: int, url: str, rows: list[Row], known_rows: Mapping[int, Row]) -> set[int]:
-        """Fold one address anew and collect the changes of its generations; return the ids of vanished ones."""
-        observations = [(_observation(row), row[5]) for row in rows]
-        by_crawl = {row[2]: row for row in rows}
-        by_visit = {row[6]: row for row in rows}
+        """Fold one address again and collect the changes of its generations; return the ids of removed ones."""
+        observations = [(_observation(row), row[_SEEN_GENERATION]) for row in rows]
+        by_crawl = {row[_SEEN_UUID]: row for row in rows}
+        by_visit = {row[_SEEN_VISIT]: row for row in rows}
         unassigned = dict(by_crawl)
         folded = versions(observations, known_rows)
         self._keep_past_links(
@@ -229,23 +234,23 @@ class SummaryBatch:
                 _generation_uuid(url, generation),
             )
             number = self._assign_id(version, url_id, span, known_rows)
-            same_text = version.id is not None and known_rows[version.id][3] == pile
+            same_text = version.id is not None and known_rows[version.id][_KNOWN_PILE] == pile
             described_by = by_visit.get(self._described_by.get(number, 0)) if same_text else None
             self._describe(number, by_crawl[generation.describing_crawl], described_by, again=version.id is not None)
             self._past.update(find_past_versions(number, [
-                WordingSeen(by_crawl[crawl][6], by_crawl[crawl][1], by_crawl[read][14])
+                WordingSeen(by_crawl[crawl][_SEEN_VISIT], by_crawl[crawl][_SEEN_AT], by_crawl[read][_SEEN_WORDING])
                 for crawl, read in zip(generation.crawls, generation.readings, strict=True)
             ]))  # fmt: skip
             for crawl in generation.crawls:
                 row = unassigned.pop(crawl)
-                if row[5] != number:
+                if row[_SEEN_GENERATION] != number:
                     self._attach_crawl(row, number)
         for row in unassigned.values():
-            if row[5] is not None:
+            if row[_SEEN_GENERATION] is not None:
                 self._detached.append(row[:3])
-                self._departed.append((row[2], row[5]))
+                self._departed.append((row[_SEEN_UUID], row[_SEEN_GENERATION]))
         for number in folded.gone:
-            self._mark_touched(number, known_rows[number][3])
+            self._mark_touched(number, known_rows[number][_KNOWN_PILE])
         return folded.gone
 
     def _assign_id(self, version: FoldedVersion, url_id: int, span: Row, known_rows: Mapping[int, Row]) -> int:
@@ -259,10 +264,10 @@ class SummaryBatch:
         known_row = known_rows[version.id]
         if known_row != span:
             self._changed_rows.append((*span, version.id))
-            if known_row[4] != uuid:
+            if known_row[_KNOWN_UUID] != uuid:
                 self._renamed.append((version.id,))
             if known_row[2:4] != span[2:4]:
-                self._mark_touched(version.id, pile, known_row[3])
+                self._mark_touched(version.id, pile, known_row[_KNOWN_PILE])
         return version.id
 
     def _mark_touched(self, number: int, *piles: int | None) -> None:
@@ -275,27 +280,32 @@ class SummaryBatch:
         `described_by` is the crawl that describes it so far: the same bytes at the same address need no new reading.
         """
         is_unread = number in self._unread
-        if described_by is not None and described_by[4] == row[4] and described_by[15] == row[15] and not is_unread:
+        if (
+            described_by is not None
+            and described_by[_SEEN_IDENTITY] == row[_SEEN_IDENTITY]
+            and described_by[_SEEN_PAYLOAD] == row[_SEEN_PAYLOAD]
+            and not is_unread
+        ):
             return
-        summary = self._summaries.get(row[2])
+        summary = self._summaries.get(row[_SEEN_UUID])
         if summary is None:
-            self._new_unread.append((number, row[6]))
+            self._new_unread.append((number, row[_SEEN_VISIT]))
             return
         if again:
             self._readings.clear([number])
             self._touched.add(number)
         if is_unread:
             self._connection.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
-        self._reading_rows.append((number, row[6]))
+        self._reading_rows.append((number, row[_SEEN_VISIT]))
         self._describing[number] = summary
 
     def _attach_crawl(self, row: Row, number: int) -> None:
-        url_id, at, crawl, _, _, before, _, agent, kind, allowed, code, took, status, etag, *_ = row
+        url_id, at, crawl, _, _, former, _, agent, kind, allowed, code, duration, status, etag, *_ = row
         self._attached.append((number, url_id, at, crawl))
-        if before is not None:
-            self._departed.append((crawl, before))
+        if former is not None:
+            self._departed.append((crawl, former))
         self._crawls += 1
-        self._crawl_rows.append((self._crawls, number, allowed, kind, crawl, agent, at, code, took))
+        self._crawl_rows.append((self._crawls, number, allowed, kind, crawl, agent, at, code, duration))
         if status is not None:
             self._http_rows.append((self._crawls, status, etag))
 
@@ -334,7 +344,7 @@ class SummaryBatch:
         execute_many("INSERT OR IGNORE INTO windrow_regroup VALUES (?)", [(pile,) for pile in sorted(self._regroup)])
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Remove generations that became part of another one; their crawls are already attached to that."""
+        """Remove generations that became part of another one, to which their crawls are already attached."""
         if not removed_ids:
             return
         self._readings.clear(removed_ids)
@@ -365,7 +375,13 @@ def _observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity: byt
 
 def _observation(row: Row) -> CrawlObservation:
     """Convert a row of `_SEEN`; a later SAME refers to an answer 200 with a body, as conditional requests do."""
-    return CrawlObservation(row[1], row[2], Sight(row[3]), row[4], body=row[12] == OK and bool(row[15]))
+    return CrawlObservation(
+        row[_SEEN_AT],
+        row[_SEEN_UUID],
+        Sight(row[_SEEN_SIGHT]),
+        row[_SEEN_IDENTITY],
+        body=row[_SEEN_STATUS] == OK and bool(row[_SEEN_PAYLOAD]),
+    )
 
 
 def _generation_uuid(url: str, generation: Generation) -> bytes:

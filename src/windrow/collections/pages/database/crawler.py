@@ -171,7 +171,7 @@ class CrawlerStore(SummaryWriter):
         self._connection.executemany(_CONTENT, rows)
 
     def offer(self, addresses: Sequence[str], checkpoint: int) -> None:
-        """Write candidates that may never have been crawled, and the checkpoint."""
+        """Write candidates, which may never have been crawled, and the checkpoint."""
         with self._writing():
             urls = self._catalogue.urls(addresses)
             rows = [(urls[address],) for address in addresses]

@@ -17,7 +17,7 @@ from windrow.formats.url import apart, normalise
 
 
 class Sight(Enum):
-    """What an observation says about an address."""
+    """The result of an observation of an address."""
 
     CONTENT = "content"  # a document, a file or a redirect
     SAME = "same"  # not modified since the server last sent a body
@@ -65,7 +65,7 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
 
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content after an end
     is a new generation, even the same content, so that it does not count as present in between. SAME means the last
-    content with a body, whatever was seen since: the server compares with that. UNKNOWN is ignored.
+    content with a body, even if something else was seen since, because the server compares with it. UNKNOWN is ignored.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold(seen)]
@@ -248,12 +248,13 @@ class RedirectEntry(NamedTuple):
 
 
 class TextSummary(NamedTuple):
-    """The content at an address. `pile` has the six texts of a document that may be found, `reason` why it is None.
+    """The content at an address.
 
+    `pile` has the six texts of a document that may be found; if it is None, `reason` tells why.
     `identity` tells versions apart; with a pile it is the pile's digest. `described` has the columns of
     `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
     contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
-    flags in their order, the first lowest. `headed` is true if the summary depends on the header: another
+    flags in their order, beginning with the lowest bit. `headed` is true if the summary depends on the header: another
     answer with the same bytes may give another summary. From `until` (UNIX seconds) on the page must not be found;
     `linked` is the hash of the links, if the reader computed it.
     """
@@ -274,7 +275,7 @@ class TextSummary(NamedTuple):
 
 
 class SummaryEntry(NamedTuple):
-    """A crawl and the summary of what it saw; None if that is known already or if it saw nothing."""
+    """A crawl and the summary of its content; None if the content is known already or missing."""
 
     crawl: CrawlEntry
     summary: TextSummary | None = None

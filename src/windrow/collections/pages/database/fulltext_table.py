@@ -27,7 +27,7 @@ _NOTE = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 
 
 def renewed(connection: sqlite3.Connection, name: str, version: str) -> bool:
-    """Tell whether the table `name` has another version, and set it to this one."""
+    """Set the version of the table `name`; return True if it had another one."""
     connection.execute(_CREATE)
     is_current = connection.execute(_VERSION, (name,)).fetchone() == (version,)
     if not is_current:
@@ -100,7 +100,7 @@ _INDEXED = "SELECT rowid, text, secondary_text FROM full_text_entity_index ORDER
 class Spelling(NamedTuple):
     """How texts are written into the full-text table, so that it finds the same words as every other index.
 
-    The three tables are rebuilt if `version` changed; with an empty one they never are.
+    The three tables are rebuilt if `version` changed; with an empty version, they are never rebuilt.
     """
 
     write: Callable[[str], str]
@@ -129,7 +129,7 @@ def fill(summary: Path, count: Count, pulse: Pulse = go_on, spelling: Spelling =
     `pulse` is called before each batch; False stops the work. Raises StoreError; committed batches stay, and the next
     call continues after them.
     """
-    with _opened(summary) as connection:
+    with _open_unchecked(summary) as connection:
         _register_spelling(connection, spelling)
         with transaction(connection):
             if spelling.version and renewed(connection, "full_text_entity_index", spelling.version):
@@ -167,9 +167,9 @@ def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> No
 
 
 def recount(summary: Path, count: Count, spelling: Spelling = AS_IT_IS) -> list[str]:
-    """Count all words again and describe each difference in a line; an empty list means that there is none."""
+    """Count all words again; return a line for each difference."""
     faults: list[str] = []
-    with _opened(summary) as connection, transaction(connection):
+    with _open_unchecked(summary) as connection, transaction(connection):
         _register_spelling(connection, spelling)
         _describe(connection)
         checks = (
@@ -179,11 +179,11 @@ def recount(summary: Path, count: Count, spelling: Spelling = AS_IT_IS) -> list[
         )
         for sql, words in checks:
             faults += [f"text pile {pile} {words}" for pile in _ids(connection, sql)]
-        faults += _miscounted(connection, count, spelling)
+        faults += _find_miscounted(connection, count, spelling)
     return faults
 
 
-def _miscounted(connection: sqlite3.Connection, count: Count, spelling: Spelling) -> Iterator[str]:
+def _find_miscounted(connection: sqlite3.Connection, count: Count, spelling: Spelling) -> Iterator[str]:
     """Compare the words of every pile with token_statistics; both are read in the order of piles.
 
     Words are counted in the texts of the index, so stored words are spelt as in the index before the comparison.
@@ -204,14 +204,14 @@ def _miscounted(connection: sqlite3.Connection, count: Count, spelling: Spelling
                     stated_counts[spelt] += times
             head = next(stated, None)
         if stated_counts != count(text, secondary):
-            yield f"text pile {pile} has other words than token_statistics tells"
+            yield f"text pile {pile} has other words than token_statistics"
     while head is not None:
         yield f"text pile {head[0]} has counted words but is not indexed"
         head = next(stated, None)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _open_unchecked(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a file without foreign key checks: the ids were just read, and checking each row is slow.
 
     Temporary tables go to a file, because they grow with the database.
@@ -272,14 +272,16 @@ class _Tokens:
             if len(self._ids) > REMEMBERED:
                 self._ids.clear()
                 self._is_complete = False
-            self._name(connection, sorted({word for _, words in counts for word in words if word not in self._ids}))
+            self._find_word_ids(
+                connection, sorted({word for _, words in counts for word in words if word not in self._ids})
+            )
             numbers: list[int] = []
             for pile, words in counts:
                 for token, number in zip(map(self._ids.__getitem__, words), words.values(), strict=True):
                     numbers += (token, pile, number)
             _insert(connection, numbers)
 
-    def _name(self, connection: sqlite3.Connection, unknown: list[str]) -> None:
+    def _find_word_ids(self, connection: sqlite3.Connection, unknown: list[str]) -> None:
         """Find the ids of words, and insert new words."""
         if unknown and not self._is_complete:
             known_rows = connection.execute(_KNOWN_WORDS, (json.dumps(unknown),))

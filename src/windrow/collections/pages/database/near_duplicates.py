@@ -94,7 +94,7 @@ class _Comparison:
         self.changed: set[int] = set()
 
     def run(self, leaving: list[SignedText], coming: list[SignedText]) -> set[int]:
-        """Remove some texts, add others, and compare again all that this can affect."""
+        """Remove texts, add others, and compare all affected texts again; return the ids of changed ones."""
         affected = {band for text in (*leaving, *coming) for band in bands(text.sketch)}
         hubs = {band: self._hub(band) for band in affected}
         self._hubs.clear()
@@ -103,7 +103,7 @@ class _Comparison:
             rows = [(band, *text.order_key) for band in bands(text.sketch)]
             execute_many("DELETE FROM windrow_band WHERE band = ? AND rank = ? AND generation_id = ?", rows)
             self._detach(text.id)
-        execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(gone.id,) for gone in leaving])
+        execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(text.id,) for text in leaving])
         execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", coming)
         rows = sorted((band, *new.order_key) for new in coming for band in bands(new.sketch))
         execute_many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
@@ -134,15 +134,17 @@ class _Comparison:
         hubs = {hub for band in own_bands if (hub := self._hub(band)) is not None and hub < text.order_key}
         hub_ids = {self._find_joined(number) or number for _, number in hubs}
         candidates = [
-            (similarity(text.sketch, first.sketch), -first.order_hash, first.id) for first in map(self._load, hub_ids)
+            (similarity(text.sketch, hub_text.sketch), -hub_text.order_hash, hub_text.id)
+            for hub_text in map(self._load, hub_ids)
         ]
         best = max((candidate for candidate in candidates if candidate[0] >= ALIKE), default=None)
         previous = self._find_joined(text.id)
         if best is None:
             self._detach(text.id)
         else:
-            self._connection.execute(_JOIN, (text.id, best[2], round(best[0], 4)))
-            self._joined[text.id] = best[2]
+            best_similarity, _, best_id = best
+            self._connection.execute(_JOIN, (text.id, best_id, round(best_similarity, 4)))
+            self._joined[text.id] = best_id
         if self._find_joined(text.id) != previous:
             self.changed |= {text.id} if previous is None else {text.id, previous}
             for band in own_bands:
@@ -262,7 +264,7 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
 
 def _choose_representative(group: list[GroupMember], before: set[int]) -> int:
-    """Return the representative of a group; `before` are the former representatives of its members."""
+    """Return the representative of a group; `old_representatives` are the former ones of its members."""
     named = {member.canonical for member in group if member.canonical not in {None, member.url_id}}
     staying = [member for member in group if member.id in before]
     if not any(member.url_id in named for member in staying):
@@ -314,7 +316,7 @@ class _Groups:
         return min(path[path.index(generation) :])
 
     def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
-        """Read those that are open and have a text, each with its parent."""
+        """Read those generations that are open and have a text, each with its parent."""
         members = [GroupMember(*row) for row in self._connection.execute(_BY_ID, (json.dumps(sorted(ids)),))]
         named = {member.canonical for member in members if member.canonical is not None}
         rows = self._connection.execute(_BY_URL, (json.dumps(sorted(named)),))
@@ -369,7 +371,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, piles: Sequence[int], at: int) -> None:
-    """Update the duplicates of these text piles; rows begin and end at the time `at`."""
+    """Update the duplicates of these text piles; `at` is the start or end time of changed rows."""
     originals = _find_originals(connection.execute(_DUPLICATE_MEMBERS, (json.dumps(list(piles)),)))
     ids = (json.dumps(list(originals)), json.dumps(list(piles)))
     claimed = dict(connection.execute(_CLAIMED, ids).fetchall())

@@ -65,7 +65,7 @@ class ReadingWriter:
         self._shapes = _LinkShapes()
 
     def write(self, summaries: Mapping[int, TextSummary], urls: Mapping[str, int]) -> None:
-        """Write the rows of generations that have none, each from its summary; `urls` has the ids of all addresses."""
+        """Write the rows of generations without rows, each from its summary; `urls` has the ids of all addresses."""
         number = self._connection.execute("SELECT coalesce(max(link_summary_id), 0) FROM link_summary").fetchone()[0]
         described, files, redirects, links = [], [], [], []
         shapes = self._shapes
@@ -123,7 +123,7 @@ class WordingSeen(NamedTuple):
 
 
 def hash_wording(summary: TextSummary | None) -> bytes:
-    """Return the hash of a page's wording; empty if it was not read or must not be found.
+    """Return the hash of a page's wording; empty if the page was not read or must not be found.
 
     >>> hash_wording(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'
@@ -136,7 +136,7 @@ def hash_wording(summary: TextSummary | None) -> bytes:
 
 
 def hash_parts(shown: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
-    """Return the hash of `shown`, which tells versions apart, followed by the hash of everything."""
+    """Return the hash of `shown`, the parts that tell versions apart, followed by the hash of all parts."""
     return b"".join(
         blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=VERSION_BYTES).digest()
         for parts in (shown, (shown, rest))

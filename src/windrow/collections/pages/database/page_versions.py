@@ -48,7 +48,7 @@ class PageVersion(NamedTuple):
 
     @property
     def end_or_never(self) -> int:
-        """Return the end, or a number greater than all times."""
+        """Return the end; for an open version, a number greater than all times."""
         return 2**62 if self.end is None else self.end
 
 
@@ -132,7 +132,7 @@ class OriginCounts(NamedTuple):
 
 
 class Versions:
-    """A reader of the versions in one Summary Database."""
+    """Reads the versions in one Summary Database."""
 
     def __init__(self, reader: SqliteReader) -> None:
         self._reader = reader
@@ -150,11 +150,11 @@ class Versions:
         return {row[0]: (row[1], row[2]) for row in self._rows(_TEXTS, (str(piles),))}
 
     def alike(self, pile: int, url: str, most: int) -> list[str]:
-        """Return at most `most` other addresses that have a text now."""
+        """Return at most `most` other addresses that have this text now."""
         return [row[0] for row in self._rows(_ALIKE, (pile, url, most))]
 
     def near(self, generation: int, most: int) -> tuple[list[NearDuplicate], str]:
-        """Return near-duplicates, the most similar first, and the representative's address (empty if there is none)."""
+        """Return near-duplicates, the most similar first, and the address of the representative, or an empty text."""
         if self._rows(_BESIDE, ())[0][0] != 2:
             return [], ""
         representatives = self._rows(_REPRESENTATIVE, (generation,))
@@ -163,7 +163,7 @@ class Versions:
         ] if representatives else ""
 
     def reasons(self, url: str) -> dict[int, str]:
-        """Return for each generation of an address without text the reason, as the ledger names it."""
+        """Return the ids of an address's generations without text, with the reason as named in the ledger."""
         return dict(self._rows(_REASONS, (url,))) if self._rows(_OBSERVED, ())[0][0] else {}
 
     def count(self, origins: list[str]) -> OriginCounts:
@@ -209,7 +209,8 @@ def timelines(
 ) -> Iterator[Timeline]:
     """Yield the addresses visited since a time (UNIX seconds), or by a visit in the range of numbers `visits`.
 
-    Visits written by a session in the range `sessions` count too. A database of another tool yields nothing.
+    Visits written by a session in the range `sessions` are included. For a database of another tool, nothing is
+    yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_SETTLED).fetchone()[0]:

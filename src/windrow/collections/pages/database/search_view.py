@@ -58,7 +58,7 @@ _PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
 def versions(connection: sqlite3.Connection) -> str:
-    """Return the relation to select versions from: a database of another tool has no past versions."""
+    """Return the SQL relation of versions; in a database of another tool, it does not contain past versions."""
     return "windrow_version" if connection.execute(_PAST).fetchone()[0] else PLAIN
 
 
@@ -258,7 +258,7 @@ class SummaryReader:
             return {row[0] for row in connection.execute(_ABSENT, (str(list(urls)), at))}
 
     def keeps_links(self) -> bool:
-        """Tell whether the database has past links; one of another tool has only present ones."""
+        """Tell whether the database has past links; a database of another tool has only present ones."""
         with self._read() as connection:
             return self._has(connection, "windrow_past_link")
 
@@ -269,7 +269,7 @@ class SummaryReader:
             return {row[0]: row[1] for row in connection.execute(sql, (str(sorted(ids)),))}
 
     def _has(self, connection: sqlite3.Connection, table: str) -> bool:
-        """Tell whether a table of our own exists: a database of another tool has none."""
+        """Tell whether one of our own tables exists; databases of other tools do not have them."""
         if table not in self._tables and connection.execute(_HAS_TABLE, (table,)).fetchone() is not None:
             self._tables.add(table)
         return table in self._tables

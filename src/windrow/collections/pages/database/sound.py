@@ -98,7 +98,7 @@ _PILES = (
 
 
 def reached(reader: SqliteReader) -> int:
-    """Return the ledger's number of the last visit in a Summary Database; 0 if it has none."""
+    """Return the ledger's number of the last visit in a Summary Database; 0 if it does not contain visits."""
     sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.visit'"
     with reader.reading() as connection:
         row = connection.execute(sql).fetchone()
@@ -106,14 +106,14 @@ def reached(reader: SqliteReader) -> int:
 
 
 def faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
-    """Yield a line for each inconsistency, with some addresses; reads every text once. Raises StoreError."""
+    """Yield a line for each inconsistency, with some addresses. Every text is read once."""
     with reader.reading() as connection:
         check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if check != "ok":
             yield f"the file is damaged: {check}"
             return
         for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_FEW):
-            yield f"a row of {table} refers to a row of {parent} that is not there"
+            yield f"a row of {table} refers to a row of {parent} that does not exist"
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         rules = dict(_RULES)
         for table, rules_of_table in _OWN_TABLE_RULES.items():
@@ -184,7 +184,7 @@ def generations(reader: SqliteReader) -> Iterator[GenerationRow]:
 
 
 def copy(reader: SqliteReader, output: BinaryIO) -> int:
-    """Write a consistent copy of the database to `out`, even while others write; return its size in bytes.
+    """Write a consistent copy of the database to `output`, even while others write; return its size in bytes.
 
     The copy is made in the folder for temporary files first, which must have room for it.
     """
@@ -207,7 +207,7 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 
 
 def compare(old: Path, new: Path) -> tuple[int, int, int]:
-    """Count the versions in two databases, and those of the second that the first lacks or has with another text."""
+    """Count the versions in two databases, and those in the second that are not in the first with the same text."""
     try:
         with closing(sqlite3.connect(new)) as connection:
             connection.execute("ATTACH ? AS before", (str(old),))

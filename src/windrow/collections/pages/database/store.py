@@ -79,12 +79,12 @@ class SummaryStore(SummaryWriter):
         )
 
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
-        """Note up to which visit each earlier session wrote, as returned by `read`, if no session is noted yet."""
+        """Record the last visit of each earlier session, as returned by `read`, if no session is recorded yet."""
         with self._writing():
             note_earlier_sessions(self._connection, read)
 
     def adopt_sessions(self, path: Path) -> None:
-        """Copy the notes about sessions from the store at `path`, which this one replaces."""
+        """Copy the records of sessions from the store at `path`, which this one replaces."""
         with closing(open_database(path, read_only=True)) as replaced, self._writing():
             adopt_sessions(self._connection, replaced)
 
@@ -109,7 +109,7 @@ class SummaryStore(SummaryWriter):
         return bool(self._query(_SAME, url, f"{payload} {BY_HEADER}", NOT_READ))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
-        """Return for each address what its visits after the first with content found, oldest first.
+        """Return for each address the results of its visits, oldest first, without the first visit with content.
 
         Another text or description counts as changed; `ContentCheck(None)` is a visit that found no content.
         """
@@ -136,7 +136,7 @@ class SummaryStore(SummaryWriter):
         return [row[0] for row in self._query("SELECT DISTINCT visit FROM windrow_owed ORDER BY visit LIMIT ?", limit)]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by the readings of these visits; None leaves the present description."""
+        """Describe generations by the readings of these visits; for None, the present description is kept."""
         with self._writing():
             summaries, read = {}, []
             for visit, entry in readings.items():

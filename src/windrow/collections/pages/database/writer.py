@@ -195,10 +195,10 @@ class SummaryWriter(SqliteStore):
     """A database in an SQLite file, written by one process at a time."""
 
     def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page: int = 4096) -> None:
-        """Open the database in a file, and create the tables of `schemas` if it has none.
+        """Open the database in a file, and create the tables of `schemas` if the file is new.
 
-        `page` is the page size in bytes of a new file. A loss of power may cost the last seconds, which are projected
-        again: so SQLite need not wait for the disk at every batch.
+        `page` is the page size in bytes of a new file. SQLite does not wait for the disk at every batch: what a loss of
+        power loses is projected again.
         """
         self.path = path
         with self._guarded():
@@ -239,7 +239,7 @@ class SummaryWriter(SqliteStore):
             raise
 
     def checkpoint(self, key: str = VISIT) -> int:
-        """Return the last visit of the ledger (with `ADDRESS`, the last address) in the tables; 0 if there is none."""
+        """Return the number of the last visit (with `ADDRESS`, the last address) in the tables; 0 if they are empty."""
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         return int(rows[0][0]) if rows else 0
 

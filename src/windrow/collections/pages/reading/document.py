@@ -39,7 +39,7 @@ def seconds(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ContentHeaders:
-    """The headers Content-Type, Last-Modified and Content-Language; empty if absent."""
+    """The headers Content-Type, Last-Modified and Content-Language; a missing header is empty."""
 
     content_type: str = ""
     last_modified: str = ""
@@ -52,7 +52,7 @@ _LINES = int(PageLocation.PARAGRAPH)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A page's description; fields that the page does not give are None. Times are UNIX seconds."""
+    """A page's description; missing fields are None. Times are UNIX seconds."""
 
     created: int | None
     updated: int | None
@@ -145,7 +145,7 @@ class Pile:
 
 
 def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
-    """Make a page's pile; `chosen` tells for each block whether it is main content."""
+    """Make a page's text pile; `chosen` tells for each block whether it is main content."""
     boxes, blocks = outline.boxes, outline.blocks
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
     main, secondary, big_headlines, small, code, quote = texts

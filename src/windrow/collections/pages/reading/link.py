@@ -38,7 +38,7 @@ class LinkClassifier:
     __slots__ = ("_authority", "_base", "_resolver", "_self", "here")
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Take the page's address; `base` is the reference in its `base` element."""
+        """Take the page's address; `base` is the `href` of its `base` element."""
         self.here = normalise(url).url
         """The page's normal address; empty if `url` is not an address of the web."""
         self._self = self.here.partition("://")[2]
@@ -68,8 +68,8 @@ class LinkClassifier:
     def locality(self, url: str) -> int:
         """Return the `Locality` of another address.
 
-        Another host or port is OUT, another path or query IN; http and https count as one scheme, and so do their
-        usual ports.
+        Another host or port is OUT, another path or query IN; http and https are treated as one scheme, and so are
+        their usual ports.
 
         >>> LinkClassifier("http://a.example/x").locality("https://a.example/y")
         1
@@ -232,16 +232,16 @@ def count_links(page_links: list[Link], *, publishing_date: bool) -> Count:
         if link_locality == _OUTSIDE:
             tally[4] += 1
             continue
-        penalty = 0 if link_locality == _SAME_PAGE else 2
+        offset = 0 if link_locality == _SAME_PAGE else 2
         if headline or location & _HEADLINE:
-            tally[penalty] += 1
+            tally[offset] += 1
         elif location & _LIST:
-            tally[penalty + 1] += 1
+            tally[offset + 1] += 1
     return Count(publishing_date, *tally)
 
 
 def indexiness(counted: Count) -> int:
-    """Return how far a page is an index of others (above 0) or a page of content (below 0).
+    """Return the indexiness of a page: above 0 for a list of links, below 0 for a page of content.
 
     >>> indexiness(Count(True, 0, 0, 1, 2, 3))
     -9

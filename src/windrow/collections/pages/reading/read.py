@@ -68,7 +68,9 @@ def plain(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:  # noq
 
 def cut_finding(length: int) -> Finding:
     """Return the finding that only the beginning was read."""
-    return Finding(Reason.TOO_LARGE.value, f"{length} characters, the first {LONGEST} are read", Level.NOTE)
+    return Finding(
+        Reason.TOO_LARGE.value, f"the text has {length} characters; only the first {LONGEST} are read", Level.NOTE
+    )
 
 
 NOTHING = Description(None, None, None, None, None, None, 0)
@@ -142,7 +144,7 @@ _BIG = 1  # levels of the table of contents, from 0
 
 
 def pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
-    """Read a PDF; raises `StepError` for a broken one, `MissingExtra` without the extra."""
+    """Read a PDF; raise `StepError` if it is broken, `MissingExtra` if the extra is not installed."""
     file = portable.read(raw)
     lines = [line for page in file.pages for line in paragraphs(page)]
     text = "\n".join(lines)
@@ -166,14 +168,14 @@ def pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     )
     findings = []
     if file.cut:
-        findings.append(Finding(Reason.TOO_LARGE.value, f"the first {len(file.pages)} pages are read", Level.NOTE))
+        findings.append(Finding(Reason.TOO_LARGE.value, f"only the first {len(file.pages)} pages are read", Level.NOTE))
     if not text:
         findings.append(Finding("no_text", "its pages contain no text; it may be a scan", Level.NOTE))
     return replace(blank_document(*findings), pile=text_pile, description=description, links=page_links)
 
 
 def _title(metadata: str) -> str:
-    """Return the title in the metadata; empty if a program made it up, such as a file name."""
+    """Return the title in the metadata; empty if a program generated it, for example from a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _NO_TITLE.fullmatch(title) else title
 
@@ -231,10 +233,11 @@ _ENDINGS = (".md", ".markdown", ".mkd", ".mdown")
 def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None) -> PageDocument:
     r"""Read a document's bytes, without transfer and content codings, from the address `url`.
 
-    `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read; any
-    other document, and an unreadable one, has no text but findings that say why. If the server declares no media type,
-    or one that contradicts the first bytes, these decide (WHATWG MIME Sniffing); in the latter case `mime` is None.
-    The locality of links follows from the hosts and paths of `site` if the page belongs to it, else from its host.
+    `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read; for
+    any other document, and an unreadable one, the text is empty and findings tell why. If the server declares no media
+    type, or one that contradicts the first bytes, these decide (WHATWG MIME Sniffing); in the latter case `mime` is
+    None. The locality of links is computed from the hosts and paths of `site` if the page belongs to it, otherwise from
+    its host.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text

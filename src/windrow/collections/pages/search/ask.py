@@ -75,9 +75,9 @@ def unindexed_filters(query: Query) -> tuple[Filter, ...]:
 def ask(query: Query, generations: Mapping[Filter, tuple[int, ...]], *, share: float = 1.0) -> Clause:
     """Return the clause for the index; with a `share` below 1, only this share of the words must match, at least one.
 
-    `generations` has the matches of each filter that only the database can answer. Duplicates are left out, unless the
-    query asks for other times or for something in which duplicates differ: a copy may be the only page on a host, and
-    the results are folded by their text anyway.
+    `generations` has the matching ids for each filter that only the database can answer. Duplicates are left out,
+    unless the query asks for other times or for something in which duplicates differ: a copy may be the only page on a
+    host, and the results are folded by their text anyway.
     """
     parts: list[Clause] = []
     if query.root is not None:
@@ -174,7 +174,7 @@ def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
 def stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
     """Return a hash of everything that `entry` indexes of a generation; its texts are represented by their pile id.
 
-    The time when it was last seen is left out: it changes with every visit and is not indexed.
+    The time of the last visit is left out: it changes with every visit and is not indexed.
     """
     indexed_fields = (*page[2:6], *page[7:20], links)
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
@@ -252,7 +252,7 @@ def search_text(text: str, *, prefix: bool) -> str:
 
 
 def known(moment: int) -> Condition:
-    """Return the condition that a generation is open at a time (UNIX seconds): first seen before, not ended yet."""
+    """Return the condition that a generation is open at a time (UNIX seconds): seen before it, and not ended then."""
     return Condition(
         "(g.first_seen_unix_utc <= ? AND (g.confirmed_end_unix_utc IS NULL OR g.confirmed_end_unix_utc > ?))",
         (moment, moment),
@@ -282,7 +282,7 @@ def _host_condition(name: str, table: str) -> Condition:
 
 
 def _port_condition(table: str, port: int | None) -> list[Condition]:
-    """Return the condition that an origin has this port, which may be the usual one of its scheme."""
+    """Return the condition that an origin has this port, also if it is the usual port of its scheme."""
     usual = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual}) = ?", (port,))]
 
@@ -291,18 +291,21 @@ def _present_links(target: str | LinkFilter) -> Condition:
     return _link_condition("link_summary", "l.entity_generation_id = g.entity_generation_id", target)
 
 
-def _link_condition(table: str, mine: str, target: str | LinkFilter) -> Condition:
+def _link_condition(table: str, own_column: str, target: str | LinkFilter) -> Condition:
     start = f"EXISTS (SELECT 1 FROM {table} l"
     if isinstance(target, str):
         words, prefix = leading(target)
-        return Condition(f"{start} WHERE {mine} AND windrow_says(l.text, ?))", (search_text(words, prefix=prefix),))
+        return Condition(
+            f"{start} WHERE {own_column} AND windrow_says(l.text, ?))", (search_text(words, prefix=prefix),)
+        )
     start += " JOIN url t ON t.url_id = l.link_to_url"
     if target.url is not None:
         urls = (f"https://{target.url}", f"http://{target.url}")
-        return Condition(f"{start} WHERE {mine} AND t.str_url IN (?, ?))", urls)
+        return Condition(f"{start} WHERE {own_column} AND t.str_url IN (?, ?))", urls)
     target_host = _join_conditions([_host_condition(target.host or "", "h"), *_port_condition("h", target.port)])
     return Condition(
-        f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {mine} AND {target_host.sql})", target_host.values
+        f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {own_column} AND {target_host.sql})",
+        target_host.values,
     )
 
 
@@ -316,7 +319,7 @@ _READ_THEN = """SELECT {what} FROM windrow_observation y WHERE y.url_id = g.url_
 def _past_links(target: str | LinkFilter, at: int | None) -> Condition:
     """Return the condition that a page had such a link at a time, as read by the last crawl before it.
 
-    If that crawl's links are unknown, or no crawl of this generation read any, the present links are used.
+    If the links of that crawl are unknown, the present links are used.
     """
     present_condition = _present_links(target)
     if at is None:
@@ -324,8 +327,8 @@ def _past_links(target: str | LinkFilter, at: int | None) -> Condition:
         unchanged = _READ_THEN.format(what="1", when=f"{span} AND y.linked IN (x'', {_NOW_LINKED})")
         past_link = _link_condition("windrow_past_link", "l.url_id = y.url_id AND l.linked = y.linked", target)
         past = _READ_THEN.format(what="1", when=f"{span} AND {past_link.sql}")
-        either = f"(((g.version_id > 0 OR EXISTS ({unchanged})) AND {present_condition.sql}) OR EXISTS ({past}))"
-        return Condition(either, present_condition.values + past_link.values)
+        alternatives = f"(((g.version_id > 0 OR EXISTS ({unchanged})) AND {present_condition.sql}) OR EXISTS ({past}))"
+        return Condition(alternatives, present_condition.values + past_link.values)
     last = f"({_READ_THEN.format(what='y.linked', when='y.at <= ?')} ORDER BY y.at DESC, y.crawl_uuid DESC LIMIT 1)"
     past_link = _link_condition("windrow_past_link", f"l.url_id = g.url_id AND l.linked = {last}", target)
     sql = (

@@ -62,7 +62,7 @@ class Candidate(NamedTuple):
 
 
 def parts(sought: Sought, candidate: Candidate) -> tuple[ScorePart, ...]:
-    """Return the parts of a page's score; those that are 0 are left out."""
+    """Return the parts of a page's score; parts that are 0 are left out."""
     page = candidate.page
     values = {"text": candidate.score / candidate.best if candidate.best else 0.0}
     if sought.weights:
@@ -91,7 +91,7 @@ def total(score_parts: Sequence[ScorePart]) -> float:
 
 
 def _score_link_texts(sought: Sought, links: IncomingLinks) -> float:
-    """Return how well a link text matches: the best one, trusted more the more pages use it."""
+    """Return the best match of a link text, from 0 to 1; the more pages use a text, the higher its weight."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, alike(sought, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -99,7 +99,7 @@ def _score_link_texts(sought: Sought, links: IncomingLinks) -> float:
 
 
 def _score_address(sought: Sought, url: str) -> tuple[float, float]:
-    """Return the share of the query in the address, and 1.0 if the address is the home page that it names."""
+    """Return the share of the query in the address, and 1.0 if the address is a home page that the query names."""
     address_words = cut(address_text(url))
     covered = sum(weight for word, weight in sought.weights.items() if word in address_words) / sought.total
     home = False
@@ -121,7 +121,7 @@ def _score_freshness(page: IndexedGeneration, now: int) -> float:
 
 
 def _score_listing(page: IndexedGeneration) -> float:
-    """Return how far a page is only a list of links, from 0 to 1. A feed is one: it repeats its entries."""
+    """Return how much a page is only a list of links, from 0 to 1. A feed counts as a list: it repeats its entries."""
     feed = page.kind is not None and f"{page.kind}+{page.suffix}" in _FEEDS
     return 1.0 if feed else min(1.0, max(0, page.indexiness) / _LIST_INDEXINESS)
 
@@ -159,11 +159,11 @@ def fold_duplicates(
 ) -> list[Ranked]:
     """Keep the latest version of each URL and the best page of each text; `seen` remembers them between calls.
 
-    The version does not depend on scores, because an index that grew gives slightly other ones than a new one.
+    The version does not depend on scores, because those of an index that grew differ slightly from those of a new one.
 
     `standing` has the representative of each page in a group of pages with the same or nearly the same text. The
-    representative is kept if it is found with nearly as many points as the best one, else the first page that is not
-    marked as a duplicate.
+    representative is kept if its score is nearly that of the best page, otherwise the first page that is not marked as
+    a duplicate.
     """
     kept_pages: list[Ranked] = []
     slots: dict[tuple[str, int], int] = {}
@@ -191,7 +191,7 @@ def fold_duplicates(
 
 
 def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list[Ranked]:
-    """Move the results of a host beyond its first `PER_HOST` behind all others, keeping the order otherwise."""
+    """Move all but the first `PER_HOST` results of each host to the end; otherwise keep the order."""
     first_pages: list[Ranked] = []
     later_pages: list[Ranked] = []
     for ranked in ranked_pages:
@@ -220,7 +220,7 @@ class ShownPage(NamedTuple):
     """A page to show, with the number of URLs for each text, and the time asked for.
 
     `group` is the number of URLs in its group of the same or nearly the same text, `standing` its representative's URL.
-    `absent` tells that a visit between its last sight and that time did not find it.
+    `absent` tells whether a visit between its last sight and that time failed to find it.
     """
 
     ranked: Ranked

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, BinaryIO, TextIO
 
 from windrow.adapters.adapter import Export
-from windrow.collections.papers.adapter.rows import Places, opened
+from windrow.collections.papers.adapter.rows import Places, open_rows
 from windrow.collections.papers.columns import ENCODINGS, decode, decode_row
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.finding import PDF, digest_of, hex_of
@@ -48,26 +48,26 @@ _OUTCOMES = ("file:mime", "grobid0:status", "text0:tstatus")
 
 
 def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
-    """Return the exports; `where` returns the places of a workspace, `versions` writes the versions of records."""
+    """Return the exports; `where` returns a workspace's settings of papers, `versions` writes the records' versions."""
 
     def at(write: Callable[[Places, str, TextIO], int]) -> Writer:
         return lambda workspace, form, output: write(where(workspace), form, output)
 
     return (
-        Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", at(_papers)),
+        Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", at(_write_papers)),
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", versions),
-        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, fields apart by tabs", at(_dump)),
-        Export("paper-count", ("outcome", *_COUNTED, "column"), "counts of rows", at(_count)),
-        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", at(_lacking)),
+        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, fields apart by tabs", at(_write_dump)),
+        Export("paper-count", ("outcome", *_COUNTED, "column"), "counts of rows", at(_write_counts)),
+        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", at(_write_lacking)),
         Export("paper-tei", ("tar",), "the TEI of each paper, a file each, in folders by digest", at(_tei), "files"),
         Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", at(_thumbnails), "files"),
     )  # fmt: skip
 
 
-def _papers(where: Places, form: str, out: TextIO) -> int:
+def _write_papers(where: Places, form: str, out: TextIO) -> int:
     """Write all rows decoded, without the TEI, which `paper-tei` exports."""
     if form == "parquet":
-        return _parquet(where, out.buffer)
+        return _write_parquet(where, out.buffer)
     count = 0
     for row in _decoded_rows(where):
         out.write(json_text(row, sort_keys=True) + "\n")
@@ -77,12 +77,12 @@ def _papers(where: Places, form: str, out: TextIO) -> int:
 
 def _decoded_rows(where: Places) -> Iterator[dict[str, Any]]:
     columns = [name for name, kind in ENCODINGS.items() if kind != "bytes"]
-    with opened(where) as table:
+    with open_rows(where) as table:
         for key, cells in table.scan(columns):
             yield {"key": _name(key), **decode_row(cells)}
 
 
-def _parquet(where: Places, out: BinaryIO) -> int:
+def _write_parquet(where: Places, out: BinaryIO) -> int:
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra
@@ -106,7 +106,7 @@ def _parquet(where: Places, out: BinaryIO) -> int:
     return count
 
 
-def _dump(where: Places, form: str, out: TextIO) -> int:
+def _write_dump(where: Places, form: str, out: TextIO) -> int:
     count = 0
     for fields in _SPECIAL.get(form, _plain)(where, form):
         out.write("\t".join(fields) + "\n")
@@ -117,7 +117,7 @@ def _dump(where: Places, form: str, out: TextIO) -> int:
 def _plain(where: Places, form: str) -> Iterator[Sequence[str]]:
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
-    with opened(where) as table:
+    with open_rows(where) as table:
         for key, cells in table.scan(scanned):
             if all(name in cells for name in columns) and (form != "ungrobided" or "grobid0:status_code" not in cells):
                 yield _name(key), *(_spelled(name, cells) for name in columns)
@@ -125,7 +125,7 @@ def _plain(where: Places, form: str) -> Iterator[Sequence[str]]:
 
 def _xml(where: Places, form: str) -> Iterator[Sequence[str]]:
     del form
-    with opened(where) as table:
+    with open_rows(where) as table:
         for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
             if "grobid0:tei_xml" in cells and "file:cdx" in cells:
                 dump = {
@@ -138,7 +138,7 @@ def _xml(where: Places, form: str) -> Iterator[Sequence[str]]:
 
 def _scorable(where: Places, form: str) -> Iterator[Sequence[str]]:
     del form
-    with opened(where) as table:
+    with open_rows(where) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
             metadata = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
             slug = matched_slug((metadata or {}).get("title") or "", STUBS)
@@ -151,10 +151,10 @@ def _scorable(where: Places, form: str) -> Iterator[Sequence[str]]:
 _SPECIAL: Mapping[str, Callable[[Places, str], Iterator[Sequence[str]]]] = {"grobid-xml": _xml, "scorable": _scorable}
 
 
-def _count(where: Places, form: str, out: TextIO) -> int:
+def _write_counts(where: Places, form: str, out: TextIO) -> int:
     counted = Counter[str]()
     columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOMES}
-    with opened(where) as table:
+    with open_rows(where) as table:
         for _, cells in table.scan(columns.get(form) or (_COUNTED[form],)):
             if form == "column":
                 counted.update(cells.keys())
@@ -184,9 +184,9 @@ def _outcomes(cells: Cells) -> Iterator[str]:
         yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
 
 
-def _lacking(where: Places, form: str, out: TextIO) -> int:
+def _write_lacking(where: Places, form: str, out: TextIO) -> int:
     count = 0
-    with opened(where) as table:
+    with open_rows(where) as table:
         for key, cells in table.scan(("f:c", form)):
             if "f:c" in cells and form not in cells:
                 out.write(_name(key) + "\n")
@@ -198,11 +198,11 @@ def _tei(where: Places, form: str, out: TextIO) -> int:
     del form
 
     def found() -> Iterator[tuple[str, bytes]]:
-        with opened(where) as table:
+        with open_rows(where) as table:
             for key, cells in table.scan(("grobid0:tei_xml",)):
                 yield f"{_folder(digest_of(key))}.tei.xml", cells["grobid0:tei_xml"]
 
-    return _tar(found(), out)
+    return _write_tar(found(), out)
 
 
 def _thumbnails(where: Places, form: str, out: TextIO) -> int:
@@ -217,10 +217,10 @@ def _thumbnails(where: Places, form: str, out: TextIO) -> int:
                 if paper and paper.aside.get("thumbnail"):
                     yield f"{_folder(key.removeprefix('sha1:'))}.180px.jpg", b64decode(paper.aside["thumbnail"])
 
-    return _tar(found(), out)
+    return _write_tar(found(), out)
 
 
-def _tar(files: Iterator[tuple[str, bytes]], out: TextIO) -> int:
+def _write_tar(files: Iterator[tuple[str, bytes]], out: TextIO) -> int:
     count = 0
     with tarfile.TarFile.open(mode="w|", fileobj=out.buffer) as archive:
         for name, content in files:

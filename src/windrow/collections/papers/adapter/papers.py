@@ -26,7 +26,7 @@ from windrow.collections.papers.adapter.rows import (
     bring_up_to_date,
     erase_deleted,
     extracted_by_others,
-    opened,
+    open_rows,
     places,
 )
 from windrow.collections.papers.collection import COLLECTION
@@ -99,7 +99,7 @@ class PaperAdapter(RecordAdapter):
             if waiting := store.count_stale():
                 yield Fault(where.table, f"the rows of {waiting} papers are not written yet", "windrow run papers")
                 return
-            table = stack.enter_context(opened(where))
+            table = stack.enter_context(open_rows(where))
             row_keys = (row_key(parse_digest(key), where.form) for key in store.papers())
             missing = sum(1 for _ in _missing(row_keys, (key for key, _ in table.scan(["file:meta"]))))
             if missing:
@@ -144,11 +144,11 @@ class PaperAdapter(RecordAdapter):
                 yield DocumentFinding(address, "extract", Level.WARN, str(observation.reason), observation.message)
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield what is meant by a paper's digest too, however that is spelled."""
+        """Yield the takedown targets of a name, which may also be a paper's digest in any spelling."""
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase what was removed from the rows and from the records' file."""
+        """Erase removed rows and records from the files of their stores."""
         where = self._places(workspace)
 
         def go_on() -> bool:
@@ -167,9 +167,9 @@ def _key(name: str) -> str:
 
 
 def _with_row(explanation: Explanation, where: Places, name: str) -> Explanation:
-    with opened(where) as table:
+    with open_rows(where) as table:
         cells = decode_row(table.get(row_key(parse_digest(name), where.form)))
-    lines = list(_passing(where, _key(name)))
+    lines = list(_describe_transient_answer(where, _key(name)))
     lines += [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
     row = {name: content for name, content in cells.items() if not isinstance(content, bytes)}
     return explanation._replace(
@@ -201,8 +201,8 @@ def _claim_line(claim: FailedCapture) -> str:
     return f"  an index line for {claim.url} names {place}: {claim.reason}: {claim.message}"
 
 
-def _passing(where: Places, key: str) -> Iterator[str]:
-    """Yield a line on GROBID's last answer if it is transient, and so not stored in the row."""
+def _describe_transient_answer(where: Places, key: str) -> Iterator[str]:
+    """Yield a line about GROBID's last answer if it is transient: such an answer is not in the row."""
     with closing(PaperStore(where.store, read_only=True)) as store:
         paper = store.paper(key)
     outcome = (paper.value.get("grobid") or {}) if paper else {}

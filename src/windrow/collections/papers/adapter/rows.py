@@ -76,31 +76,31 @@ def places(workspace: Workspace, store: Path, options: Mapping[str, Any], roots:
 
 
 @contextmanager
-def opened(where: Places, *, read_only: bool = False) -> Iterator[WideTable]:
+def open_rows(where: Places, *, read_only: bool = False) -> Iterator[WideTable]:
     """Open the table of rows."""
     with closing(open_table(where.table, where.name, FAMILIES, read_only=read_only)) as table:
         yield table
 
 
 def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
-    """Import new files of the catalogue, write the rows of all papers that changed; return what was done, as text."""
+    """Import new files of the catalogue and write the rows of all changed papers; return a summary as text."""
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(where.store)))
         register = stack.enter_context(_open_register(where))
-        index = _catalogue(stack, where, register, pulse)
+        index = _open_catalogue(stack, where, register, pulse)
         catalogue = index.version() if index else 0
-        inputs = json.dumps([*_place(where), where.shape, catalogue, GENERATION, where.force])
+        inputs = json.dumps([*_key_settings(where), where.shape, catalogue, GENERATION, where.force])
         if register.meta("made") != inputs:
             store.mark_stale()
             store.mark_stale(register.keys())
             register.put_meta("made", inputs)
         if not store.count_stale():
             return "all rows are up to date"
-        table = stack.enter_context(opened(where))
+        table = stack.enter_context(open_rows(where))
         ledger = stack.enter_context(closing(Ledger(where.ledger)))
         written = removed = unread_count = 0
         while pulse() and (keys := store.stale_keys(_PAGE)):
-            added, deleted, declined = _write(keys, where, _Open(store, register, table, index, ledger))
+            added, deleted, declined = _write_rows(keys, where, _OpenStores(store, register, table, index, ledger))
             store.mark_written(keys)
             written, removed, unread_count = written + added, removed + deleted, unread_count + declined
     note = (
@@ -111,22 +111,22 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
     return f"{counted(written, 'row')} written, {removed:,} removed{note}"
 
 
-def _place(where: Places) -> list[str]:
-    """Return what the register's keys depend on: the table, its name and the form of its keys."""
+def _key_settings(where: Places) -> list[str]:
+    """Return the values that the register's keys depend on: the table, its name and the form of its keys."""
     return [where.table, where.name, where.form]
 
 
 @contextmanager
 def _open_register(where: Places) -> Iterator[RowRegister]:
-    """Open the register of rows; clear it if it is that of another table, whose rows are not ours in this one."""
+    """Open the register of rows; clear it if it was written for another table."""
     with closing(RowRegister(where.register)) as register:
         written_for = register.meta("made")
-        if written_for and json.loads(written_for)[:3] != _place(where):
+        if written_for and json.loads(written_for)[:3] != _key_settings(where):
             register.clear()
         yield register
 
 
-class _Open(NamedTuple):
+class _OpenStores(NamedTuple):
     """The stores that are open while rows are written."""
 
     store: PaperStore
@@ -136,7 +136,7 @@ class _Open(NamedTuple):
     ledger: Ledger
 
 
-def _write(keys: Sequence[str], where: Places, stores: _Open) -> tuple[int, int, int]:
+def _write_rows(keys: Sequence[str], where: Places, stores: _OpenStores) -> tuple[int, int, int]:
     """Write the rows of papers; return how many were written and removed, and how many PDFs could not be read."""
     store, register, table, index, ledger = stores
     papers = {key: store.paper(key) for key in keys}
@@ -145,7 +145,7 @@ def _write(keys: Sequence[str], where: Places, stores: _Open) -> tuple[int, int,
     by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
     made_here = register.owns(keys)
     fresh = [key for key in present if key not in made_here]
-    other_columns = _others(table, {key: by_key[key] for key in present if not made_here.get(key, False)})
+    other_columns = _read_other_columns(table, {key: by_key[key] for key in present if not made_here.get(key, False)})
     made_here |= {key: key not in other_columns for key in fresh}
     written_columns = register.written_columns([key for key in (*present, *missing) if not made_here.get(key, True)])
     found_at = _first_captures(present.values(), where, ledger)
@@ -170,8 +170,8 @@ def _write(keys: Sequence[str], where: Places, stores: _Open) -> tuple[int, int,
     return len(puts), len(dropped), sum(is_declined(paper.value) for paper in present.values())
 
 
-def _others(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
-    """Return the columns of the rows that exist, but for the large ones."""
+def _read_other_columns(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
+    """Return the columns of the rows that exist, except the large ones."""
     columns_by_key: dict[bytes, set[str]] = {}
     for columns in SMALL:
         for key, cells in table.get_many([*by_key.values()], columns).items():
@@ -182,7 +182,7 @@ def _others(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozense
 def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
     """Return the papers whose rows have another extractor's outcome: they need not be sent to GROBID."""
     by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
-    with _open_register(where) as register, opened(where) as table:
+    with _open_register(where) as register, open_rows(where) as table:
         rows = table.get_many([*by_key.values()], (EXTRACTED,))
         made_here, written_columns = register.owns(keys), register.written_columns(keys)
     return {
@@ -192,7 +192,7 @@ def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
 
 
 def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return each paper's first capture; one from a foreign WARC file has its place there, not that of our copy."""
+    """Return each paper's first capture; if it is from a foreign WARC file, with its location in that file."""
     papers = list(papers)
     recorded = {visit.seq: visit for visit in ledger.attempts.by_numbers([paper.first for paper in papers])}
     captures = {}
@@ -222,7 +222,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, roots: Sequence[Path]) -> str:
-    """Return a file's name as its index has it, with its folder; else its path below the source's folder."""
+    """Return a file's name with its folder as in its index; if it has none, its path below the source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
@@ -243,7 +243,7 @@ def _match(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] |
     return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
 
 
-def _catalogue(
+def _open_catalogue(
     stack: ExitStack, where: Places, register: RowRegister, pulse: Callable[[], bool]
 ) -> CatalogueIndex | None:
     """Open the catalogue's index, and import files that are new or changed; return None if there is no catalogue."""
@@ -256,7 +256,7 @@ def _catalogue(
         stamp = f"{state.st_size} {state.st_mtime_ns}"
         if register.meta(f"file {path}") == stamp:
             continue
-        lines = _until(read_lines(path), pulse)
+        lines = _yield_until_stopped(read_lines(path), pulse)
         index.take(lines)
         if not pulse():
             break
@@ -264,7 +264,7 @@ def _catalogue(
     return index
 
 
-def _until(lines: Iterator[bytes], pulse: Callable[[], bool]) -> Iterator[bytes]:
+def _yield_until_stopped(lines: Iterator[bytes], pulse: Callable[[], bool]) -> Iterator[bytes]:
     """Yield lines until the run is stopped: imported works stay, and the next run starts the file again."""
     for number, line in enumerate(lines):
         if not number % _LINES and not pulse():
@@ -282,6 +282,6 @@ def _files(path: Path) -> list[Path]:
 
 def erase_deleted(where: Places, pulse: Callable[[], object]) -> bool:
     """Erase removed rows from the table's file; return False if another process prevents that."""
-    with suppress(FileNotFoundError), opened(where) as table:
+    with suppress(FileNotFoundError), open_rows(where) as table:
         return table.erase_deleted(pulse)
     return True

@@ -74,7 +74,7 @@ class CatalogueIndex(SqliteStore):
         return Imported(imported, refused)
 
     def _take_line(self, line: bytes, refused: Counter[str]) -> bool:
-        """Import a line; count it as refused if it has no work to be matched."""
+        """Import a line and return True; if it does not contain a usable work, count it as refused and return False."""
         if not line.strip():
             return False
         try:
@@ -129,7 +129,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 
 def _number(text: str) -> int:
-    """Hash a text to a signed 64-bit integer, which takes less room in the index."""
+    """Hash a text to a signed 64-bit integer, which takes less space in the index."""
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
 
 

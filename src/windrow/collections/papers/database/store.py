@@ -42,7 +42,7 @@ WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.visit
 
 
 class PaperRecord(NamedTuple):
-    """A paper's current value and what is kept beside it, its first capture's visit, and its number of captures."""
+    """A paper's current value, its additional values, the visit of its first capture, and its number of captures."""
 
     key: str
     value: dict[str, Any]
@@ -65,7 +65,7 @@ class PaperStore(RecordStore):
             self._connection.executescript(f"BEGIN; {_ASKED} COMMIT;")
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Finish, and have the next run repeat the step for papers with a transient outcome of GROBID.
+        """Finish, and make the next run repeat the step for papers with a transient outcome of GROBID.
 
         They are put to wait for their last answer, which exists already: so the next run repeats the step, which sends
         another request.
@@ -106,7 +106,7 @@ class PaperStore(RecordStore):
             self._connection.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
 
     def paper(self, key: str) -> PaperRecord | None:
-        """Return a paper's current record; None if there is none."""
+        """Return a paper's current record; None if the paper is not in the store."""
         with self._guarded():
             rows = self._connection.execute(_CURRENT, (key,)).fetchall()
         if not rows:
@@ -153,14 +153,14 @@ class RowRegister(SqliteStore):
         super().__init__(path, _ROWS)
 
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
-        """Return for each of these rows that is registered whether windrow made it."""
+        """Return whether windrow made each row; rows that are not registered are left out."""
         with self._guarded():
             marks = ",".join("?" * len(keys))
             rows = self._connection.execute(f"SELECT key, own FROM row WHERE key IN ({marks})", [*keys])
             return {key: bool(made_here) for key, made_here in rows}
 
     def written_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Return the columns that windrow wrote in rows that others made."""
+        """Return the columns that windrow wrote in rows that other programs made."""
         marks = ",".join("?" * len(keys))
         columns_by_key: dict[str, set[str]] = {key: set() for key in keys}
         with self._guarded():
@@ -196,7 +196,7 @@ class RowRegister(SqliteStore):
             return [key for (key,) in self._connection.execute("SELECT key FROM row ORDER BY key")]
 
     def meta(self, name: str) -> str:
-        """Return the text stored under a name; empty if there is none."""
+        """Return the text stored under a name; empty if no text is stored."""
         with self._guarded():
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
