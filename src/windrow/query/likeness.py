@@ -235,7 +235,9 @@ def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
     best, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
         hits_shown = {
-            words_hit for begin, end, words_hit in spans[index : index + 40] if end <= start + LENGTH - _BEFORE
+            words_hit
+            for hit_start, hit_end, words_hit in spans[index : index + 40]
+            if hit_end <= start + LENGTH - _BEFORE
         }
         if len(hits_shown) > most_hits:
             best, most_hits = start, len(hits_shown)

@@ -269,11 +269,11 @@ def parse(text: str) -> Query:
     if sum(token.kind in _LEAVES for token in kept_tokens) > MOST:
         notes.append(f"only the first {MOST} words are searched for")
     kept_tokens = _limit_tokens(kept_tokens)
-    dashes = _is_exclusion(kept_tokens)
+    dashes = _dashes_exclude(kept_tokens)
     root = _Reader(kept_tokens, dashes=dashes).sequence()
     notes += _note_left_out(kept_tokens, dashes=dashes)
-    nothing = root is None and as_of is None and bool(text.strip())
-    return Query(text, root, as_of, tuple(dict.fromkeys(notes)), nothing)
+    has_no_terms = root is None and as_of is None and bool(text.strip())
+    return Query(text, root, as_of, tuple(dict.fromkeys(notes)), has_no_terms)
 
 
 _LEAVES = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
@@ -289,7 +289,7 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
     return all_tokens
 
 
-def _is_exclusion(all_tokens: list[Token]) -> bool:
+def _dashes_exclude(all_tokens: list[Token]) -> bool:
     """Tell whether a dash before a word excludes it in this query."""
     positive = any(
         token.kind in _LEAVES and not token.negated and not token.text.startswith("-") and _has_words(token.text)

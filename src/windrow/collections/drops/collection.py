@@ -42,13 +42,13 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
 
 def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
     """Keep one offer of each zip, preferring the centre's own spelling of the name; refuse the others."""
-    chosen: dict[str, Offer] = {}
+    chosen_offers: dict[str, Offer] = {}
     for offer in offers:
-        if not offer.unkeyed and (offer.key not in chosen or offer.path == offer.key):
-            chosen[offer.key] = offer
+        if not offer.unkeyed and (offer.key not in chosen_offers or offer.path == offer.key):
+            chosen_offers[offer.key] = offer
     return [
         offer
-        if offer.unkeyed or chosen[offer.key] is offer
+        if offer.unkeyed or chosen_offers[offer.key] is offer
         else offer._replace(key=offer.path, reason=Reason.OTHER_SPELLING, unkeyed=True)
         for offer in offers
     ]

@@ -179,8 +179,8 @@ READERS: dict[ColumnKind, Read | None] = {
 """How a column's text becomes its value; None leaves it as it is."""
 
 
-def _make_error(text: str, why: str, reason: Reason = Reason.NOT_VALID) -> StepError:
-    return StepError(f"{text[:60]!r} {why}", reason)
+def _make_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID) -> StepError:
+    return StepError(f"{text[:60]!r} {problem}", reason)
 
 
 def join(*parts: str | None) -> str:

@@ -110,7 +110,7 @@ def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlN
 def find_declared(centre: str, centres: Iterable[str]) -> str:
     """Return the declared spelling of a centre, ignoring case; empty if the centre is not declared."""
     folded = centre.casefold()
-    return next((known for known in centres if known.casefold() == folded), "")
+    return next((declared for declared in centres if declared.casefold() == folded), "")
 
 
 def refusal(name: str) -> Reason | None:

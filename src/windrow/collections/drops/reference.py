@@ -247,9 +247,9 @@ class Case:
         finding = Finding(kind, message, Level.ERROR, line(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
-    def skip_checks(self, why: str, *kinds: str) -> None:
+    def skip_checks(self, cause: str, *kinds: str) -> None:
         """Record checks that could not be run."""
-        self._not_run.setdefault(why, set()).update(kinds)
+        self._not_run.setdefault(cause, set()).update(kinds)
 
     def check_status(self, text: str, element: Node, owner: str) -> None:
         """Add a finding if a status of the record `owner` does not begin with a known code."""
@@ -281,7 +281,9 @@ class Case:
         if self._dropped:
             notes.append(Finding("MoreFindings", f"{self._dropped} more findings are not listed", Level.NOTE))
         if self._not_run:
-            message = "; ".join(f"{why}: {', '.join(sorted(kinds))}" for why, kinds in sorted(self._not_run.items()))
+            message = "; ".join(
+                f"{cause}: {', '.join(sorted(kinds))}" for cause, kinds in sorted(self._not_run.items())
+            )
             notes.append(Finding("CheckNotRun", message, Level.NOTE))
         return (*sorted(self._findings, key=lambda finding: finding.line or 0), *notes)
 

@@ -136,8 +136,8 @@ class RowReader:
                 place, read = attributes[name]
                 cells[place] = text if read is None else read(text)
         if plan.own >= 0:
-            own = element.text or ""
-            cells[plan.own] = own if plan.own_read is None else plan.own_read(own)
+            own_text = element.text or ""
+            cells[plan.own] = own_text if plan.own_read is None else plan.own_read(own_text)
         table = self._tables[plan.table]
         row_index = len(table)
         table.append(())  # a placeholder: rows are in the order of their elements, and the cells are not all read yet

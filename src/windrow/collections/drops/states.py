@@ -68,13 +68,13 @@ def waiting_xml(step: str | None, status: Status | None, *, started: bool) -> St
     return (phase(step), Status.RUNNING) if started else (phase(step) - 1, Status.DONE)
 
 
-def xml_state(refused: Reason | None, events: Iterable[StateEvent]) -> State:
+def xml_state(refusal: Reason | None, events: Iterable[StateEvent]) -> State:
     """Return the state of an XML file; `refused` is the reason if its name was refused.
 
     >>> xml_state(None, [StateEvent(1, "start", "xsd"), StateEvent(2, "reading", "xsd", Reason.NOT_VALID)])
     (6, <Status.FAILED: 5>)
     """
-    state = XML_NAME, Status.FAILED if refused else Status.DONE
+    state = XML_NAME, Status.FAILED if refusal else Status.DONE
     for event in events:
         state = (state[0], Status.CANCELLED) if event.event == "decision" else _after_step(event)
     return state

@@ -52,9 +52,9 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
     return seeds_found + [FoundUrl(number(url), parts(url).origin, url, 0, SITEMAP) for url in sitemaps]
 
 
-def _keep_own_hosts(rules_of_site: Policy, written: Iterable[str]) -> list[str]:
+def _keep_own_hosts(rules_of_site: Policy, texts: Iterable[str]) -> list[str]:
     """Normalise the addresses, and return those on the site's hosts."""
-    return [url for text in written if (url := normalise(text).url) and rules_of_site.scope.owns(parts(url))]
+    return [url for text in texts if (url := normalise(text).url) and rules_of_site.scope.owns(parts(url))]
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:  # noqa: ARG001 the shape of `Crawl.rules`
@@ -79,10 +79,10 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
     return int(due), max(1, int(next_interval))
 
 
-def compute_interval(source: Source, looks: Sequence[ContentCheck]) -> int:
+def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
     """Return the interval of an address in whole seconds, computed from its visits after the first."""
     interval, start = source.options.get("every"), source.options["recrawl_interval"]
-    return max(1, int(interval or redirect.compute_interval(looks, start)))
+    return max(1, int(interval or redirect.compute_interval(checks, start)))
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:

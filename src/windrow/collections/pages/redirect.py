@@ -152,7 +152,7 @@ def adapt_interval(interval: float, look: ContentCheck, start: float) -> float:
     return min(max(next_interval, min(DAY, start)), max(YEAR, start))
 
 
-def compute_interval(looks: Iterable[ContentCheck], start: float) -> float:
+def compute_interval(checks: Iterable[ContentCheck], start: float) -> float:
     """Return the interval of a page in seconds, from the results of its visits after the first, oldest first.
 
     >>> checks = [ContentCheck(True), ContentCheck(False, 14 * 86_400)]
@@ -160,7 +160,7 @@ def compute_interval(looks: Iterable[ContentCheck], start: float) -> float:
     (28.0, 21.0)
     """
     seconds = start
-    for look in looks:
+    for look in checks:
         seconds = adapt_interval(seconds, look, start)
     return seconds
 

@@ -255,8 +255,8 @@ class SiteRules:
 
     def left_out(self) -> list[LeftOut]:
         """Return the addresses of the site's own hosts that rules forbade since the last job."""
-        left, self._left_out = self._left_out, []
-        return left
+        left_out_urls, self._left_out = self._left_out, []
+        return left_out_urls
 
     def _note_left_out(self, url: str, verdict: PolicyVerdict) -> None:
         if verdict.reason and len(self._left_out) < MAX_LEFT_OUT:

@@ -219,7 +219,7 @@ class FoundCapture(NamedTuple):
 
 def make_cells(
     record: Mapping[str, Any],
-    aside: Mapping[str, Any],
+    extra: Mapping[str, Any],
     capture: FoundCapture,
     match: Mapping[str, Any] | None,
     shape: str = TABLE,
@@ -230,12 +230,12 @@ def make_cells(
     if place:
         contents["f:c"] = _history(capture)
         contents["file:cdx"] = {name: "" if field is None else str(field) for name, field in place.items()}
-    contents |= _make_grobid_cells(record.get("grobid"), aside, shape)
+    contents |= _make_grobid_cells(record.get("grobid"), extra, shape)
     if text := record.get("text"):
         contents |= {
             "text0:tstatus": text["status"],
             "text0:tinfo": text.get("info"),
-            "text0:pages": aside.get("pages"),
+            "text0:pages": extra.get("pages"),
         }
     contents |= match or {}
     encoded = {name: encode(name, content) for name, content in contents.items() if content is not None}
@@ -255,7 +255,7 @@ def _history(capture: FoundCapture) -> dict[str, Any]:
     return history | ({"i": capture.record_id} if capture.record_id else {})
 
 
-def _make_grobid_cells(answer: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: str) -> dict[str, Any]:
+def _make_grobid_cells(answer: Mapping[str, Any] | None, extra: Mapping[str, Any], shape: str) -> dict[str, Any]:
     """Return the contents of `grobid0`; empty for a transient outcome, as if no request had been sent."""
     if answer is None or answer["passing"]:
         return {}
@@ -264,12 +264,12 @@ def _make_grobid_cells(answer: Mapping[str, Any] | None, aside: Mapping[str, Any
         "grobid0:status": answer["status"],
         "grobid0:quality": answer["quality"],
     }
-    if tei := aside.get("tei"):
+    if tei := extra.get("tei"):
         contents["grobid0:tei_xml"] = tei.encode()
-    elif packed := aside.get("tei_base64"):  # not UTF-8
+    elif packed := extra.get("tei_base64"):  # not UTF-8
         contents["grobid0:tei_xml"] = b64decode(packed)
-    if table := aside.get("tei_json"):
-        contents["grobid0:tei_json"] = (aside.get("later_json") or table) if shape == LEGACY else table
+    if table := extra.get("tei_json"):
+        contents["grobid0:tei_json"] = (extra.get("later_json") or table) if shape == LEGACY else table
         contents["grobid0:metadata"] = metadata(contents["grobid0:tei_json"])
     return contents
 
@@ -280,7 +280,7 @@ def absent_columns(new: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def merge_with_foreign(
-    new: Mapping[str, bytes], foreign: AbstractSet[str], written: AbstractSet[str], *, force: bool = False
+    new: Mapping[str, bytes], foreign: AbstractSet[str], own_columns: AbstractSet[str], *, force: bool = False
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return the cells to set in a row that existed before, and the columns to clear.
 
@@ -289,7 +289,7 @@ def merge_with_foreign(
     there is a new outcome is replaced. Otherwise only columns that windrow wrote are cleared.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
-    cleared_columns = {*written}
+    cleared_columns = {*own_columns}
     for family, exists, is_new in (
         ("grobid0:", EXTRACTED in foreign, EXTRACTED in new),
         ("match0:", any(name.startswith("match0:") for name in foreign), "match0:mstatus" in new),

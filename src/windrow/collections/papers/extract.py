@@ -256,7 +256,7 @@ def extract(task: Task) -> Results:
     if (HTML if meta["mime"] == _XHTML_TYPE else meta["mime"]) not in _wanted_types(task):
         return [Skip(Reason.NOT_WANTED, key, f"the bytes are {meta['mime']}, whatever the index says")]
     record: dict[str, Any] = {"file": meta}
-    aside: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     text = ""
     if meta["mime"] == PDF:
         outcome: GrobidOutcome | None = None
@@ -265,14 +265,14 @@ def extract(task: Task) -> Results:
             if isinstance(outcome_or_requests, list):
                 return [Observation(key, record), *outcome_or_requests]  # the file's type is known without an answer
             outcome = outcome_or_requests
-            text = _add_grobid(outcome, record, aside) if outcome else ""
+            text = _add_grobid(outcome, record, extra) if outcome else ""
         if outcome is None or outcome.word != "success":
-            text = _add_embedded(task, record, aside)
+            text = _add_embedded(task, record, extra)
         if task.options.get("thumbnails") == "True" and not task.stopped:
-            aside["thumbnail"] = _thumbnail(task)
+            extra["thumbnail"] = _thumbnail(task)
     else:
         record["declined"] = "only PDFs are extracted"
-    observations: Results = [Observation(key, record, text[:_MOST_TEXT], aside=aside)]
+    observations: Results = [Observation(key, record, text[:_MOST_TEXT], aside=extra)]
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
     return observations
@@ -317,7 +317,7 @@ def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
     return outcome
 
 
-def _add_grobid(outcome: GrobidOutcome, record: dict[str, Any], aside: dict[str, Any]) -> str:
+def _add_grobid(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
     """Add GROBID's outcome to the record; return the text to index for search."""
     record["grobid"] = {
         "status_code": outcome.code,
@@ -327,19 +327,19 @@ def _add_grobid(outcome: GrobidOutcome, record: dict[str, Any], aside: dict[str,
     }
     if outcome.tei:
         try:
-            aside["tei"] = outcome.tei.decode()
+            extra["tei"] = outcome.tei.decode()
         except UnicodeDecodeError:
-            aside["tei_base64"] = b64encode(outcome.tei).decode()
+            extra["tei_base64"] = b64encode(outcome.tei).decode()
     if outcome.table is None:
         return ""
     table = outcome.table
     record |= _known(table["title"], [author["name"] for author in table["authors"]], table["doi"])
-    aside["tei_json"] = table
-    aside["later_json"] = outcome.legacy
+    extra["tei_json"] = table
+    extra["later_json"] = outcome.legacy
     return "\n".join(filter(None, (table["title"], *record["authors"], table["abstract"], table["body"])))
 
 
-def _add_embedded(task: Task, record: dict[str, Any], aside: dict[str, Any]) -> str:
+def _add_embedded(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
     """Add the embedded extractor's guess to the record; return the text to index for search."""
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
@@ -356,7 +356,7 @@ def _add_embedded(task: Task, record: dict[str, Any], aside: dict[str, Any]) -> 
         return ""
     record["text"] = {"status": guessed.status, "info": guessed.info}
     record |= _known(guessed.info["title"], guessed.info["authors"], guessed.info["doi"])
-    aside["pages"] = guessed.pages
+    extra["pages"] = guessed.pages
     return "\n".join(filter(None, (guessed.info["title"], *guessed.info["authors"], guessed.pages)))
 
 

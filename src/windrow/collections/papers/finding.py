@@ -117,13 +117,13 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
 """Named patterns for the SURTs of papers, such as `edu,example)/~me/pubs/1.pdf`."""
 
 
-def media_type(written: str) -> str:
+def media_type(declared: str) -> str:
     """Return the standard name of a media type; empty if it is not a document's.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')
     """
-    text = written.strip(" \"'").lower()
+    text = declared.strip(" \"'").lower()
     return next((name for name, starts in _STARTS if text.startswith(starts)), "")
 
 

@@ -54,16 +54,16 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
             session.follow(rebuilt.projection)
-            unread = session.ledger.copy_unread(scratch)
+            ledger = session.ledger.copy_unread(scratch)
             keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
-            renamed = RenumberingStore(rebuilt.store, session.ledger, unread, session.number, first_step)
+            renamed = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)
             run = HarvestRun(
-                replace(rebuilt, store=renamed, projection=None), unread, session.lease, FetcherPool(keep, 0), pool,
+                replace(rebuilt, store=renamed, projection=None), ledger, session.lease, FetcherPool(keep, 0), pool,
                 session.number, setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
-            with released(pool.close, unread.close, rebuilt.store.tables.close):
+            with released(pool.close, ledger.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])

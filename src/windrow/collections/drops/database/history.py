@@ -209,21 +209,33 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 
     Of several entities that one ended or overrode, only that with the latest sort key is valid again.
     """
-    own, old, owner = schema.newer, schema.older, schema.submission
+    own_entity, old_entity, old_submission = schema.newer, schema.older, schema.submission
     query = (
         sa.select(
-            old.c.id, old.c.submission_id, own.c.valid_to, own.c.ended_by, own.c.id.label("own_id"), owner.c.sort_key
+            old_entity.c.id,
+            old_entity.c.submission_id,
+            own_entity.c.valid_to,
+            own_entity.c.ended_by,
+            own_entity.c.id.label("own_id"),
+            old_submission.c.sort_key,
         )
-        .join(own, sa.and_(own.c.identifier == old.c.identifier, own.c.kind == old.c.kind))
-        .join(owner, owner.c.id == old.c.submission_id)
-        .where(old.c.ended_by == submission, own.c.submission_id == submission, own.c.valid_from.is_not(None))
+        .join(
+            own_entity,
+            sa.and_(own_entity.c.identifier == old_entity.c.identifier, own_entity.c.kind == old_entity.c.kind),
+        )
+        .join(old_submission, old_submission.c.id == old_entity.c.submission_id)
+        .where(
+            old_entity.c.ended_by == submission,
+            own_entity.c.submission_id == submission,
+            own_entity.c.valid_from.is_not(None),
+        )
     )
     rows_by_entity = {
         row.own_id: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row.id))
     }
     freed = [tuple(row)[:4] for row in rows_by_entity.values()]
-    for number, _, valid_to, ended_by in freed:
-        _set_values(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
+    for number, _, valid_to, successor in freed:
+        _set_values(connection, schema, [number], valid_to=valid_to, ended_by=successor)
     _mark_dirty(connection, schema, {owner for _, owner, _, _ in freed})
     own_ids = _entity_ids(connection, schema, submission)
     _set_values(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)

@@ -366,8 +366,8 @@ def _insert_submission(schema: TableSchema) -> sa.Insert:
 def _advance_counters(schema: TableSchema) -> sa.Update:
     counter = schema.counter
     count, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "submissions"))
-    more = sa.case((counter.c.name == "element", count), else_=submissions)
-    return counter.update().where(counter.c.name.in_(COUNTERS)).values(value=counter.c.value + more)
+    increase = sa.case((counter.c.name == "element", count), else_=submissions)
+    return counter.update().where(counter.c.name.in_(COUNTERS)).values(value=counter.c.value + increase)
 
 
 @once

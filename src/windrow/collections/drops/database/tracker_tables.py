@@ -220,11 +220,11 @@ def _unique(name: str, *columns: str, also: bool = False) -> list[_TablePart]:
     return keys
 
 
-def _vocabulary(name: str, length: int, *more: _TablePart, unique: bool) -> None:
+def _vocabulary(name: str, length: int, *parts: _TablePart, unique: bool) -> None:
     """Define a vocabulary: `short_name` and `description`."""
     key = _unique(name, "short_name", also=True) if unique else _index(name, "short_name")
     short = sa.Column("short_name", sa.String(length), nullable=False)
-    _table(name, "small", short, _text("description", null=True), *more, key)
+    _table(name, "small", short, _text("description", null=True), *parts, key)
 
 
 def _state() -> list[_TablePart]:

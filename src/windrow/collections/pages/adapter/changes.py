@@ -78,22 +78,22 @@ class Others(NamedTuple):
 
 def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
     """Return the versions of an address, and the addresses with the same or nearly the same text as the latest one."""
-    others = Others()
+    related = Others()
     with summary_if_there(workspace) as summary:
         if summary is None:
-            return [], others
+            return [], related
         reader = Versions(summary)
         versions = reader.of(url)
         latest_version = versions[-1] if versions else None
         if latest_version is not None and latest_version.pile is not None and latest_version.end is None:
             near_duplicates, representative = reader.near(latest_version.id, _ALIKE)
-            others = Others(
+            related = Others(
                 tuple(reader.alike(latest_version.pile, url, _ALIKE)), tuple(near_duplicates), representative
             )
         changes, reasons = _describe_changes(reader, versions), reader.reasons(url)
     return [
         _make_edition(state, changes.get(state.id, ""), reasons.get(state.generation, "")) for state in versions
-    ], others
+    ], related
 
 
 def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
@@ -307,8 +307,8 @@ def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[Pa
         if not candidates:
             raise WindrowError(f"the page was not known yet at {text}", hint="windrow why URL", reason=Reason.NOT_FOUND)
     version = candidates[-1]
-    gone = version.end is not None and not (text and period and version.end >= period.end)
-    return version, when(version.end) if gone else None
+    is_gone = version.end is not None and not (text and period and version.end >= period.end)
+    return version, when(version.end) if is_gone else None
 
 
 def _describe_difference(

@@ -157,6 +157,6 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         yield Fault(
             "crawler database", f"has {row_counts['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN
         )
-    latest = ledger.attempts.logged_after(COLLECTION, last_visit, 1)
-    if latest and not ledger.sessions.running():
+    later_visits = ledger.attempts.logged_after(COLLECTION, last_visit, 1)
+    if later_visits and not ledger.sessions.running():
         yield Fault("crawler database", "does not have the latest visits", "windrow run")

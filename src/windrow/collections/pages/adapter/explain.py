@@ -151,8 +151,8 @@ def _describe_index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:
     if edition.duplicate_of:
         yield f"  marked as a duplicate of {edition.duplicate_of}"
     if alike:
-        others = f", and {edition.copies - len(alike):,} more" if edition.copies > len(alike) else ""
-        yield f"  the same text is at {', '.join(alike)}{others}"
+        remainder = f", and {edition.copies - len(alike):,} more" if edition.copies > len(alike) else ""
+        yield f"  the same text is at {', '.join(alike)}{remainder}"
     if edition.canonical:
         yield f"  names {edition.canonical} as its original"
 

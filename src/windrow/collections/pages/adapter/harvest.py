@@ -161,7 +161,7 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
                 url, robots_in_force(workspace, ledger, owner, parts(url).origin).robots
             )
         return Judged(beside, verdict.reason, describe_verdict(verdict))
-    judged = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
+    judgement = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
     year = now().year
     for source in workspace.sources:
         if source.collection != "pages":
@@ -174,7 +174,7 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
             robots = robots_in_force(workspace, ledger, source, parts(url).origin).robots
             verdict = _judge_private_host(ledger, url) or policy.judge(url, year, robots)
         return Judged(source.name, verdict.reason, describe_verdict(verdict))
-    return judged
+    return judgement
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:

@@ -182,12 +182,12 @@ class Search:
         best = ranked[:READ]
         piles = {ranked_page.candidate.page.pile for ranked_page in best if ranked_page.candidate.page.pile is not None}
         texts = self._summary.texts(piles, LOOKED_AT)
-        near = []
+        rescored = []
         for ranked_page in best:
             page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile or 0, ""))
             candidate = ranked_page.candidate._replace(page=page)
-            near.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
-        return sort_ranked(near) + ranked[READ:]
+            rescored.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
+        return sort_ranked(rescored) + ranked[READ:]
 
     def _yield_candidates(self, query: Query, share: float, matches: Among) -> Iterator[list[IndexHit]]:
         """Yield candidates, best first."""
@@ -263,7 +263,7 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
     title = marked(page.title or page.headline or page.url, find)
     snippet = choose_snippet(page.text, page.description or "", find)
     same_text = max(0, shown_page.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
-    others = max(same_text, shown_page.group - 1)
+    other_count = max(same_text, shown_page.group - 1)
     hit = PageHit(
         url=page.url,
         title="".join(piece.text for piece in title),
@@ -276,8 +276,8 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
         first_seen=datetime.fromtimestamp(page.first, UTC),
         last_seen=datetime.fromtimestamp(page.last, UTC),
         end=when(page.end),
-        more=others,
-        near=others - same_text,
+        more=other_count,
+        near=other_count - same_text,
         standing=shown_page.standing if shown_page.standing != page.url else None,
         uncertain=shown_page.absent
         or (shown_page.as_of is not None and page.end is not None and page.last < shown_page.as_of),

@@ -97,11 +97,11 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
         return None
     address_row = ledger.addresses.get(COLLECTION, number(url))
     address_row = address_row if address_row and address_row.url == url else None
-    judged = judge(
+    judgement = judge(
         workspace, ledger, url, beside=address_row.source if address_row and address_row.kind == ASSET else ""
     )
-    versions, others = editions(workspace, url)
-    if address_row is None and not versions and not judged.source:
+    versions, related = editions(workspace, url)
+    if address_row is None and not versions and not judgement.source:
         return None
     numbers = ledger.sessions.numbers()  # what people call sessions
     visits = (
@@ -113,7 +113,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
         else []
     )
     tombstone_rows = tombstones(ledger, number(url), address_row.host) if address_row else ()
-    state, reason = _find_state(address_row, visits, versions, judged.reason)
+    state, reason = _find_state(address_row, visits, versions, judgement.reason)
     if any(tombstone.lifted is None for tombstone in tombstone_rows):
         state, reason = "forgotten", Reason.FORGOTTEN
     elif address_row is not None and address_row.due is None and address_row.pause != ELSEWHERE:
@@ -123,15 +123,15 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     )
     return PageState(
         url,
-        address_row.source if address_row else judged.source,
+        address_row.source if address_row else judgement.source,
         state,
         reason,
-        judged.why if judged.reason else "",
+        judgement.why if judgement.reason else "",
         tuple(_yield_chain(ledger, address_row)),
         when(due) if due else None,
         pause or None,
         failures,
-        *others,
+        *related,
         tombstone_rows,
         tuple(versions),
         tuple(visits),

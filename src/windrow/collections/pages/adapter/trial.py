@@ -133,11 +133,11 @@ def _records(url: str, page: Page) -> Iterator[RecordPreview]:
     fields |= {name: when(fields[name]) for name in ("created", "updated")}
     yield _record(url, "document_description", description.title or url, fields)
     for link in page.links:
-        shown = {name: value for name, value in link._asdict().items() if name not in {"url", "location"}}
-        shown["locality"] = Locality(link.locality).name.lower()
+        link_fields = {name: value for name, value in link._asdict().items() if name not in {"url", "location"}}
+        link_fields["locality"] = Locality(link.locality).name.lower()
         if link.destination is not None:
-            shown["destination"] = Destination(link.destination).name.lower()
-        yield _record(url, "link_summary", link.url, shown)
+            link_fields["destination"] = Destination(link.destination).name.lower()
+        yield _record(url, "link_summary", link.url, link_fields)
 
 
 def _record(url: str, table: str, identifier: str, fields: Mapping[str, Any]) -> RecordPreview:

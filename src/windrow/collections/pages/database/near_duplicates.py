@@ -93,22 +93,22 @@ class _Comparison:
         self._queued: set[OrderKey] = set()
         self.changed: set[int] = set()
 
-    def run(self, leaving: list[SignedText], coming: list[SignedText]) -> set[int]:
+    def run(self, removed: list[SignedText], added: list[SignedText]) -> set[int]:
         """Remove texts, add others, and compare all affected texts again; return the ids of changed ones."""
-        affected = {band for text in (*leaving, *coming) for band in bands(text.sketch)}
+        affected = {band for text in (*removed, *added) for band in bands(text.sketch)}
         hubs = {band: self._hub(band) for band in affected}
         self._hubs.clear()
         execute_many = self._connection.executemany
-        for text in leaving:
+        for text in removed:
             rows = [(band, *text.order_key) for band in bands(text.sketch)]
             execute_many("DELETE FROM windrow_band WHERE band = ? AND rank = ? AND generation_id = ?", rows)
             self._detach(text.id)
-        execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(text.id,) for text in leaving])
-        execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", coming)
-        rows = sorted((band, *new.order_key) for new in coming for band in bands(new.sketch))
+        execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(text.id,) for text in removed])
+        execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", added)
+        rows = sorted((band, *new.order_key) for new in added for band in bands(new.sketch))
         execute_many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
-        self._signed = {new.id: new for new in coming}
-        for text in coming:
+        self._signed = {new.id: new for new in added}
+        for text in added:
             self._enqueue(text.order_key)
         for band, hub in hubs.items():
             first_id = self._hub(band)
@@ -240,11 +240,11 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
     groups, old_representatives, fresh = _Groups(connection), dict[int, int](), set(changed)
     while fresh:
         # Former members of a changed group are included too: their representative may have left.
-        known = old_representatives.keys() | groups.members.keys() | fresh
+        known_ids = old_representatives.keys() | groups.members.keys() | fresh
         groups.gather(fresh)
-        member_ids = (json.dumps(sorted(groups.members.keys() | known)),)
+        member_ids = (json.dumps(sorted(groups.members.keys() | known_ids)),)
         old_representatives |= dict(connection.execute(_TOGETHER, member_ids).fetchall())
-        fresh = old_representatives.keys() - known - groups.members.keys()
+        fresh = old_representatives.keys() - known_ids - groups.members.keys()
     new_representatives: dict[int, int] = {}
     for group in groups.connected():
         if len(group) > 1:
@@ -252,15 +252,15 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
                 group, {old_representatives[member.id] for member in group if member.id in old_representatives}
             )
             new_representatives |= dict.fromkeys((member.id for member in group), representative)
-    gone = [(generation,) for generation in old_representatives if generation not in new_representatives]
+    ungrouped = [(generation,) for generation in old_representatives if generation not in new_representatives]
     changes = [
         (generation, chosen_id)
         for generation, chosen_id in new_representatives.items()
         if old_representatives.get(generation) != chosen_id
     ]
-    connection.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", gone)
+    connection.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", ungrouped)
     connection.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(changes))
-    return len(gone) + len(changes)
+    return len(ungrouped) + len(changes)
 
 
 def _choose_representative(group: list[GroupMember], before: set[int]) -> int:

@@ -236,19 +236,19 @@ class SummaryReader:
         with self._read() as connection:
             return {int(row[0]) for row in connection.execute(_TARGETS, (str(list(ids)),))}
 
-    def alike(self, piles: Iterable[int], known: str, parameters: tuple[object, ...]) -> dict[int, int]:
+    def alike(self, piles: Iterable[int], is_open: str, parameters: tuple[object, ...]) -> dict[int, int]:
         """Count the URLs with each of these texts, among generations that match the condition `known`."""
         with self._read() as connection:
-            rows = connection.execute(_ALIKE.format(known=known), (str(list(piles)), *parameters))
+            rows = connection.execute(_ALIKE.format(known=is_open), (str(list(piles)), *parameters))
             return {row[0]: row[1] for row in rows}
 
     def standing(self, ids: Iterable[int]) -> dict[int, int]:
         """Return the representative of each generation that is in a group."""
         return self._paired(_REPRESENTATIVES, ids)
 
-    def sizes(self, standing: Iterable[int]) -> dict[int, int]:
+    def sizes(self, representatives: Iterable[int]) -> dict[int, int]:
         """Count the URLs of the groups that these generations represent."""
-        return self._paired(_GROUP_SIZES, standing)
+        return self._paired(_GROUP_SIZES, representatives)
 
     def absent(self, urls: Iterable[int], at: int) -> set[int]:
         """Return those URLs that were missing or gone at their last visit before a time."""

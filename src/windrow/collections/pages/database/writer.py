@@ -73,15 +73,15 @@ class Catalogue:
         for numbers in (self._urls, self._origins, self._mimes):
             numbers.clear()
 
-    def urls(self, wanted: Iterable[str]) -> Mapping[str, int]:
+    def urls(self, addresses: Iterable[str]) -> Mapping[str, int]:
         """Return the id of each address; the keys are the addresses as given."""
-        wanted = dict.fromkeys(wanted)
+        addresses = dict.fromkeys(addresses)
         cached = self._urls
-        missing = {url: split(url) for url in wanted if url not in cached}
+        missing = {url: split(url) for url in addresses if url not in cached}
         if missing:
             if len(cached) + len(missing) > ROOM:
                 cached = self._urls = {}
-                missing = {url: split(url) for url in wanted}
+                missing = {url: split(url) for url in addresses}
             ids = self._number_addresses({address.text: address for address in missing.values()})
             for url, address in missing.items():
                 cached[url] = ids[address.text]
@@ -108,13 +108,13 @@ class Catalogue:
             )
         return ids
 
-    def _origin_ids(self, wanted: Iterable[str]) -> Mapping[str, int]:
+    def _origin_ids(self, origins: Iterable[str]) -> Mapping[str, int]:
         cached = self._origins
-        missing = [text for text in wanted if text not in cached]
+        missing = [text for text in origins if text not in cached]
         if missing:
             if len(cached) > ROOM:
                 cached.clear()
-                missing = list(wanted)
+                missing = list(origins)
             sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN"
             cached.update(self._connection.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(missing),)))
             number = self._last_id("origin_id", "origin")
@@ -160,10 +160,10 @@ class Catalogue:
             sql = _WITHOUT_PARAMETERS
         return (int(row[0]) for row in self._connection.execute(sql, values).fetchall())
 
-    def piles(self, summaries: Iterable[TextSummary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
+    def piles(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes] = ()) -> Mapping[bytes, int]:
         """Return the ids of text piles by digest: those of summaries, inserted if new, and those of `others`."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
-        digests = [*texts, *others]
+        digests = [*texts, *other_digests]
         marks = ",".join("?" * len(digests))
         sql = f"SELECT blake2b512_digest, text_pile_id FROM text_pile WHERE blake2b512_digest IN ({marks})"
         ids: dict[bytes, int] = dict(self._connection.execute(sql, digests)) if digests else {}

@@ -67,7 +67,7 @@ class Description:
 def describe(
     head: PageHead,
     outline: Outline,
-    chosen: Sequence[bool],
+    is_main: Sequence[bool],
     *,
     index: int = 0,
     last_modified: str = "",
@@ -79,25 +79,25 @@ def describe(
     `og:title`, then the first headline; for the description `description`, then `og:description`, then the first
     paragraph of at least 80 characters.
     """
-    first_headline = headline(outline, chosen, head)
+    first_headline = headline(outline, is_main, head)
     return Description(
         created=seconds(head.published),
         updated=_parse_first_time(head.modified, last_modified),
         language=normal(head.language) or normal(language.partition(",")[0]),
         title=head.title or head.property("og:title") or first_headline or None,
         headline=first_headline or None,
-        description=head.description or head.property("og:description") or _first_paragraph(outline, chosen),
+        description=head.description or head.property("og:description") or _first_paragraph(outline, is_main),
         indexiness=index,
     )
 
 
-def _parse_first_time(*written: str) -> int | None:
-    return next((time for text in written if (time := seconds(text)) is not None), None)
+def _parse_first_time(*texts: str) -> int | None:
+    return next((time for text in texts if (time := seconds(text)) is not None), None)
 
 
-def _first_paragraph(outline: Outline, chosen: Sequence[bool]) -> str | None:
+def _first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | None:
     blocks = outline.blocks
-    for text, box, keep in zip(blocks.text, blocks.box, chosen, strict=True):
+    for text, box, keep in zip(blocks.text, blocks.box, is_main, strict=True):
         if keep and len(text) >= _PARAGRAPH and outline.boxes.marks[box] & _LINES:
             return " ".join(text.split())
     return None
@@ -144,7 +144,7 @@ class Pile:
         return any(self.fields())
 
 
-def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
+def pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
     """Make a page's text pile; `chosen` tells for each block whether it is main content."""
     boxes, blocks = outline.boxes, outline.blocks
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
@@ -153,7 +153,7 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
     hidden = unseen(outline)
     row = -1
     for number, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
-        if not chosen[number]:
+        if not is_main[number]:
             if number not in hidden:
                 secondary.append(text)
             continue
@@ -219,7 +219,7 @@ def document(
     ('http://a.example/cup', 'a cup', 'Tea')
     """
     page = read(raw, url, content_type)
-    chosen = main_content(page.outline, page.hint)
+    is_main = main_content(page.outline, page.hint)
     page_links = links(page.outline, page.head, url)
     index = indexiness(count_links(page_links, publishing_date=seconds(page.head.published) is not None))
     classifier = LinkClassifier(url, page.head.base)
@@ -227,8 +227,8 @@ def document(
     canonical = canonicals[0] if len(set(canonicals)) == 1 else classifier.here
     refresh = next((classifier.target(link.href) for link in page.head.related if link.rel == "refresh"), None)
     return PageDocument(
-        pile(page.outline, chosen),
-        describe(page.head, page.outline, chosen, index=index, last_modified=last_modified, language=language),
+        pile(page.outline, is_main),
+        describe(page.head, page.outline, is_main, index=index, last_modified=last_modified, language=language),
         page_links,
         canonical if canonical != classifier.here else None,
         page.head.robots,

@@ -64,25 +64,25 @@ def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
     )  # fmt: skip
 
 
-def _write_papers(where: Places, form: str, out: TextIO) -> int:
+def _write_papers(settings: Places, form: str, output: TextIO) -> int:
     """Write all rows decoded, without the TEI, which `paper-tei` exports."""
     if form == "parquet":
-        return _write_parquet(where, out.buffer)
+        return _write_parquet(settings, output.buffer)
     count = 0
-    for row in _decoded_rows(where):
-        out.write(json_text(row, sort_keys=True) + "\n")
+    for row in _decoded_rows(settings):
+        output.write(json_text(row, sort_keys=True) + "\n")
         count += 1
     return count
 
 
-def _decoded_rows(where: Places) -> Iterator[dict[str, Any]]:
+def _decoded_rows(settings: Places) -> Iterator[dict[str, Any]]:
     columns = [name for name, kind in ENCODINGS.items() if kind != "bytes"]
-    with open_rows(where) as table:
+    with open_rows(settings) as table:
         for key, cells in table.scan(columns):
             yield {"key": _name(key), **decode_row(cells)}
 
 
-def _write_parquet(where: Places, out: BinaryIO) -> int:
+def _write_parquet(settings: Places, output: BinaryIO) -> int:
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra
@@ -93,8 +93,8 @@ def _write_parquet(where: Places, out: BinaryIO) -> int:
     fields += [(name, pa.int64() if kind == "int64" else pa.string()) for name, kind in columns.items()]
     schema = pa.schema(fields)
     count, waiting = 0, []
-    with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
-        for row in _decoded_rows(where):
+    with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
+        for row in _decoded_rows(settings):
             waiting.append(
                 {name: json.dumps(content) if isinstance(content, dict) else content for name, content in row.items()}
             )
@@ -106,26 +106,26 @@ def _write_parquet(where: Places, out: BinaryIO) -> int:
     return count
 
 
-def _write_dump(where: Places, form: str, out: TextIO) -> int:
+def _write_dump(settings: Places, form: str, output: TextIO) -> int:
     count = 0
-    for fields in _SPECIAL.get(form, _plain)(where, form):
-        out.write("\t".join(fields) + "\n")
+    for fields in _SPECIAL.get(form, _plain)(settings, form):
+        output.write("\t".join(fields) + "\n")
         count += 1
     return count
 
 
-def _plain(where: Places, form: str) -> Iterator[Sequence[str]]:
+def _plain(settings: Places, form: str) -> Iterator[Sequence[str]]:
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
-    with open_rows(where) as table:
+    with open_rows(settings) as table:
         for key, cells in table.scan(scanned):
             if all(name in cells for name in columns) and (form != "ungrobided" or "grobid0:status_code" not in cells):
                 yield _name(key), *(_spelled(name, cells) for name in columns)
 
 
-def _xml(where: Places, form: str) -> Iterator[Sequence[str]]:
+def _xml(settings: Places, form: str) -> Iterator[Sequence[str]]:
     del form
-    with open_rows(where) as table:
+    with open_rows(settings) as table:
         for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
             if "grobid0:tei_xml" in cells and "file:cdx" in cells:
                 dump = {
@@ -136,9 +136,9 @@ def _xml(where: Places, form: str) -> Iterator[Sequence[str]]:
                 yield _name(key), json.dumps(dump)
 
 
-def _scorable(where: Places, form: str) -> Iterator[Sequence[str]]:
+def _scorable(settings: Places, form: str) -> Iterator[Sequence[str]]:
     del form
-    with open_rows(where) as table:
+    with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
             metadata = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
             slug = matched_slug((metadata or {}).get("title") or "", STUBS)
@@ -151,10 +151,10 @@ def _scorable(where: Places, form: str) -> Iterator[Sequence[str]]:
 _SPECIAL: Mapping[str, Callable[[Places, str], Iterator[Sequence[str]]]] = {"grobid-xml": _xml, "scorable": _scorable}
 
 
-def _write_counts(where: Places, form: str, out: TextIO) -> int:
+def _write_counts(settings: Places, form: str, output: TextIO) -> int:
     counted = Counter[str]()
     columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOMES}
-    with open_rows(where) as table:
+    with open_rows(settings) as table:
         for _, cells in table.scan(columns.get(form) or (_COUNTED[form],)):
             if form == "column":
                 counted.update(cells.keys())
@@ -165,10 +165,10 @@ def _write_counts(where: Places, form: str, out: TextIO) -> int:
             else:
                 content = decode(_COUNTED[form], cells[_COUNTED[form]])
                 counted[str(content.get("status") if isinstance(content, dict) else content)] += 1
-    if form == "outcome" and where.store.is_file():
-        with closing(PaperStore(where.store, read_only=True)) as store:
+    if form == "outcome" and settings.store.is_file():
+        with closing(PaperStore(settings.store, read_only=True)) as store:
             counted.update({f"no row: {reason}": count for reason, count in store.skipped_without_record().items()})
-    out.writelines(f"{name}\t{number}\n" for name, number in sorted(counted.items()))
+    output.writelines(f"{name}\t{number}\n" for name, number in sorted(counted.items()))
     return len(counted)
 
 
@@ -184,45 +184,45 @@ def _outcomes(cells: Cells) -> Iterator[str]:
         yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
 
 
-def _write_lacking(where: Places, form: str, out: TextIO) -> int:
+def _write_lacking(settings: Places, form: str, output: TextIO) -> int:
     count = 0
-    with open_rows(where) as table:
+    with open_rows(settings) as table:
         for key, cells in table.scan(("f:c", form)):
             if "f:c" in cells and form not in cells:
-                out.write(_name(key) + "\n")
+                output.write(_name(key) + "\n")
                 count += 1
     return count
 
 
-def _tei(where: Places, form: str, out: TextIO) -> int:
+def _tei(settings: Places, form: str, output: TextIO) -> int:
     del form
 
     def found() -> Iterator[tuple[str, bytes]]:
-        with open_rows(where) as table:
+        with open_rows(settings) as table:
             for key, cells in table.scan(("grobid0:tei_xml",)):
                 yield f"{_folder(digest_of(key))}.tei.xml", cells["grobid0:tei_xml"]
 
-    return _write_tar(found(), out)
+    return _write_tar(found(), output)
 
 
-def _thumbnails(where: Places, form: str, out: TextIO) -> int:
+def _thumbnails(settings: Places, form: str, output: TextIO) -> int:
     del form
 
     def found() -> Iterator[tuple[str, bytes]]:
-        if not where.store.is_file():
+        if not settings.store.is_file():
             return
-        with closing(PaperStore(where.store, read_only=True)) as store:
+        with closing(PaperStore(settings.store, read_only=True)) as store:
             for key in store.papers():
                 paper = store.paper(key)
                 if paper and paper.aside.get("thumbnail"):
                     yield f"{_folder(key.removeprefix('sha1:'))}.180px.jpg", b64decode(paper.aside["thumbnail"])
 
-    return _write_tar(found(), out)
+    return _write_tar(found(), output)
 
 
-def _write_tar(files: Iterator[tuple[str, bytes]], out: TextIO) -> int:
+def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
     count = 0
-    with tarfile.TarFile.open(mode="w|", fileobj=out.buffer) as archive:
+    with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as archive:
         for name, content in files:
             member = tarfile.TarInfo(name)
             member.size = len(content)

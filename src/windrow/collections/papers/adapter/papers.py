@@ -72,14 +72,16 @@ class PaperAdapter(RecordAdapter):
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Add the step that writes the rows."""
-        where = self._places(workspace)
-        return replace(super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(where, pulse)})
+        settings = self._places(workspace)
+        return replace(
+            super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(settings, pulse)}
+        )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        where = self._places(workspace)
-        if where.force:
+        settings = self._places(workspace)
+        if settings.force:
             return None
-        return lambda keys: dict.fromkeys(extracted_by_others(where, keys), Reason.ALREADY_EXTRACTED)
+        return lambda keys: dict.fromkeys(extracted_by_others(settings, keys), Reason.ALREADY_EXTRACTED)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Rebuild the records, then the rows."""
@@ -91,28 +93,28 @@ class PaperAdapter(RecordAdapter):
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Check the records, and that every paper has a row."""
         yield from super().check(workspace, ledger)
-        where = self._places(workspace)
-        if not where.store.is_file():
+        settings = self._places(workspace)
+        if not settings.store.is_file():
             return
         with ExitStack() as stack:
-            store = stack.enter_context(closing(PaperStore(where.store)))
+            store = stack.enter_context(closing(PaperStore(settings.store)))
             if waiting := store.count_stale():
-                yield Fault(where.table, f"the rows of {waiting} papers are not written yet", "windrow run papers")
+                yield Fault(settings.table, f"the rows of {waiting} papers are not written yet", "windrow run papers")
                 return
-            table = stack.enter_context(open_rows(where))
-            row_keys = (row_key(parse_digest(key), where.form) for key in store.papers())
+            table = stack.enter_context(open_rows(settings))
+            row_keys = (row_key(parse_digest(key), settings.form) for key in store.papers())
             missing = sum(1 for _ in _missing(row_keys, (key for key, _ in table.scan(["file:meta"]))))
             if missing:
-                yield Fault(where.table, f"{missing} papers have no row", "windrow replay")
+                yield Fault(settings.table, f"{missing} papers have no row", "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain a paper by its digest in any spelling: with its row, and failed index lines with the digest."""
         explanation = super().explain(workspace, ledger, _key(name))
-        where = self._places(workspace)
+        settings = self._places(workspace)
         if not parse_digest(name):
             return explanation
-        if explanation is not None and where.store.is_file():
-            explanation = _with_row(explanation, where, name)
+        if explanation is not None and settings.store.is_file():
+            explanation = _with_row(explanation, settings, name)
         claims = list(_failed_claims(ledger, parse_digest(name)))
         if claims and explanation is None:
             explanation = Explanation(_key(name), (), (f"{_key(name)}: no record with these bytes is in papers",))
@@ -149,15 +151,15 @@ class PaperAdapter(RecordAdapter):
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Erase removed rows and records from the files of their stores."""
-        where = self._places(workspace)
+        settings = self._places(workspace)
 
         def go_on() -> bool:
             pulse()
             return True
 
-        if where.store.is_file():
-            bring_up_to_date(where, go_on)
-            erase_deleted(where, pulse)
+        if settings.store.is_file():
+            bring_up_to_date(settings, go_on)
+            erase_deleted(settings, pulse)
         return super().clean_stores(workspace, pulse)
 
 
@@ -166,11 +168,11 @@ def _key(name: str) -> str:
     return f"sha1:{digest_}" if (digest_ := parse_digest(name)) else name
 
 
-def _with_row(explanation: Explanation, where: Places, name: str) -> Explanation:
-    with open_rows(where) as table:
-        cells = decode_row(table.get(row_key(parse_digest(name), where.form)))
-    lines = list(_describe_transient_answer(where, _key(name)))
-    lines += [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
+def _with_row(explanation: Explanation, settings: Places, name: str) -> Explanation:
+    with open_rows(settings) as table:
+        cells = decode_row(table.get(row_key(parse_digest(name), settings.form)))
+    lines = list(_describe_transient_answer(settings, _key(name)))
+    lines += [f"  row of {settings.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
     row = {name: content for name, content in cells.items() if not isinstance(content, bytes)}
     return explanation._replace(
         lines=(*explanation.lines, *lines), messages=(*explanation.messages, Message("row", row))
@@ -201,9 +203,9 @@ def _claim_line(claim: FailedCapture) -> str:
     return f"  an index line for {claim.url} names {place}: {claim.reason}: {claim.message}"
 
 
-def _describe_transient_answer(where: Places, key: str) -> Iterator[str]:
+def _describe_transient_answer(settings: Places, key: str) -> Iterator[str]:
     """Yield a line about GROBID's last answer if it is transient: such an answer is not in the row."""
-    with closing(PaperStore(where.store, read_only=True)) as store:
+    with closing(PaperStore(settings.store, read_only=True)) as store:
         paper = store.paper(key)
     outcome = (paper.value.get("grobid") or {}) if paper else {}
     if outcome.get("passing"):

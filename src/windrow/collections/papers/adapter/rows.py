@@ -76,31 +76,31 @@ def places(workspace: Workspace, store: Path, options: Mapping[str, Any], roots:
 
 
 @contextmanager
-def open_rows(where: Places, *, read_only: bool = False) -> Iterator[WideTable]:
+def open_rows(settings: Places, *, read_only: bool = False) -> Iterator[WideTable]:
     """Open the table of rows."""
-    with closing(open_table(where.table, where.name, FAMILIES, read_only=read_only)) as table:
+    with closing(open_table(settings.table, settings.name, FAMILIES, read_only=read_only)) as table:
         yield table
 
 
-def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
+def bring_up_to_date(settings: Places, pulse: Callable[[], bool]) -> str:
     """Import new files of the catalogue and write the rows of all changed papers; return a summary as text."""
     with ExitStack() as stack:
-        store = stack.enter_context(closing(PaperStore(where.store)))
-        register = stack.enter_context(_open_register(where))
-        index = _open_catalogue(stack, where, register, pulse)
+        store = stack.enter_context(closing(PaperStore(settings.store)))
+        register = stack.enter_context(_open_register(settings))
+        index = _open_catalogue(stack, settings, register, pulse)
         catalogue = index.version() if index else 0
-        inputs = json.dumps([*_key_settings(where), where.shape, catalogue, GENERATION, where.force])
+        inputs = json.dumps([*_key_settings(settings), settings.shape, catalogue, GENERATION, settings.force])
         if register.meta("made") != inputs:
             store.mark_stale()
             store.mark_stale(register.keys())
             register.put_meta("made", inputs)
         if not store.count_stale():
             return "all rows are up to date"
-        table = stack.enter_context(open_rows(where))
-        ledger = stack.enter_context(closing(Ledger(where.ledger)))
+        table = stack.enter_context(open_rows(settings))
+        ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         written = removed = unread_count = 0
         while pulse() and (keys := store.stale_keys(_PAGE)):
-            added, deleted, declined = _write_rows(keys, where, _OpenStores(store, register, table, index, ledger))
+            added, deleted, declined = _write_rows(keys, settings, _OpenStores(store, register, table, index, ledger))
             store.mark_written(keys)
             written, removed, unread_count = written + added, removed + deleted, unread_count + declined
     note = (
@@ -111,17 +111,17 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
     return f"{counted(written, 'row')} written, {removed:,} removed{note}"
 
 
-def _key_settings(where: Places) -> list[str]:
+def _key_settings(settings: Places) -> list[str]:
     """Return the values that the register's keys depend on: the table, its name and the form of its keys."""
-    return [where.table, where.name, where.form]
+    return [settings.table, settings.name, settings.form]
 
 
 @contextmanager
-def _open_register(where: Places) -> Iterator[RowRegister]:
+def _open_register(settings: Places) -> Iterator[RowRegister]:
     """Open the register of rows; clear it if it was written for another table."""
-    with closing(RowRegister(where.register)) as register:
+    with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
-        if written_for and json.loads(written_for)[:3] != _key_settings(where):
+        if written_for and json.loads(written_for)[:3] != _key_settings(settings):
             register.clear()
         yield register
 
@@ -136,27 +136,30 @@ class _OpenStores(NamedTuple):
     ledger: Ledger
 
 
-def _write_rows(keys: Sequence[str], where: Places, stores: _OpenStores) -> tuple[int, int, int]:
+def _write_rows(keys: Sequence[str], settings: Places, stores: _OpenStores) -> tuple[int, int, int]:
     """Write the rows of papers; return how many were written and removed, and how many PDFs could not be read."""
     store, register, table, index, ledger = stores
     papers = {key: store.paper(key) for key in keys}
     missing = [key for key, paper in papers.items() if paper is None]
     present = {key: paper for key, paper in papers.items() if paper is not None}
-    by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
+    by_key = {key: row_key(parse_digest(key), settings.form) for key in keys}
     made_here = register.owns(keys)
     fresh = [key for key in present if key not in made_here]
     other_columns = _read_other_columns(table, {key: by_key[key] for key in present if not made_here.get(key, False)})
     made_here |= {key: key not in other_columns for key in fresh}
     written_columns = register.written_columns([key for key in (*present, *missing) if not made_here.get(key, True)])
-    found_at = _first_captures(present.values(), where, ledger)
+    found_at = _first_captures(present.values(), settings, ledger)
     puts, registered_columns = [], []
     for key, paper in present.items():
-        cells = make_cells(paper.value, paper.aside, found_at[key], _match(paper, index), where.shape)
+        cells = make_cells(paper.value, paper.aside, found_at[key], _match(paper, index), settings.shape)
         if made_here[key]:
             puts.append(Put(by_key[key], cells, absent_columns(cells)))
             continue
         change = merge_with_foreign(
-            cells, other_columns.get(key, frozenset()) - written_columns[key], written_columns[key], force=where.force
+            cells,
+            other_columns.get(key, frozenset()) - written_columns[key],
+            written_columns[key],
+            force=settings.force,
         )
         puts.append(Put(by_key[key], *change))
         registered_columns += [(key, column) for column in change[0]]
@@ -179,10 +182,10 @@ def _read_other_columns(table: WideTable, by_key: Mapping[str, bytes]) -> dict[s
     return {key: frozenset(columns_by_key[row_key]) for key, row_key in by_key.items() if row_key in columns_by_key}
 
 
-def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
+def extracted_by_others(settings: Places, keys: Sequence[str]) -> set[str]:
     """Return the papers whose rows have another extractor's outcome: they need not be sent to GROBID."""
-    by_key = {key: row_key(parse_digest(key), where.form) for key in keys}
-    with _open_register(where) as register, open_rows(where) as table:
+    by_key = {key: row_key(parse_digest(key), settings.form) for key in keys}
+    with _open_register(settings) as register, open_rows(settings) as table:
         rows = table.get_many([*by_key.values()], (EXTRACTED,))
         made_here, written_columns = register.owns(keys), register.written_columns(keys)
     return {
@@ -191,7 +194,7 @@ def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
     }  # fmt: skip
 
 
-def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, FoundCapture]:
+def _first_captures(papers: Iterable[PaperRecord], settings: Places, ledger: Ledger) -> dict[str, FoundCapture]:
     """Return each paper's first capture; if it is from a foreign WARC file, with its location in that file."""
     papers = list(papers)
     recorded = {visit.seq: visit for visit in ledger.attempts.by_numbers([paper.first for paper in papers])}
@@ -201,12 +204,12 @@ def _first_captures(papers: Iterable[PaperRecord], where: Places, ledger: Ledger
         capture = ledger.captures.captured(paper.first)
         arc = capture is not None and capture.warc.lower().endswith((".arc", ".arc.gz"))
         if place and capture is not None and not capture.original:
-            place |= {"warc": _file_name(capture, where.roots), "offset": capture.offset}
+            place |= {"warc": _file_name(capture, settings.roots), "offset": capture.offset}
             if capture.line is not None:
                 place |= indexed_location(capture.line, str(place["url"]))
             elif arc:  # its record was written anew
                 place["c_size"] = None
-        ident = "" if arc or not place else _record_id(where.archive, recorded[paper.first].attempt.kept)
+        ident = "" if arc or not place else _record_id(settings.archive, recorded[paper.first].attempt.kept)
         captures[paper.key] = FoundCapture(place, paper.seen, ident)
     return captures
 
@@ -244,13 +247,13 @@ def _match(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] |
 
 
 def _open_catalogue(
-    stack: ExitStack, where: Places, register: RowRegister, pulse: Callable[[], bool]
+    stack: ExitStack, settings: Places, register: RowRegister, pulse: Callable[[], bool]
 ) -> CatalogueIndex | None:
     """Open the catalogue's index, and import files that are new or changed; return None if there is no catalogue."""
-    files = sorted({file for path in where.catalogue for file in _files(path)})
-    if not files and not where.catalogue_index.is_file():
+    files = sorted({file for path in settings.catalogue for file in _files(path)})
+    if not files and not settings.catalogue_index.is_file():
         return None
-    index = stack.enter_context(closing(CatalogueIndex(where.catalogue_index, stubs=STUBS)))
+    index = stack.enter_context(closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)))
     for path in files:
         state = path.stat()
         stamp = f"{state.st_size} {state.st_mtime_ns}"
@@ -280,8 +283,8 @@ def _files(path: Path) -> list[Path]:
     raise UsageError(f"the catalogue {path} does not exist", hint="windrow config papers.catalogue")
 
 
-def erase_deleted(where: Places, pulse: Callable[[], object]) -> bool:
+def erase_deleted(settings: Places, pulse: Callable[[], object]) -> bool:
     """Erase removed rows from the table's file; return False if another process prevents that."""
-    with suppress(FileNotFoundError), open_rows(where) as table:
+    with suppress(FileNotFoundError), open_rows(settings) as table:
         return table.erase_deleted(pulse)
     return True

@@ -110,17 +110,17 @@ class HbaseTable:
 
     def _check(self, families: Sequence[Family]) -> None:
         """Raise `ConfigError` if a family is missing, not compressed or keeps versions: the gateway cannot alter it."""
-        held = {family.name: family for family in self._families}
+        existing = {family.name: family for family in self._families}
         for family in families:
             packed = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
             definition = f"{{NAME => '{family.name}', VERSIONS => 1{packed}}}"
             hint = f"in hbase shell: alter '{self._name}', {definition}"
-            if family.name not in held:
+            if family.name not in existing:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
             if self._versions[family.name] != 1:
                 message = f"{family.name} of {self._name} keeps {self._versions[family.name]} versions of a cell, not 1"
                 raise ConfigError(message, hint=hint)
-            if family.compressed and not held[family.name].compressed:
+            if family.compressed and not existing[family.name].compressed:
                 raise ConfigError(f"{family.name} of {self._name} is not compressed", hint=hint)
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
