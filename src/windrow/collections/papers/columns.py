@@ -284,7 +284,7 @@ def merge_with_foreign(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return the cells to set in a row that existed before, and the columns to clear.
 
-    `foreign` are the columns that other programs wrote, `written` those that windrow wrote. Foreign cells are kept:
+    `foreign` are the columns that other programs wrote, `own_columns` those that windrow wrote. Foreign cells are kept:
     each cell of `f` and `file`, and all cells of `grobid0` and of `match0` together; with `force`, a family of which
     there is a new outcome is replaced. Otherwise only columns that windrow wrote are cleared.
     """

@@ -237,7 +237,7 @@ class SummaryReader:
             return {int(row[0]) for row in connection.execute(_TARGETS, (str(list(ids)),))}
 
     def alike(self, piles: Iterable[int], is_open: str, parameters: tuple[object, ...]) -> dict[int, int]:
-        """Count the URLs with each of these texts, among generations that match the condition `known`."""
+        """Count the URLs with each of these texts, among generations that match the condition `is_open`."""
         with self._read() as connection:
             rows = connection.execute(_ALIKE.format(known=is_open), (str(list(piles)), *parameters))
             return {row[0]: row[1] for row in rows}

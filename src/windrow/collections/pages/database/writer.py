@@ -161,7 +161,7 @@ class Catalogue:
         return (int(row[0]) for row in self._connection.execute(sql, values).fetchall())
 
     def piles(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes] = ()) -> Mapping[bytes, int]:
-        """Return the ids of text piles by digest: those of summaries, inserted if new, and those of `others`."""
+        """Return the ids of text piles by digest: those of summaries, inserted if new, and those of `other_digests`."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
         marks = ",".join("?" * len(digests))

@@ -145,7 +145,7 @@ class Pile:
 
 
 def pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
-    """Make a page's text pile; `chosen` tells for each block whether it is main content."""
+    """Make a page's text pile; `is_main` tells for each block whether it is main content."""
     boxes, blocks = outline.boxes, outline.blocks
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
     main, secondary, big_headlines, small, code, quote = texts

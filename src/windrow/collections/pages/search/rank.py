@@ -161,7 +161,7 @@ def fold_duplicates(
 
     The version does not depend on scores, because those of an index that grew differ slightly from those of a new one.
 
-    `standing` has the representative of each page in a group of pages with the same or nearly the same text. The
+    `representatives` has the representative of each page in a group of pages with the same or nearly the same text. The
     representative is kept if its score is nearly that of the best page, otherwise the first page that is not marked as
     a duplicate.
     """
