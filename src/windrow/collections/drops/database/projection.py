@@ -242,7 +242,7 @@ def _concerns(subject: ledger_facts.Subject, kind: str) -> bool:
 
 
 def _zip_key(subject: ledger_facts.Subject) -> str:
-    """Return the key of the zip that an action is owner."""
+    """Return the key of the zip that an action is about."""
     return subject.key.partition("/")[2].lower()
 
 

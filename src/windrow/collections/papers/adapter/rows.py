@@ -179,7 +179,9 @@ def _read_other_columns(table: WideTable, by_key: Mapping[str, bytes]) -> dict[s
     for columns in SMALL:
         for key, cells in table.get_many([*by_key.values()], columns).items():
             columns_by_key.setdefault(key, set()).update(cells)
-    return {key: frozenset(columns_by_key[row_key]) for key, row_key in by_key.items() if row_key in columns_by_key}
+    return {
+        key: frozenset(columns_by_key[table_key]) for key, table_key in by_key.items() if table_key in columns_by_key
+    }
 
 
 def extracted_by_others(settings: Places, keys: Sequence[str]) -> set[str]:
@@ -189,8 +191,8 @@ def extracted_by_others(settings: Places, keys: Sequence[str]) -> set[str]:
         rows = table.get_many([*by_key.values()], (EXTRACTED,))
         made_here, written_columns = register.owns(keys), register.written_columns(keys)
     return {
-        key for key, row_key in by_key.items()
-        if row_key in rows and not made_here.get(key, False) and EXTRACTED not in written_columns[key]
+        key for key, table_key in by_key.items()
+        if table_key in rows and not made_here.get(key, False) and EXTRACTED not in written_columns[key]
     }  # fmt: skip
 
 
