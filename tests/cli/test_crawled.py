@@ -98,7 +98,7 @@ def test_a_summary_that_is_ahead_of_its_ledger_is_not_gone_on_with(crawled, wind
         database.commit()
     output = windrow("run", "one", "--again")
     assert output.code == 1
-    assert "up to visit 999999, and the ledger ends with" in output.err
+    assert "the store has attempts up to 999999, and the ledger ends with" in output.err
 
 
 def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> None:
