@@ -90,7 +90,7 @@ def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> Non
     ("name", "url", "message"),
     [
         ("harwell", "ftp://h/", "there is a source harwell already"),
-        ("bad", "ftp://u:hunter2@h/", "may not hold a password"),
+        ("bad", "ftp://u:hunter2@h/", "may not contain a password"),
         ("bad", "gopher://h/", "wanted an address that begins with one of"),
         ("../bad", "ftp://h/", "is not a name for a source"),
         ("b d", "ftp://h/", "is not a name for a source"),
@@ -108,7 +108,10 @@ def test_new_source_refuses(name, url, message, workspace, windrow) -> None:
 
 def test_new_source_refuses_an_unknown_collection(workspace, windrow) -> None:
     before = tree(workspace)
-    assert "no collection 'nosuch'" in windrow("new", "source", "bad", "ftp://h/", "--collection", "nosuch").err
+    assert (
+        "collection 'nosuch' is not installed"
+        in windrow("new", "source", "bad", "ftp://h/", "--collection", "nosuch").err
+    )
     assert tree(workspace) == before
 
 

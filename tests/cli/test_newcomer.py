@@ -76,7 +76,7 @@ def test_a_contact_that_reaches_nobody_is_called_wrong_and_not_missing(root, sma
     (root / "windrow.toml").write_text(text.replace(OPERATOR, line))
     output = windrow("run")
     assert output.code == 4
-    assert "contact: the address of a web page or a mailbox is needed" in output.err
+    assert "contact: wanted the address of a web page or a mailbox" in output.err
     assert "missing" not in output.err
 
 
@@ -224,7 +224,7 @@ def test_a_source_that_may_read_captures_names_all_settings_of_which_one_is_miss
     (farm / "sources" / "library.toml").write_text('collection = "papers"\n')
     output = windrow("run", "--workspace", str(farm))
     assert output.code == 4
-    assert "source.library: one of url, from, cdx, warc, warc_urls is missing" in output.err
+    assert "source.library needs url or one of from, cdx, warc, warc_urls" in output.err
 
 
 def test_why_of_a_source_names_an_address_that_failed(crawled, small, windrow) -> None:

@@ -255,7 +255,9 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
         "[drop]\nx = 1\n[source.a]\nurl = 'ftp://h/'\ncollection = 'drop'\n[source.b]\nurl = 'ftp://h/'\ncollection = 'drops'"
     )
     first_source, second_source = load(root, {}).sources
-    assert first_source.unusable == "no collection 'drop' is installed; there is: drops, events, news, pages, papers"
+    assert (
+        first_source.unusable == "collection 'drop' is not installed; installed are: drops, events, news, pages, papers"
+    )
     assert not first_source.active
     assert second_source.unusable == ""
     assert second_source.active

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.pages.quality import score
 
-from windrow.content.forest import DIGEST, written
+from windrow.content.forest import DIGEST, weights
 from windrow.content.page import main_content, read
 
 TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
@@ -71,7 +71,7 @@ def test_a_second_copy_of_the_text_counts_once() -> None:
 
 
 def test_the_forests_are_those_that_were_taught() -> None:
-    assert hashlib.sha256(written()).hexdigest() == DIGEST
+    assert hashlib.sha256(weights()).hexdigest() == DIGEST
 
 
 def test_headlines_code_and_quotations_of_a_short_page_are_main_content() -> None:

@@ -242,7 +242,7 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
 
     silent, slow = asyncio.run(go())
     assert (silent.reason, slow.reason) == (Reason.TIMEOUT, Reason.INTERRUPTED)
-    assert silent.message.endswith("nothing came for 1 seconds")
+    assert silent.message.endswith("nothing received for 1 seconds")
     assert 1.0 <= silent.seconds < LIMITS.answer_time
     assert slow.seconds >= 2.0
 

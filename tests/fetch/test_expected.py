@@ -111,7 +111,7 @@ def test_the_size_of_an_expected_file_is_asked_where_no_reply_tells_it(size: int
     async def work(connection: Any) -> Reason | None:
         await get_content(connection, "first", 4)
         connection.expect("second")
-        with pytest.raises(TransportError, match=f"second.*{size} announced") as failure:
+        with pytest.raises(TransportError, match=f"second.*the server announced {size}") as failure:
             await get_content(connection, "second", 4)
         return failure.value.reason
 

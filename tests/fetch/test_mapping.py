@@ -90,11 +90,11 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", sorted(FOREIGN))
-@pytest.mark.parametrize("open_line", [False, True])
-def test_every_error_of_a_socket_a_resolver_and_tls(name: str, open_line: bool) -> None:
+@pytest.mark.parametrize("was_open", [False, True])
+def test_every_error_of_a_socket_a_resolver_and_tls(name: str, was_open: bool) -> None:
     error = make_error(FOREIGN[name])
     assert isinstance(error, NETWORK_ERRORS)
-    assert_mapped(map_network_error(error, WHERE, open_line=open_line))
+    assert_mapped(map_network_error(error, WHERE, was_open=was_open))
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_every_error_of_a_socket_a_resolver_and_tls(name: str, open_line: bool) 
     ],
 )
 def test_web(error: BaseException, kind: type, reason: Reason, before: Reason) -> None:
-    assert_mapped(map_network_error(error, WHERE, open_line=True), kind, reason)
-    assert_mapped(map_network_error(error, WHERE, open_line=False), kind, before)
+    assert_mapped(map_network_error(error, WHERE, was_open=True), kind, reason)
+    assert_mapped(map_network_error(error, WHERE, was_open=False), kind, before)
 
 
 def test_what_is_mapped_already_stays_as_it_is() -> None:
     failure = TerminalFailure(f"{WHERE}: no answer in HTTP/1.1", Reason.PROTOCOL_ERROR)
-    assert map_network_error(failure, "elsewhere", open_line=True) is failure
+    assert map_network_error(failure, "elsewhere", was_open=True) is failure
 
 
 def test_every_asyncssh_error() -> None:

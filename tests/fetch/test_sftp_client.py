@@ -162,7 +162,7 @@ def test_a_refusal_is_raised_as_what_it_says(status: bytes, name: str, message: 
     [
         (struct.pack(">IBI", 2**31, DATA, 1), "bytes"),
         (struct.pack(">IB", 1, STATUS) + bytes(8), "bytes"),
-        (struct.pack(">IBI", 5, DATA, 4711), "nothing that was asked"),
+        (struct.pack(">IBI", 5, DATA, 4711), "a request that was not sent"),
     ],
 )
 def test_after_a_packet_against_the_protocol_every_request_fails(packet: bytes, message: str) -> None:

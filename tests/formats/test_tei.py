@@ -8,7 +8,7 @@ import grobid_tei_xml
 import pytest
 
 from windrow.errors import StepError
-from windrow.formats.tei import later_shape, metadata, read, table_shape
+from windrow.formats.tei import legacy_shape, metadata, read, table_shape
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -62,7 +62,7 @@ def test_the_later_shape_is_the_dictionary_of_grobid_tei_xml(shared):
     for path in sorted((shared / "data" / "papers").glob("**/*.tei.xml")):
         content = path.read_bytes()
         if b"<application" in content:
-            assert later_shape(read(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
+            assert legacy_shape(read(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
             compared += 1
     assert compared == 19
 
@@ -89,7 +89,7 @@ def test_the_later_shape_is_the_dictionary_of_grobid_tei_xml(shared):
 )  # fmt: skip
 def test_the_later_shape_of_made_headers_is_that_of_grobid_tei_xml(inner):
     content = tei_document(inner)
-    assert later_shape(read(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
+    assert legacy_shape(read(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
 
 
 @pytest.mark.parametrize(

@@ -105,11 +105,11 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
 @pytest.mark.parametrize(
     ("settings", "wrong"),
     [
-        ({"secret_header": "A", "secret_query": "b"}, "one of secret_header and secret_query"),
-        ({"secret_header": "Host"}, "secret_header: 'Host' is not a header that can carry a secret"),
-        ({"secret_header": "a b"}, "secret_header: 'a b' is not a header that can carry a secret"),
+        ({"secret_header": "A", "secret_query": "b"}, "either secret_header or secret_query"),
+        ({"secret_header": "Host"}, "secret_header: 'Host' cannot be used as the header of a secret"),
+        ({"secret_header": "a b"}, "secret_header: 'a b' cannot be used as the header of a secret"),
         ({"secret_query": "a&b"}, "secret_query: wanted only a parameter's name: letters, digits, and"),
-        ({"secret_prefix": "Bearer "}, "one of secret_header and secret_query"),
+        ({"secret_prefix": "Bearer "}, "either secret_header or secret_query"),
     ],
 )
 def test_where_a_secret_goes_is_said_once_and_well(settings, wrong):
@@ -119,7 +119,7 @@ def test_where_a_secret_goes_is_said_once_and_well(settings, wrong):
 
 def test_a_secret_goes_over_https_or_stays_on_this_machine(monkeypatch):
     monkeypatch.setenv("A", "secret!")
-    with pytest.raises(TerminalFailure, match="https only"):
+    with pytest.raises(TerminalFailure, match="over https"):
         SentSecrets(Site("http", "api.example"), [Credential(Secret("env:A"), "X-Key")])
     assert "secret!" not in repr(SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")]))
 

@@ -26,50 +26,55 @@ _WORD = re.compile(r"\w+")
 
 
 def headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> str:
-    """Return the page's headline; empty if it has none.
+    """Return the page's headline, or an empty text.
 
     It is the first of level 1 that does not only name the site; preferred are those that the page's title repeats, then
     those in the main content. If the only one names the site or is the end of the title, a headline of level 2 that
     the title repeats is taken instead.
     """
-    names = _sites(head)
-    last = _last(head)
-    called = {_plain(part) for part in _title_parts(head)} - names
-    headlines = [text for text in _of_level(outline, chosen, 1) if _plain(text) not in names]
+    site_names = _site_names(head)
+    site_part = _last_title_part(head)
+    title_parts = {_plain(part) for part in _title_parts(head)} - site_names
+    headlines = [text for text in _headlines(outline, chosen, 1) if _plain(text) not in site_names]
     for text in headlines:
-        if _plain(text) in called and _plain(text) != last:
+        if _plain(text) in title_parts and _plain(text) != site_part:
             return text
-    if headlines and _plain(headlines[0]) != last:
+    if headlines and _plain(headlines[0]) != site_part:
         return headlines[0]
-    lower = (text for text in _of_level(outline, chosen, 2) if _plain(text) in called and _plain(text) != last)
+    lower = (
+        text for text in _headlines(outline, chosen, 2) if _plain(text) in title_parts and _plain(text) != site_part
+    )
     return next(lower, headlines[0] if headlines else "")
 
 
-def title(head: PageHead, first: str) -> str:
-    """Return an article's title: its headline `first` if the page's title has it, else that title without the site.
+def title(head: PageHead, headline_: str) -> str:
+    """Return an article's title: its headline if the page's title repeats it, or that title without the site's name.
 
     >>> title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
     """
-    whole = head.property("og:title") or head.title or head.linked.headline
-    titles = (whole, head.title, head.linked.headline)
-    if first and (not whole or any(_repeats(first, title_) for title_ in titles)):
-        return first
-    names = _sites(head)
-    spans = list(_spans(whole))
-    kept = [(start, end) for start, end in spans if _plain(whole[start:end]) not in names]
-    if not kept:
-        return whole or first
-    if len(kept) == len(spans) > 1 and not head.property("og:title"):
-        kept.pop()  # the last part is mostly the site's name
-    return whole[kept[0][0] : kept[-1][1]]
+    page_title = head.property("og:title") or head.title or head.linked.headline
+    titles = (page_title, head.title, head.linked.headline)
+    if headline_ and (not page_title or any(_repeats(headline_, title_) for title_ in titles)):
+        return headline_
+    site_names = _site_names(head)
+    spans = list(_spans(page_title))
+    title_spans = [(start, end) for start, end in spans if _plain(page_title[start:end]) not in site_names]
+    if not title_spans:
+        return page_title or headline_
+    if len(title_spans) == len(spans) > 1 and not head.property("og:title"):
+        title_spans.pop()  # the last part is mostly the site's name
+    return page_title[title_spans[0][0] : title_spans[-1][1]]
 
 
-def _repeats(first: str, whole: str) -> bool:
-    """Tell whether a part of a title begins with the headline or is mostly the headline."""
-    own = _plain(first)
-    parts = [_plain(part) for part in (whole, *_split(whole))]
-    return any(f"{part} ".startswith(f"{own} ") or (own in part and 2 * len(own) >= len(part)) for part in parts)
+def _repeats(headline_: str, title_: str) -> bool:
+    """Return whether a part of a title begins with the headline or is mostly the headline."""
+    plain_headline = _plain(headline_)
+    parts = [_plain(part) for part in (title_, *_split(title_))]
+    return any(
+        f"{part} ".startswith(f"{plain_headline} ") or (plain_headline in part and 2 * len(plain_headline) >= len(part))
+        for part in parts
+    )
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
@@ -88,27 +93,27 @@ def _split(text: str) -> list[str]:
 
 
 def _title_parts(head: PageHead) -> Iterator[str]:
-    for whole in (head.property("og:title"), head.linked.headline, head.title):
-        if whole:
-            yield whole
-            parts = _split(whole)
+    for full_title in (head.property("og:title"), head.linked.headline, head.title):
+        if full_title:
+            yield full_title
+            parts = _split(full_title)
             if len(parts) > 1:
-                yield from (whole[: whole.rindex(parts[-1])].rstrip(" |\u2013\u2014·•»\u203a:/-"), *parts)
+                yield from (full_title[: full_title.rindex(parts[-1])].rstrip(" |\u2013\u2014·•»\u203a:/-"), *parts)
 
 
-def _sites(head: PageHead) -> set[str]:
+def _site_names(head: PageHead) -> set[str]:
     """Return the names of the site in the page's metadata, as `_plain` spells them."""
     return {_plain(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
 
 
-def _last(head: PageHead) -> str:
-    """Return the last part of a title of several parts, which is mostly the site's name; else an empty string."""
+def _last_title_part(head: PageHead) -> str:
+    """Return the last part of a title of several parts, which is mostly the site's name, or an empty text."""
     parts = _split(head.title)
-    shown = head.property("og:title") or head.linked.headline
-    return _plain(parts[-1]) if len(parts) > 1 and _plain(parts[-1]) != _plain(shown) else ""
+    other_title = head.property("og:title") or head.linked.headline
+    return _plain(parts[-1]) if len(parts) > 1 and _plain(parts[-1]) != _plain(other_title) else ""
 
 
-def _of_level(outline: Outline, chosen: Sequence[bool], level: int) -> list[str]:
+def _headlines(outline: Outline, chosen: Sequence[bool], level: int) -> list[str]:
     """Return the headlines of a level, those in the main content first."""
     boxes, blocks = outline.boxes, outline.blocks
     main: list[str] = []
@@ -116,8 +121,8 @@ def _of_level(outline: Outline, chosen: Sequence[bool], level: int) -> list[str]
     for box, tag in enumerate(boxes.tag):
         if LEVELS.get(tag) == level:
             inside = range(boxes.first[box], boxes.last[box])
-            text = " ".join(" ".join(blocks.text[at] for at in inside).split())
-            (main if any(chosen[at] for at in inside) else elsewhere).append(text)
+            text = " ".join(" ".join(blocks.text[block] for block in inside).split())
+            (main if any(chosen[block] for block in inside) else elsewhere).append(text)
     return main + elsewhere
 
 
@@ -159,8 +164,8 @@ def people(texts: Sequence[str]) -> tuple[str, ...]:
     """
     names: dict[str, str] = {}
     for text in texts:
-        plain = _REST.sub("", _LEAD.sub("", " ".join(text.split())[:300]))
-        for name in _BETWEEN.split(plain):
+        line = _REST.sub("", _LEAD.sub("", " ".join(text.split())[:300]))
+        for name in _BETWEEN.split(line):
             name = _LEAD.sub("", name).strip(" .:-\u2013\u2014")  # noqa: PLW2901 - the same name
             if name and name.casefold() not in _NOBODY and _is_name(name):
                 names.setdefault(name.casefold(), name)
@@ -230,7 +235,7 @@ class Article(NamedTuple):
     image: str
     canonical: str
     base: str
-    """The base of relative addresses in `markup`; empty if that is the page's own address."""
+    """The base of relative addresses in `markup`, or an empty text if that is the page's own address."""
     blocks: tuple[str, ...]
     """The main content as plain text: a block for each paragraph, headline, list item or table cell."""
     markup: str
@@ -259,29 +264,29 @@ def examine(
     tree = parse(text.text)
     page_head = head(tree)
     authors = people(page_head.authors) or byline(tree, text.text)
-    likely = () if authors else byline(tree, text.text, likely=True)
+    likely_authors = () if authors else byline(tree, text.text, likely=True)
     for selector in drop:
-        _drop(tree, selector)
+        _remove_elements(tree, selector)
     silence(tree)
-    split = pieces(body(tree))
-    outline = walk_pieces(split)
+    markup_pieces = pieces(body(tree))
+    outline = walk_pieces(markup_pieces)
     page_hint = hint(url, page_head.property("og:type"), page_head.json_ld)
     choice = choose(outline, page_hint, captions=True)
     shown, figures = with_captions(outline, page_hint, choice.taken())
     chosen = without_captions(outline, page_hint, shown)
     leave_out(choice, chosen, BlockFate.CAPTION)
-    first = headline(outline, chosen, page_head)
-    near = _near(outline, chosen, first)
-    authors = authors or people(_signed(near)) or likely
+    headline_ = headline(outline, chosen, page_head)
+    near_texts = _texts_near_headline(outline, chosen, headline_)
+    authors = authors or people(_signatures(near_texts)) or likely_authors
     site = page_head.property("og:site_name") or next(iter(page_head.linked.sites), "")
     article_ = Article(
-        title(page_head, first),
+        title(page_head, headline_),
         site,
         tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
         page_head.published
-        or _in_address(url)
-        or _in_address(page_head.canonical)
-        or dated(sorted(near, key=_is_change)),
+        or _day_in_address(url)
+        or _day_in_address(page_head.canonical)
+        or dated(sorted(near_texts, key=_is_change)),
         page_head.modified,
         page_head.description or page_head.property("og:description") or page_head.linked.description,
         page_head.keywords,
@@ -290,13 +295,13 @@ def examine(
         page_head.canonical or page_head.property("og:url"),
         page_head.base,
         tuple(block for block, keep in zip(outline.blocks.text, chosen, strict=True) if keep),
-        excerpt(split, outline, shown, figures),
+        excerpt(markup_pieces, outline, shown, figures),
         text.encoding,
     )
     return article_, outline, choice
 
 
-def _drop(tree: LexborHTMLParser, selector: str) -> None:
+def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
     try:
         nodes = tree.css(selector)
     except (SelectolaxError, ValueError):
@@ -306,37 +311,39 @@ def _drop(tree: LexborHTMLParser, selector: str) -> None:
             node.decompose()
 
 
-def _near(outline: Outline, chosen: Sequence[bool], first: str) -> list[str]:
-    """Return the short blocks around the headline, or the start of the main content: there are dates and authors."""
+def _texts_near_headline(outline: Outline, chosen: Sequence[bool], headline_: str) -> list[str]:
+    """Return the short blocks near the headline or the start of the main content: they may have date and authors."""
     texts = outline.blocks.text
-    begins = [
-        (at, words) for at, text in enumerate(texts) if (words := " ".join(text.split())) and first.startswith(words)
+    candidates = [
+        (number, words)
+        for number, text in enumerate(texts)
+        if (words := " ".join(text.split())) and headline_.startswith(words)
     ]
-    at = max(begins, key=lambda begin: len(begin[1]), default=(-1, ""))[0]  # a menu may repeat its first words
-    if at < 0:
-        at = next((at for at, keep in enumerate(chosen) if keep), 0)
-    order = [*range(at + 1, min(len(texts), at + _AFTER)), *range(at - 1, max(-1, at - _BEFORE), -1)]
-    return [texts[place] for place in order if len(texts[place]) <= _SHORT]
+    number = max(candidates, key=lambda begin: len(begin[1]), default=(-1, ""))[0]  # a menu may repeat its first words
+    if number < 0:
+        number = next((number for number, keep in enumerate(chosen) if keep), 0)
+    nearby = [*range(number + 1, min(len(texts), number + _AFTER)), *range(number - 1, max(-1, number - _BEFORE), -1)]
+    return [texts[block] for block in nearby if len(texts[block]) <= _SHORT]
 
 
 def _is_change(block: str) -> bool:
-    """Tell whether a block names its date as that of a change: it counts only if there is no other."""
+    """Return whether a block says that its date is that of a change: it is used only if no other date is found."""
     return _CHANGED.search(block) is not None
 
 
-def _signed(near: Sequence[str]) -> list[str]:
-    """Return the name in the first block that begins with "by", or in the next block if that word is all."""
-    for block, after in zip(near, [*near[1:], ""], strict=False):
+def _signatures(near: Sequence[str]) -> list[str]:
+    """Return the name in the first block that begins with "by", or in the next block if "by" is alone."""
+    for block, next_block in zip(near, [*near[1:], ""], strict=False):
         if by := _BY.match(block):
-            name = block[by.end() :].strip(" :") or after
+            name = block[by.end() :].strip(" :") or next_block
             return [] if name[:1].islower() else [name]
     return []
 
 
-def _in_address(url: str) -> str:
-    """Return the day in an address, in ISO 8601; empty if it has none.
+def _day_in_address(url: str) -> str:
+    """Return the day in an address, in ISO 8601, or an empty text.
 
-    >>> _in_address("https://a.example/2024/03/05/tea"), _in_address("https://a.example/2024/03/55")
+    >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')
     """
     day = _DAY.search(url.partition("?")[0])

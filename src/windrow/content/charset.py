@@ -66,7 +66,7 @@ for _line in _LABELS.strip().splitlines():
     _NAME.update(dict.fromkeys(_labels.split(), _name))
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_LOOKED_AT = 1024
+_EXAMINED = 1024
 _LATE = 256 * 1024  # bytes
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNREAD = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
@@ -86,7 +86,7 @@ class DecodedText(NamedTuple):
 
 
 def known(label: str) -> str | None:
-    """Return the name of the encoding with this label (Encoding Standard, section 4.2); None if it is unknown.
+    """Return the name of the encoding with this label (Encoding Standard, section 4.2), or None.
 
     >>> known(" Latin1 "), known("utf-7")
     ('windows-1252', None)
@@ -103,26 +103,26 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
     for mark, name in _MARKS:
         if raw.startswith(mark):
             return DecodedText(raw[len(mark) :].decode(_CODEC[name], "replace"), name, "bom")
-    utf8 = _utf8(raw)
-    declared, source = _declared(raw, content_type, late=utf8 is None)
+    as_utf_8 = _utf8(raw)
+    declared, source = _read_declaration(raw, content_type, late=as_utf_8 is None)
     if declared is None:
-        return DecodedText(utf8, "utf-8", "content") if utf8 is not None else _single(raw)
-    if utf8 is not None and _ascii_like(declared):
+        return DecodedText(as_utf_8, "utf-8", "content") if as_utf_8 is not None else _decode_windows_1252(raw)
+    if as_utf_8 is not None and _extends_ascii(declared):
         # all bytes are valid UTF-8: if there are any beyond ASCII, another encoding is not plausible
-        plain = declared == "utf-8" or raw.isascii()
-        return DecodedText(utf8, declared if plain else "utf-8", source if plain else "content")
+        is_plausible = declared == "utf-8" or raw.isascii()
+        return DecodedText(as_utf_8, declared if is_plausible else "utf-8", source if is_plausible else "content")
     text = raw.decode(_CODEC[declared], "replace")
     if declared == "utf-8" and text.count("\ufffd") > len(raw) * _WRONG:
-        return _single(raw)
+        return _decode_windows_1252(raw)
     return DecodedText(text, declared, source)
 
 
-def _declared(raw: bytes, content_type: str, *, late: bool) -> tuple[str | None, str]:
+def _read_declaration(raw: bytes, content_type: str, *, late: bool) -> tuple[str | None, str]:
     parameter = _CHARSET.search(content_type)
     name = known(parameter[1]) if parameter else None
     if name:
         return name, "header"
-    meta = _META.search(_COMMENT.sub(b"", raw[:_LOOKED_AT]))
+    meta = _META.search(_COMMENT.sub(b"", raw[:_EXAMINED]))
     if meta is None and late:
         meta = _META.search(_UNREAD.sub(b"", raw[:_LATE]))
     name = known(meta[1].decode("latin-1")) if meta else None
@@ -137,9 +137,9 @@ def _utf8(raw: bytes) -> str | None:
         return None
 
 
-def _ascii_like(name: str) -> bool:
+def _extends_ascii(name: str) -> bool:
     return not name.startswith("utf-16") and name != "iso-2022-jp"
 
 
-def _single(raw: bytes) -> DecodedText:
+def _decode_windows_1252(raw: bytes) -> DecodedText:
     return DecodedText(raw.decode("cp1252", "replace"), "windows-1252", "content")

@@ -33,7 +33,7 @@ class JudgedBlock(NamedTuple):
     """A block of a page: its text, its position, and what became of it.
 
     `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability
-    that it is main content, from 0 to 1, None if it was not judged.
+    that it is main content, from 0 to 1, or None if it was not judged.
     """
 
     text: str
@@ -143,7 +143,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
 
 
 def _iso(date: str) -> str:
-    """Return a page's date in ISO 8601, a day alone if it has no time; empty if it is not a date."""
+    """Return a page's date in ISO 8601, a day alone if it has no time, or an empty text if it is not a date."""
     moment = written(date)
     if moment is None:
         return ""
@@ -155,8 +155,8 @@ def _blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
     boxes, blocks = outline.boxes, outline.blocks
     paths: list[str] = []
     known: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
-    for tag, up in zip(boxes.tag, boxes.up, strict=True):
-        path = f"{paths[up]} > {tag}" if up >= 0 else tag
+    for tag, parent in zip(boxes.tag, boxes.up, strict=True):
+        path = f"{paths[parent]} > {tag}" if parent >= 0 else tag
         paths.append(known.setdefault(path, path))
-    for at, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
-        yield JudgedBlock(text, paths[box], choice.fates[at], choice.likely.get(at))
+    for number, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
+        yield JudgedBlock(text, paths[box], choice.fates[number], choice.likely.get(number))

@@ -35,14 +35,14 @@ _ENDS = frozenset('.!?…:”"。')
 _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
 
 
-def _shift(values: Sequence[int], by: int) -> Sequence[int]:
-    """Return for each block the value of the block `by` places on, `BEYOND` outside the page."""
-    edge = [BEYOND] * min(abs(by), len(values))
-    return [*values[by:], *edge] if by > 0 else [*edge, *values[: len(values) + by]]
+def _shift(values: Sequence[int], offset: int) -> Sequence[int]:
+    """Return for each block the value of the block `offset` places after it, or `BEYOND` outside the page."""
+    edge = [BEYOND] * min(abs(offset), len(values))
+    return [*values[offset:], *edge] if offset > 0 else [*edge, *values[: len(values) + offset]]
 
 
-def _neighbour(view: View, feature: Callable[[View], bytes], by: int) -> bytes:
-    return bytes(view.keep(_shift(feature(view), by)))
+def _neighbour(view: View, feature: Callable[[View], bytes], offset: int) -> bytes:
+    return bytes(view.keep(_shift(feature(view), offset)))
 
 
 def _words(view: View) -> bytes:
@@ -59,29 +59,31 @@ def _tags(view: View) -> bytes:
     return bytes(map(TAG.get, map(tag.__getitem__, view.outline.blocks.box), repeat(0)))
 
 
-def _same(view: View, by: int) -> bytes:
-    own = list(map(view.outline.boxes.path.__getitem__, view.outline.blocks.box))
-    return bytes(view.keep(list(map(eq, own, _shift(own, by)))))
+def _same(view: View, offset: int) -> bytes:
+    paths = list(map(view.outline.boxes.path.__getitem__, view.outline.blocks.box))
+    return bytes(view.keep(list(map(eq, paths, _shift(paths, offset)))))
 
 
 def _before(view: View) -> bytes:
-    """Return the share of the page's words up to the end of each block, graded."""
+    """Return the graded share of the page's words up to the end of each block."""
     running = view.keep(list(accumulate(view.outline.blocks.words)))
     return grade(map(truediv, running, repeat(view.sums.words[0])), SHARE)
 
 
 def _from(view: View, origin: str) -> bytes:
-    """Count the blocks from the first h1, or from the first or last prose, negative before it."""
+    """Return the graded distance in blocks from the first h1, or from the first or last prose; negative before it."""
     blocks, tag = view.outline.blocks, view.outline.boxes.tag
     if origin == "h1":
-        starts = (at for at, box in enumerate(blocks.box) if tag[box] == "h1")
+        starts = (block for block, box in enumerate(blocks.box) if tag[box] == "h1")
     else:
         order = range(len(blocks.words)) if origin == "first" else range(len(blocks.words) - 1, -1, -1)
-        starts = (at for at in order if blocks.words[at] >= _LONG and blocks.linked[at] * 3 < blocks.words[at])
+        starts = (
+            block for block in order if blocks.words[block] >= _LONG and blocks.linked[block] * 3 < blocks.words[block]
+        )
     start = next(starts, None)
     if start is None:
         return bytes(len(view.kept))
-    return grade([at - start for at in view.kept], STEPS)
+    return grade([block - start for block in view.kept], STEPS)
 
 
 def _under(view: View, measure: int) -> bytes:
@@ -94,7 +96,7 @@ def _texts(view: View) -> Sequence[str]:
 
 
 def _letters(view: View) -> bytes:
-    """Return the mean length of the words, graded."""
+    """Return the graded mean length of each block's words."""
     return grade(map(truediv, map(len, _texts(view)), view.keep(view.outline.blocks.words)), LETTERS)
 
 
@@ -129,10 +131,10 @@ BLOCK_FEATURES: dict[str, Feature] = {
     "money": lambda view: bytes([_MONEY.search(text) is not None for text in _texts(view)]),
     **{f"from {origin}": partial(_from, origin=origin) for origin in ("h1", "first", "last")},
     **{f"under {measure}": partial(_under, measure=at) for at, measure in enumerate(("level", "blocks", "words"))},
-    **{f"words {by:+}": partial(_neighbour, feature=_words, by=by) for by in _NEIGHBOURS},
-    **{f"density {by:+}": partial(_neighbour, feature=_density, by=by) for by in _NEIGHBOURS},
-    **{f"tag {by:+}": partial(_neighbour, feature=_tags, by=by) for by in _NEIGHBOURS},
-    **{f"same {by:+}": partial(_same, by=by) for by in _NEIGHBOURS},
+    **{f"words {by:+}": partial(_neighbour, feature=_words, offset=by) for by in _NEIGHBOURS},
+    **{f"density {by:+}": partial(_neighbour, feature=_density, offset=by) for by in _NEIGHBOURS},
+    **{f"tag {by:+}": partial(_neighbour, feature=_tags, offset=by) for by in _NEIGHBOURS},
+    **{f"same {by:+}": partial(_same, offset=by) for by in _NEIGHBOURS},
 }
 
 
@@ -188,38 +190,44 @@ def _telling_share(view: View, share: float) -> bytes:
 
 
 def _alike(view: View, measure: str) -> bytes:
-    """Measure the blocks whose boxes have the same path: number, words, share of linked words, or mean words."""
+    """Return a graded measure of the blocks whose boxes have the same path as each block's box.
+
+    `measure` is `times` (their number), `words`, `density` (the share of linked words) or `mean` (words of a block).
+    """
     times, words, linked = view.alike
     paths = view.above[0](view.outline.boxes.path)
     if measure in {"times", "words"}:
         return counted([(times if measure == "times" else words)[path] for path in paths])
-    over, under, scale = (linked, words, SHARE) if measure == "density" else (words, times, COUNT)
-    return grade([over[path] / under[path] for path in paths], scale)
+    numerators, denominators, scale = (linked, words, SHARE) if measure == "density" else (words, times, COUNT)
+    return grade([numerators[path] / denominators[path] for path in paths], scale)
 
 
 def _repeat(view: View, measure: str) -> bytes:
-    """Measure the box around each block with the most siblings of its kind: distance, words, or its parent's share."""
-    words, up = view.sums.words, view.outline.boxes.up
+    """Return a graded measure of the box around each block with the most siblings of its kind.
+
+    `measure` is `depth` (its distance), `words`, or `share` (the share of the page's words in its parent).
+    """
+    words, parents = view.sums.words, view.outline.boxes.up
     boxes = view.above[0](view.around.repeated)
     if measure == "depth":
         return _distance(view, boxes)
     if measure == "words":
         return counted([words[box] if box else 0 for box in boxes])
-    return bytes([view.sums.share[up[box]] if box else 0 for box in boxes])
+    return bytes([view.sums.share[parents[box]] if box else 0 for box in boxes])
 
 
 def _lightest(view: View) -> bytes:
-    """Return the least share of linked words of all boxes around each block."""
+    """Return the least graded share of linked words of all boxes around each block."""
     least = list(view.sums.dense)
-    for box, over in enumerate(view.outline.boxes.up[1:], 1):
-        least[box] = min(least[box], least[over])
+    for box, parent in enumerate(view.outline.boxes.up[1:], 1):
+        least[box] = min(least[box], least[parent])
     return bytes(view.above[0](least))
 
 
 def _headline(view: View) -> bytes:
-    """Return the level of the headline that is a block's box or that box's parent; 0 if neither is one."""
-    own, over = view.above[0](view.levels), view.above[1](view.levels)
-    return bytes([level or higher for level, higher in zip(own, over, strict=True)])
+    """Return the level of the headline that is a block's box or that box's parent; 0 if neither is a headline."""
+    levels, parent_levels = view.above[0](view.levels), view.above[1](view.levels)
+    return bytes([level or parent_level for level, parent_level in zip(levels, parent_levels, strict=True)])
 
 
 BOX_FEATURES: dict[str, BoxFeature] = {
@@ -254,12 +262,12 @@ def _number(tag: str) -> PageFeature:
     return lambda view: grade([view.outline.boxes.tag.count(tag)], COUNT)[0]
 
 
-def _type(view: View, at: int) -> int:
-    return view.hint.types >> at & 1
+def _type(view: View, bit: int) -> int:
+    return view.hint.types >> bit & 1
 
 
-def _address(view: View, at: int) -> int:
-    return view.hint.address >> at & 1
+def _address(view: View, bit: int) -> int:
+    return view.hint.address >> bit & 1
 
 
 def _box_tags(view: View) -> list[str]:
@@ -280,8 +288,8 @@ PAGE_FEATURES: dict[str, PageFeature] = {
     "page kind": lambda view: view.hint.kind,
     "page steps": _graded(lambda view: view.hint.steps, COUNT),
     "page digits": _graded(lambda view: view.hint.digits, COUNT),
-    **{f"type {at}": partial(_type, at=at) for at in range(len(TYPES))},
-    **{f"address {at}": partial(_address, at=at) for at in range(len(ADDRESSES))},
+    **{f"type {at}": partial(_type, bit=at) for at in range(len(TYPES))},
+    **{f"address {at}": partial(_address, bit=at) for at in range(len(ADDRESSES))},
 }
 
 
@@ -304,7 +312,7 @@ class Features:
     __slots__ = ("_bits", "_known", "_likelihoods", "_shared", "_view", "count")
 
     def __init__(self, view: View) -> None:
-        """Take a page with at least one block."""
+        """Prepare the features of a page with at least one block."""
         self._view = view
         self._likelihoods: Likelihoods | None = None
         self._known: dict[str, bytes] = {}
@@ -343,6 +351,6 @@ class Features:
         return _OWN[name](self._view) if second is None or self._likelihoods is None else second(self._likelihoods)
 
     def column(self, name: str) -> bytes:
-        """Return any feature, a grade for each block, as the model is taught with them."""
+        """Return any feature as a grade for each block, the form in which the model is trained."""
         page = self.of_page(name)
         return self.of_block(name) if page is None else bytes([page]) * self.count

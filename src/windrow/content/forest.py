@@ -47,7 +47,7 @@ class FeatureSource(Protocol):
     """The number of blocks."""
 
     def of_page(self, name: str) -> int | None:
-        """Return the grade of a feature of the page, None if it is a feature of blocks."""
+        """Return the grade of a feature of the page, or None if it is a feature of blocks."""
 
     def of_block(self, name: str) -> bytes:
         """Return a feature of blocks, a grade for each block; yes is 1, no is 0."""
@@ -98,24 +98,24 @@ class _Batch:
 
 
 def _total(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
-    """Add up all trees, two bytes for each block; a question is answered only if a block reaches it (two in three)."""
+    """Return the sum of all trees, two bytes for each block; only questions that a block reaches are answered."""
     total = 0
     questions, within, all_blocks = forest.questions, batch.within, batch.all_blocks
-    sets: list[int | None] = [None] * len(questions)
+    passing_by_question: list[int | None] = [None] * len(questions)
     for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
-        inside = [0] * (len(tree) + len(leaves))
-        inside[0] = all_blocks
-        for here, (question, yes, no) in zip(inside, tree, strict=False):  # filled from the root down
-            if here:
-                passing = sets[question]
+        sets_by_node = [0] * (len(tree) + len(leaves))
+        sets_by_node[0] = all_blocks
+        for blocks, (question, yes, no) in zip(sets_by_node, tree, strict=False):  # filled from the root down
+            if blocks:
+                passing = passing_by_question[question]
                 if passing is None:
                     feature, bound = questions[question]
-                    passing = sets[question] = within(columns[feature], bound)
-                inside[yes] = both = here & passing
-                inside[no] = here ^ both
-        for here, leaf in zip(inside[len(tree) :], leaves, strict=True):
-            if here:
-                total += here * leaf
+                    passing = passing_by_question[question] = within(columns[feature], bound)
+                sets_by_node[yes] = yes_blocks = blocks & passing
+                sets_by_node[no] = blocks ^ yes_blocks
+        for blocks, leaf in zip(sets_by_node[len(tree) :], leaves, strict=True):
+            if blocks:
+                total += blocks * leaf
     return total
 
 
@@ -156,11 +156,11 @@ def _read_tree(words: Iterator[str], nodes: list[Node], leaves: list[int], start
     if not point:
         leaves.append(int(feature))
         return inner + len(leaves) - 1
-    at = len(nodes)
+    position = len(nodes)
     nodes.append((0, 0, 0))
     yes = _read_tree(words, nodes, leaves, starts, inner)
-    nodes[at] = (starts[int(feature)] + int(bound), yes, _read_tree(words, nodes, leaves, starts, inner))
-    return at
+    nodes[position] = (starts[int(feature)] + int(bound), yes, _read_tree(words, nodes, leaves, starts, inner))
+    return position
 
 
 DIGEST = "4397ef4bef0f15970b9694c022ec5dd065fe1015de692c6e1ace87fdc4fb05e4"
@@ -169,7 +169,7 @@ BETWEEN = "\n\n----\n\n"
 """The separator of the two forests in the file."""
 
 
-def written() -> bytes:
+def weights() -> bytes:
     """Return the bytes of `weights.txt`, a file of the package."""
     return get_data("windrow.content", "weights.txt") or b""
 
@@ -177,5 +177,5 @@ def written() -> bytes:
 @cache
 def forests() -> tuple[Forest, Forest]:
     """Return the first and the second forest; they are read when the first page is judged."""
-    first, second = map(read_forest, written().decode().split(BETWEEN))
+    first, second = map(read_forest, weights().decode().split(BETWEEN))
     return first, second

@@ -34,7 +34,7 @@ LinkedObject = dict[str, Any]
 
 
 class StructuredData(NamedTuple):
-    """The properties of the main object in a page's JSON-LD, as written; empty if missing."""
+    """The properties of the main object in a page's JSON-LD, as written; missing ones are empty."""
 
     headline: str = ""
     authors: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class StructuredData(NamedTuple):
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; from scripts that are not valid JSON only the dates.
+    """Read the JSON-LD of a page; only the dates, if no script is valid JSON.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -58,49 +58,49 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
         return StructuredData()
     known: dict[str, LinkedObject] = {}
     objects = list(_objects(scripts, known))
-    loose = dict(reversed(_DATE.findall("\n".join(scripts)))) if not objects else {}
-    about = next((described for described in objects if _is(described, _ARTICLE)), None)
-    if about is None:
-        about = next((described for described in objects if _is(described, _PAGE)), {})
-    names = [name for described in objects if _is(described, _SITE) for name in _names(described, known)]
-    keywords = [part.strip() for word in _texts(about.get("keywords")) for part in word.split(",")]
+    dates_in_text = dict(reversed(_DATE.findall("\n".join(scripts)))) if not objects else {}
+    main_object = next((node for node in objects if _is(node, _ARTICLE)), None)
+    if main_object is None:
+        main_object = next((node for node in objects if _is(node, _PAGE)), {})
+    names = [name for node in objects if _is(node, _SITE) for name in _names(node, known)]
+    keywords = [part.strip() for word in _texts(main_object.get("keywords")) for part in word.split(",")]
     return StructuredData(
-        _first(about, "headline") or (_first(about, "name") if _is(about, _ARTICLE) else ""),
-        tuple(dict.fromkeys(name for role in ("author", "creator") for name in _names(about.get(role), known))),
-        _first(about, "datePublished", "dateCreated", "uploadDate") or loose.get("datePublished", ""),
-        _first(about, "dateModified") or loose.get("dateModified", ""),
-        _first(about, "description"),
-        next(iter(_images(about.get("image"), known)), ""),
-        _first(about, "inLanguage"),
+        _first(main_object, "headline") or (_first(main_object, "name") if _is(main_object, _ARTICLE) else ""),
+        tuple(dict.fromkeys(name for role in ("author", "creator") for name in _names(main_object.get(role), known))),
+        _first(main_object, "datePublished", "dateCreated", "uploadDate") or dates_in_text.get("datePublished", ""),
+        _first(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
+        _first(main_object, "description"),
+        next(iter(_images(main_object.get("image"), known)), ""),
+        _first(main_object, "inLanguage"),
         tuple(dict.fromkeys(filter(None, keywords))),
-        tuple(dict.fromkeys([*names, *_names(about.get("publisher"), known)])),
+        tuple(dict.fromkeys([*names, *_names(main_object.get("publisher"), known)])),
     )
 
 
 def _objects(scripts: Sequence[str], known: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
     """Yield the objects with a type in scripts, except those that the page only lists; add all to `known` by `@id`."""
-    left = _MOST
+    objects_left = _MOST
     for script in scripts:
         try:
             document = json.loads(_uncommented(script[:_LONGEST_SCRIPT]), strict=False)
         except (ValueError, RecursionError):
             continue
-        waiting = deque([(document, 0)])
-        while waiting and left:
-            node, depth = waiting.popleft()
+        queue = deque([(document, 0)])
+        while queue and objects_left:
+            node, depth = queue.popleft()
             if isinstance(node, list) and depth < _DEEPEST:
-                waiting += [(member, depth + 1) for member in node[:left]]
+                queue += [(member, depth + 1) for member in node[:objects_left]]
             elif isinstance(node, dict):
-                left -= 1
+                objects_left -= 1
                 name = node.get("@id")
                 if isinstance(name, str) and len(node) > 1:
                     known.setdefault(name, node)
                 if "@type" in node:
                     yield node
-                inner = [
+                members = [
                     member for key, member in node.items() if key not in _LISTS and isinstance(member, dict | list)
                 ]
-                waiting += [(member, depth + 1) for member in inner if depth < _DEEPEST]
+                queue += [(member, depth + 1) for member in members if depth < _DEEPEST]
 
 
 def _uncommented(script: str) -> str:
@@ -159,7 +159,7 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
     """Yield possible dates of publication, the most trusted first; `elements` are those that `DATED` selects.
 
     `itemprop` and `dt-published` count if all on the page agree, since a list of entries has one for each entry. A
-    `time` in an article's header counts if it is the only article, or its header holds an `h1`. Other `time`
+    `time` in an article's header counts if it is the only article, or its header contains an `h1`. Other `time`
     elements count if all on the page agree.
     """
     yield _only_value(elements, "itemprop", "datePublished")
@@ -179,7 +179,7 @@ def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date in the elements that have this word in the attribute; empty if they do not agree."""
+    """Return the date in the elements that have this word in the attribute, or "" if they have different dates."""
     dates = {_value(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
@@ -192,7 +192,7 @@ def _in_article_header(tree: LexborHTMLParser) -> str:
 
 
 def _value(element: LexborNode) -> str:
-    """Return an element's date as written for machines, else as shown."""
+    """Return an element's date as written for machines, or as shown if it has only that."""
     attributes = element.attributes
     date = (
         attributes.get("datetime")
@@ -281,13 +281,13 @@ class PageHead(NamedTuple):
     """The first canonical address; `canonicals` has all."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """The base of relative addresses; empty if that is the page's own address."""
+    """The base of relative addresses, or an empty text if that is the page's own address."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     asks: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may hold such directives, for all robots or for one."""
     published: str = ""
-    """A readable date, as written, from the head or else the body; so is `modified`."""
+    """A readable date, as written, from the head, or from the body if the head has none; so is `modified`."""
     modified: str = ""
     writers: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may name an author, in order."""
@@ -307,7 +307,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The names in JSON-LD, else in the most trusted `meta` elements that do not hold an address."""
+        """The names in JSON-LD, or if it has none, in the most trusted `meta` elements that are not addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHORS:
@@ -326,7 +326,7 @@ class PageHead(NamedTuple):
         return tuple(first_spelling.values())
 
     def property(self, name: str) -> str:
-        """Return the first OpenGraph property of this name, such as `og:title`; empty without one."""
+        """Return the first OpenGraph property of this name, such as `og:title`, or an empty text."""
         return next((value for key, value in self.graph if key == name and value), "")
 
 
@@ -382,12 +382,12 @@ def head(tree: LexborHTMLParser) -> PageHead:
 
 
 def _stated(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the date in JSON-LD, else that of the first `meta` of these names with a readable date."""
+    """Return the first readable date: that of JSON-LD, or of a `meta` with one of these names; or an empty text."""
     return dated((linked_date, *filter(None, map(properties.get, names))))
 
 
 def dated(texts: Iterable[str]) -> str:
-    """Return the first text that is a date; empty if there is none."""
+    """Return the first text that is a date, or an empty text."""
     return next((text for text in texts if text and written(text)), "")
 
 
@@ -433,11 +433,11 @@ def _feeds(links: Sequence[_Link]) -> Iterator[FeedLink]:
 
 
 def refresh(attributes: _Attributes) -> str:
-    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3); empty if it has none."""
+    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3), or an empty text."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
-    before, mark, rest = (attributes.get("content") or "")[:_LONGEST].partition("=")
-    return rest.strip().strip("'\"") if mark and before.strip().lower().endswith("url") else ""
+    prefix, equals, address = (attributes.get("content") or "")[:_LONGEST].partition("=")
+    return address.strip().strip("'\"") if equals and prefix.strip().lower().endswith("url") else ""
 
 
 def _related(links: Sequence[_Link]) -> Iterator[Related]:

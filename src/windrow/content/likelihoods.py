@@ -32,13 +32,13 @@ class Likelihoods:
         """Of the judged blocks."""
         self.mass = list(map(mul, likely, self.words))
         sizes, masses = [0.0] * len(words), [0.0] * len(words)
-        for at, size, mass in zip(view.kept, self.words, self.mass, strict=True):
-            sizes[at], masses[at] = size, mass
+        for block, size, mass in zip(view.kept, self.words, self.mass, strict=True):
+            sizes[block], masses[block] = size, mass
         first, last = picker(boxes.first), picker(boxes.last)
         sums = []
         for column in (sizes, masses):
-            running = list(accumulate(column, initial=0.0))
-            sums.append(map(sub, last(running), first(running)))
+            cumulative = list(accumulate(column, initial=0.0))
+            sums.append(map(sub, last(cumulative), first(cumulative)))
         self.graded = _grade(likely)
         box_sizes, box_masses = map(list, sums)
         self.by_box = _grade([mass / size if size else 0.0 for size, mass in zip(box_sizes, box_masses, strict=True)])
@@ -50,14 +50,14 @@ Feature = Callable[[Likelihoods], bytes]
 
 
 def _grade(values: Iterable[float]) -> bytes:
-    """Return grades from 1 to 51; 0 means that there is no block."""
+    """Return likelihoods as grades from 1 to 51; the grade 0 is for places outside the page."""
     return bytes(map(int, map(add, map(mul, values, repeat(_STEPS)), repeat(1.5))))
 
 
-def _shift(likelihoods: Likelihoods, by: int) -> bytes:
-    own = likelihoods.graded
-    edge = bytes(min(abs(by), len(own)))
-    return own[by:] + edge if by > 0 else edge + own[: len(own) + by]
+def _shift(likelihoods: Likelihoods, offset: int) -> bytes:
+    grades = likelihoods.graded
+    edge = bytes(min(abs(offset), len(grades)))
+    return grades[offset:] + edge if offset > 0 else edge + grades[: len(grades) + offset]
 
 
 def _box(likelihoods: Likelihoods, steps: int) -> bytes:
@@ -83,13 +83,13 @@ def _near(likelihoods: Likelihoods) -> bytes:
     count = len(likelihoods.words)
     sizes = list(accumulate(likelihoods.words, initial=0))
     masses = list(accumulate(likelihoods.mass, initial=0.0))
-    low = [0] * min(_NEAR, count) + list(range(count - _NEAR))
-    high = [*range(_NEAR + 1, count + 1), *repeat(count, min(_NEAR, count))]
-    return _grade([(masses[b] - masses[a]) / (sizes[b] - sizes[a]) for a, b in zip(low, high, strict=True)])
+    starts = [0] * min(_NEAR, count) + list(range(count - _NEAR))
+    ends = [*range(_NEAR + 1, count + 1), *repeat(count, min(_NEAR, count))]
+    return _grade([(masses[b] - masses[a]) / (sizes[b] - sizes[a]) for a, b in zip(starts, ends, strict=True)])
 
 
 def _centre(masses: Sequence[float], depth: Sequence[int], share: float) -> int:
-    """Return the innermost box that holds at least this share of the page's mass."""
+    """Return the innermost box with at least this share of the page's mass."""
     least = masses[0] * share
     return max((box for box, mass in enumerate(masses) if mass >= least), key=depth.__getitem__)
 
@@ -99,53 +99,57 @@ def _side(likelihoods: Likelihoods, share: float) -> bytes:
     boxes, centre = likelihoods.view.outline.boxes, likelihoods.centres[share]
     first, last = boxes.first[centre], boxes.last[centre]
     kept = likelihoods.view.kept  # in the page's order
-    before, behind = bisect_left(kept, first), len(kept) - bisect_left(kept, last)
-    return bytes((_BEFORE,)) * before + bytes(len(kept) - before - behind) + bytes((_BEHIND,)) * behind
+    count_before, count_after = bisect_left(kept, first), len(kept) - bisect_left(kept, last)
+    return (
+        bytes((_BEFORE,)) * count_before
+        + bytes(len(kept) - count_before - count_after)
+        + bytes((_BEHIND,)) * count_after
+    )
 
 
 def _behind(likelihoods: Likelihoods, share: float) -> bytes:
-    """Count the blocks since the end of the box of the text; 0 up to there."""
+    """Return the graded number of blocks since the end of the box of the text; 0 for blocks before its end."""
     last = likelihoods.view.outline.boxes.last[likelihoods.centres[share]]
     kept = likelihoods.view.kept
     end = bisect_left(kept, last)
-    return bytes(end) + counted([at - last + 1 for at in kept[end:]])
+    return bytes(end) + counted([block - last + 1 for block in kept[end:]])
 
 
 def _apart(likelihoods: Likelihoods, share: float) -> bytes:
-    """Count the steps from the box of the text up to the innermost box that also holds the block."""
+    """Return the graded number of steps from the box of the text up to the innermost box that also has the block."""
     boxes, centre = likelihoods.view.outline.boxes, likelihoods.centres[share]
-    around = {centre: 0}
+    steps_to = {centre: 0}
     steps = 0
     while centre > 0:
         centre = boxes.up[centre]
         steps += 1
-        around[centre] = steps
-    homes = likelihoods.view.keep(likelihoods.view.outline.blocks.box)
+        steps_to[centre] = steps
+    innermost_boxes = likelihoods.view.keep(likelihoods.view.outline.blocks.box)
     distances: dict[int, int] = {}
-    for home in set(homes):
-        box = home
-        while box not in around:
+    for innermost in set(innermost_boxes):
+        box = innermost
+        while box not in steps_to:
             box = boxes.up[box]
-        distances[home] = around[box]
-    return counted(list(map(distances.__getitem__, homes)))
+        distances[innermost] = steps_to[box]
+    return counted(list(map(distances.__getitem__, innermost_boxes)))
 
 
-def _since(likelihoods: Likelihoods, *, words: bool, back: bool) -> bytes:
-    """Count the blocks, or words, since the last certain block, or until the next one with `back`."""
+def _since(likelihoods: Likelihoods, *, words: bool, backwards: bool) -> bytes:
+    """Return the graded number of blocks (or words) since the last certain block or, with `back`, until the next."""
     distances = []
     distance = 9_999
     order = zip(likelihoods.likely, likelihoods.words, strict=True)
-    for chance, size in reversed(list(order)) if back else order:
+    for chance, size in reversed(list(order)) if backwards else order:
         if chance >= _SURE and size >= _PROSE:
             distance = 0
         distances.append(distance)
         distance += size if words else 1
-    return counted(distances[::-1] if back else distances)
+    return counted(distances[::-1] if backwards else distances)
 
 
 LIKELIHOOD_FEATURES: dict[str, Feature] = {
     "likely": lambda likelihoods: likelihoods.graded,
-    **{f"likely {by:+}": partial(_shift, by=by) for by in (-2, -1, 1, 2)},
+    **{f"likely {by:+}": partial(_shift, offset=by) for by in (-2, -1, 1, 2)},
     **{f"likely box {steps}": partial(_box, steps=steps) for steps in range(ABOVE)},
     "likely repeated": _repeated,
     "likely path": _path,
@@ -154,8 +158,8 @@ LIKELIHOOD_FEATURES: dict[str, Feature] = {
     **{f"side {share}": partial(_side, share=share) for share in CENTRES},
     **{f"behind {share}": partial(_behind, share=share) for share in CENTRES},
     **{f"apart {share}": partial(_apart, share=share) for share in CENTRES},
-    "sure since": partial(_since, words=False, back=False),
-    "sure until": partial(_since, words=False, back=True),
-    "sure words": partial(_since, words=True, back=False),
+    "sure since": partial(_since, words=False, backwards=False),
+    "sure until": partial(_since, words=False, backwards=True),
+    "sure words": partial(_since, words=True, backwards=False),
     "likely most": lambda likelihoods: bytes([max(likelihoods.graded)]) * len(likelihoods.likely),
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
-from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, apart, into_last_item, joined_item
+from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, append_to_last_item, join_item, separate_list
 from windrow.content.outline import attribute, unescape
 from windrow.content.tree import body, parse, silence
 from windrow.content.walk import pieces
@@ -41,7 +41,7 @@ _PROSE = 1_500  # the least characters in a form around the whole text, as some 
 
 
 def declutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove elements that are certainly clutter, and boxes with such names that hold little but links.
+    """Remove elements that are certainly clutter, and boxes that are named like clutter and contain little but links.
 
     `html` is the source of the tree.
     """
@@ -62,7 +62,7 @@ def _unwrap(form: LexborNode) -> None:
 
 
 def _is_headline(button: LexborNode) -> bool:
-    """Tell whether a button expands what is below it, as the headlines of some lists of questions do."""
+    """Return whether a button expands the element below it, like the headlines of some lists of questions."""
     return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
 
 
@@ -82,12 +82,12 @@ _DEEPEST = 24  # nested lists and quotations; deeper ones are written at this de
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u2007\u202f]+")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff\x00-\x08\x0b\x0e-\x1f\x7f]+")
 _SPECIAL = re.compile(r"[*_`<&\\~\]]")
-_MEANT = re.compile(
+_NEEDS_ESCAPE = re.compile(
     r"[*`]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)|\](?=[(\[:]|$)|~(?=~)|\\(?=[!-/:-@\[-`{-~]|$)"
 )
 _BRACKET = re.compile(r"[\[\]]")
 _START = re.compile(r"(?:#{1,6}|[-+>]|=+|-+)(?=[ \n]|$)|>|\|(?=[-:| ]*\|)|(\d{1,9})([.)])(?=[ \n]|$)")
-_AROUND = re.compile(r"\A([ \n]*)(.*?)([ \n]*)\Z", re.DOTALL)
+_SURROUNDING_SPACE = re.compile(r"\A([ \n]*)(.*?)([ \n]*)\Z", re.DOTALL)
 _WORD = re.compile(r"[^\W_]")
 _TICKS = re.compile(r"`+")
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
@@ -112,13 +112,13 @@ def markdown(html: str, base: str = "") -> str:
     declutter(tree, html)
     silence(tree)
     writer = _Writer(base)
-    split = pieces(body(tree))
-    writer.text(b"".join(split[2:3]))
-    for tag, text in zip(split[3::2], split[4::2], strict=False):
+    markup_pieces = pieces(body(tree))
+    writer.text(b"".join(markup_pieces[2:3]))
+    for tag, text in zip(markup_pieces[3::2], markup_pieces[4::2], strict=False):
         writer.tag(tag)
         if text:
             writer.text(text)
-    return writer.done()
+    return writer.finish()
 
 
 class _Mark:
@@ -141,13 +141,13 @@ class _Writer:
         self._frames = [self._root]
         self._line: list[str] = []
         self._marks: list[_Mark] = []
-        self._pre = 0
-        self._literal = 0
-        self._links = 0
-        self._depth = 0
-        self._wrapped: tuple[int, str] = (-1, "")
+        self._pre = 0  # open preformatted elements
+        self._literal = 0  # open code
+        self._links = 0  # open links
+        self._depth = 0  # open lists and quotations
+        self._wrapped: tuple[int, str] = (-1, "")  # the last part of the line with delimiters, and the delimiter
 
-    def done(self) -> str:
+    def finish(self) -> str:
         self._border()
         while len(self._frames) > 1:
             self._close_frame()
@@ -159,7 +159,7 @@ class _Writer:
     def tag(self, tag: bytes) -> None:
         name = tag.partition(b" ")[0]
         if self._pre and not (self._pre == 1 and name in _PRE_ENDS):
-            self._in_pre(name, tag)
+            self._read_preformatted(name, tag)
             return
         if name[:1] == b"/":
             kind = _KINDS.get(name[1:])
@@ -185,27 +185,27 @@ class _Writer:
             self._border()
             self._open_frame(kind, tag)
 
-    def text(self, written: bytes) -> None:
+    def text(self, serialised: bytes) -> None:
         """Process a text of the serialised tree."""
-        shown = unescape(written.decode())
-        if not shown.isascii():
-            shown = _INVISIBLE.sub("", shown)
+        plain = unescape(serialised.decode())
+        if not plain.isascii():
+            plain = _INVISIBLE.sub("", plain)
         if self._pre:
-            self._frames[-1].texts.append(shown)
+            self._frames[-1].texts.append(plain)
             return
-        shown = _SPACE.sub(" ", shown)
-        if shown == " " and not self._line:
+        plain = _SPACE.sub(" ", plain)
+        if plain == " " and not self._line:
             return
         if self._literal:
-            self._line.append(shown)
+            self._line.append(plain)
             return
-        if _SPECIAL.search(shown):
-            shown = _MEANT.sub(_escape, shown)
-        if self._links and ("[" in shown or "]" in shown):
-            shown = _BRACKET.sub(_escape, shown.replace("\\]", "]"))
-        self._line.append(shown)
+        if _SPECIAL.search(plain):
+            plain = _NEEDS_ESCAPE.sub(_escape, plain)
+        if self._links and ("[" in plain or "]" in plain):
+            plain = _BRACKET.sub(_escape, plain.replace("\\]", "]"))
+        self._line.append(plain)
 
-    def _in_pre(self, name: bytes, tag: bytes) -> None:
+    def _read_preformatted(self, name: bytes, tag: bytes) -> None:
         frame = self._frames[-1]
         content = frame.texts
         if name in _PRE_STARTS:
@@ -235,26 +235,26 @@ class _Writer:
         self._wrap(mark)
 
     def _wrap(self, mark: _Mark) -> None:
-        """Replace the line since the start of a mark by its Markdown, with delimiters or as a link."""
+        """Replace the part of the line since the start of a mark by its Markdown, with delimiters or as a link."""
         line, start = self._line, mark.start
         inside = "".join(line[start:])
         del line[start:]
-        match = _AROUND.match(inside)
+        match = _SURROUNDING_SPACE.match(inside)
         assert match is not None
-        before, core, after = match.groups()
+        leading, core, trailing = match.groups()
         outer = any(outer_mark.kind == mark.kind for outer_mark in self._marks)
         if not core or outer or (self._literal and mark.kind != "code"):
             if inside:
                 line.append(inside)
             return
-        if before:
-            line.append(before)
+        if leading:
+            line.append(leading)
         delimiter = _DELIMITERS.get(mark.kind)
         if delimiter and not _WORD.search(core):
             line.append(core)  # bold punctuation is invisible, and delimiters around it would not count
         elif delimiter:
-            at, last = self._wrapped
-            if line and at == len(line) - 1 and last == delimiter and line[-1].endswith(delimiter):
+            wrapped_at, last_delimiter = self._wrapped
+            if line and wrapped_at == len(line) - 1 and last_delimiter == delimiter and line[-1].endswith(delimiter):
                 line[-1] = f"{line[-1][: -len(delimiter)]}{core}{delimiter}"
             else:
                 line.append(f"{delimiter}{core}{delimiter}")
@@ -264,8 +264,8 @@ class _Writer:
             if written.startswith("[") and line and line[-1].endswith("!"):
                 line[-1] = f"{line[-1][:-1]}\\!"
             line.append(written)
-        if after:
-            line.append(after)
+        if trailing:
+            line.append(trailing)
 
     def _link(self, mark: _Mark, core: str) -> str:
         address = self._address(attribute(mark.tag, _HREF))
@@ -283,7 +283,7 @@ class _Writer:
         gap = " " if core[0] == "`" or core[-1] == "`" else ""
         return f"{ticks}{gap}{core}{gap}{ticks}"
 
-    def _raise(self, mark: _Mark, core: str) -> str:
+    def _translate_digits(self, mark: _Mark, core: str) -> str:
         table_ = _RAISED if mark.kind == "raised" else _LOWERED
         return core.translate(table_) if all(ord(char) in table_ for char in core) else core
 
@@ -291,7 +291,7 @@ class _Writer:
         return core if core[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{core}”"
 
     def _address(self, written: str) -> str:
-        """Return an absolute address, escaped for round brackets; empty if it cannot be resolved."""
+        """Return an absolute address, escaped for round brackets, or an empty text if it cannot be resolved."""
         address = written.strip()
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
@@ -331,7 +331,7 @@ class _Writer:
         self._line.append(f"![{alt}]({address}{_title(attribute(tag, _TITLE), alt)})")
 
     def _embedded(self, tag: bytes) -> None:
-        """Write embedded content, such as a film, as a link."""
+        """Write embedded content, such as a video, as a link."""
         address = self._address(attribute(tag, _SRC) or attribute(tag, b' data="') or attribute(tag, b' data-src="'))
         if not address or not _ABSOLUTE.match(address):
             return
@@ -397,13 +397,13 @@ class _Writer:
             return
         written = WRITERS[frame.kind](frame)
         if frame.kind in {"bullets", "numbers"} and parent.kind in {"bullets", "numbers"}:
-            into_last_item(parent, written)
+            append_to_last_item(parent, written)
         elif frame.kind == "item":
-            parent.blocks += ["\n\n".join(joined_item(written))] if written else []
+            parent.blocks += ["\n\n".join(join_item(written))] if written else []
             if parent.number == -1:
                 self._close_frame()
         elif frame.kind in {"bullets", "numbers"}:
-            parent.blocks += apart(parent.blocks, written)
+            parent.blocks += separate_list(parent.blocks, written)
         else:
             parent.blocks += written
 
@@ -446,8 +446,8 @@ _DELIMITERS = {"strong": "**", "emphasis": "*", "struck": "~~"}
 _WRITTEN: dict[str, Callable[[_Writer, _Mark, str], str]] = {
     "link": _Writer._link,  # noqa: SLF001 the writer's own table
     "code": _Writer._code,  # noqa: SLF001
-    "raised": _Writer._raise,  # noqa: SLF001
-    "lowered": _Writer._raise,  # noqa: SLF001
+    "raised": _Writer._translate_digits,  # noqa: SLF001
+    "lowered": _Writer._translate_digits,  # noqa: SLF001
     "quoted": _Writer._quote,  # noqa: SLF001
 }
 _MARKS = frozenset((*_DELIMITERS, *_WRITTEN))

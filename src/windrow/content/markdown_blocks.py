@@ -39,37 +39,37 @@ def table(rows: Sequence[TableRow]) -> list[str]:
     if not all(tag.startswith(b"th") for tag in rows[0].tags):
         grid.insert(0, [""] * columns)
     written = ["| " + " | ".join(line) + " |" for line in grid]
-    written.insert(1, "| " + " | ".join(_lines(rows[0], columns)) + " |")
+    written.insert(1, "| " + " | ".join(_delimiters(rows[0], columns)) + " |")
     return ["\n".join(written)]
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Tell whether a cell holds what a Markdown cell cannot: lists, code, headlines, or much text."""
+    """Return whether a cell contains what a Markdown cell cannot: lists, code, headlines, or much text."""
     return sum(map(len, cell)) > _LONG or any(_CELL_BLOCK.match(block) for block in cell)
 
 
 def _grid(rows: Sequence[TableRow]) -> list[list[str]]:
-    """Lay out the cells, with empty ones where others span several columns or rows."""
+    """Return the cells as a grid, with empty ones in places that another cell spans."""
     grid: list[list[str]] = []
-    reach: dict[int, int] = {}  # by column: the rows that a cell above still spans
+    spanned_rows: dict[int, int] = {}  # by column: the rows that a cell above still spans
     for row in rows:
         line: list[str] = []
         for blocks, tag in zip(row.cells, row.tags, strict=True):
-            _fill_spans(line, reach)
-            wide, down = _span(tag, b' colspan="'), _span(tag, b' rowspan="')
-            for at in range(len(line), len(line) + wide):
-                if down > 1:
-                    reach[at] = down - 1
-            line += [_cell(blocks), *[""] * (wide - 1)]
-        _fill_spans(line, reach)
+            _add_spanned_cells(line, spanned_rows)
+            width, height = _span(tag, b' colspan="'), _span(tag, b' rowspan="')
+            for column in range(len(line), len(line) + width):
+                if height > 1:
+                    spanned_rows[column] = height - 1
+            line += [_cell(blocks), *[""] * (width - 1)]
+        _add_spanned_cells(line, spanned_rows)
         grid.append(line)
     return grid
 
 
-def _fill_spans(line: list[str], reach: dict[int, int]) -> None:
-    """Add empty cells that are covered by cells above."""
-    while reach.get(len(line), 0) > 0:
-        reach[len(line)] -= 1
+def _add_spanned_cells(line: list[str], spanned_rows: dict[int, int]) -> None:
+    """Add an empty cell to the line for each column that a cell above still spans."""
+    while spanned_rows.get(len(line), 0) > 0:
+        spanned_rows[len(line)] -= 1
         line.append("")
 
 
@@ -83,7 +83,7 @@ def _cell(blocks: Sequence[str]) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
-def _lines(row: TableRow, columns: int) -> list[str]:
+def _delimiters(row: TableRow, columns: int) -> list[str]:
     """Return the delimiter row below the head, which aligns the columns."""
     alignments = [_ALIGNED.search(tag) for tag in row.tags]
     lines = [_LINES[alignment[1]] if alignment else "---" for alignment in alignments]
@@ -114,8 +114,8 @@ class Frame:
         self.number = 0
 
 
-def _indent(text: str, by: str) -> str:
-    return "\n".join(by + line if line else line for line in text.split("\n"))
+def _indent(text: str, indent: str) -> str:
+    return "\n".join(indent + line if line else line for line in text.split("\n"))
 
 
 # Writers for each kind of block.
@@ -148,9 +148,9 @@ def _preformatted(frame: Frame) -> list[str]:
     text = "".join(frame.texts).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return []
-    named = _LANGUAGE.search(frame.tag.decode("utf-8", "replace"))
+    language = _LANGUAGE.search(frame.tag.decode("utf-8", "replace"))
     ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
-    return [f"{ticks}{named[1].lower() if named else ''}\n{text}\n{ticks}"]
+    return [f"{ticks}{language[1].lower() if language else ''}\n{text}\n{ticks}"]
 
 
 def _list(frame: Frame) -> list[str]:
@@ -159,19 +159,19 @@ def _list(frame: Frame) -> list[str]:
         return []
     start = attribute(frame.tag, b' start="')
     number = int(start) if start.isdecimal() and len(start) < 9 else 1
-    loose = any("\n\n" in block and not block.startswith("```") for block in frame.blocks)
+    is_loose = any("\n\n" in block and not block.startswith("```") for block in frame.blocks)
     written_items = []
-    for at, block in enumerate(frame.blocks):
-        marker = f"{number + at}. " if frame.kind == "numbers" else "- "
+    for index, block in enumerate(frame.blocks):
+        marker = f"{number + index}. " if frame.kind == "numbers" else "- "
         written_items.append(marker + _indent(block, " " * len(marker))[len(marker) :])
-    return [("\n\n" if loose else "\n").join(written_items)]
+    return [("\n\n" if is_loose else "\n").join(written_items)]
 
 
 def _table(frame: Frame) -> list[str]:
     return frame.blocks + table(frame.rows)
 
 
-def joined_item(blocks: Sequence[str]) -> list[str]:
+def join_item(blocks: Sequence[str]) -> list[str]:
     """Return the blocks of an item, with a list joined to the text before it."""
     joined: list[str] = []
     for block in blocks:
@@ -185,21 +185,21 @@ def joined_item(blocks: Sequence[str]) -> list[str]:
 _LISTED = re.compile(r"- |1\. ")  # a list that may follow a paragraph without an empty line
 
 
-def into_last_item(parent: Frame, written: list[str]) -> None:
-    """Append a list that is between items to the item before it."""
-    if parent.blocks and written:
-        parent.blocks[-1] = f"{parent.blocks[-1]}\n{written[0]}"
+def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
+    """Append a list that is between items to the item before it; add it to the blocks if it is the first."""
+    if parent.blocks and blocks:
+        parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:
-        parent.blocks += written
+        parent.blocks += blocks
 
 
-def apart(before: Sequence[str], written: list[str]) -> list[str]:
-    """Give a list that directly follows another one a different marker, so that they are not one list."""
-    if before and written and before[-1].startswith("- ") and written[0].startswith("- "):
-        return [re.sub(r"(?m)^- ", "* ", written[0])]
-    if before and written and re.match(r"\d+\. ", before[-1]) and re.match(r"\d+\. ", written[0]):
-        return [re.sub(r"(?m)^(\d+)\. ", r"\1) ", written[0])]
-    return written
+def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
+    """Return a list, with another marker if it directly follows a list of its kind, so that they are not one list."""
+    if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
+        return [re.sub(r"(?m)^- ", "* ", new_list[0])]
+    if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):
+        return [re.sub(r"(?m)^(\d+)\. ", r"\1) ", new_list[0])]
+    return new_list
 
 
 WRITERS: dict[str, Callable[[Frame], list[str]]] = {

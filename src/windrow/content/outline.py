@@ -114,7 +114,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Tell whether a style hides an element: its last `display` counts.
+    """Return whether a style hides an element; its last `display` counts.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
@@ -142,7 +142,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """The elements that browsers lay out as boxes and that hold text, in document order; number 0 is the body.
+    """The elements that browsers lay out as boxes and that contain text, in document order; number 0 is the body.
 
     Inline elements (`b`, `span`, `a`) are not boxes, nor are elements nested deeper than 200 boxes.
     """
@@ -196,7 +196,7 @@ class Outline:
 
 
 def table_row(outline: Outline, box: int) -> int:
-    """Return the table row around a box, if the box's cell holds one block; else -1."""
+    """Return the table row around a box if the box's cell has only one block, or -1."""
     boxes = outline.boxes
     if not boxes.marks[box] & _CELL:
         return -1
@@ -245,7 +245,7 @@ def shape(tag: bytes) -> Shape:
 
 
 def attribute(tag: bytes, opening: bytes) -> str:
-    """Return the value of an attribute, given the text up to its opening quote; empty without it.
+    """Return the value of an attribute, given the text up to its opening quote, or an empty text.
 
     >>> attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'
@@ -255,7 +255,7 @@ def attribute(tag: bytes, opening: bytes) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo the escapes of a serialised tree's text.
+    """Return a serialised tree's text with its escapes undone.
 
     >>> unescape("&lt;a&gt; &amp;lt;")
     '<a> &lt;'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Final
 from unicodedata import is_normalized, normalize
 
 from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLocation, Shape, attribute, unescape
@@ -23,7 +24,12 @@ _IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 _Row = tuple[str, int, int, int, int, int, str, int, bytes]
-"""A box, in the order of the columns of `Boxes` but for `last`."""
+"""A box, in the order of the columns of `Boxes` except `last`."""
+# The positions of some columns in a row, which is a plain tuple since there are many.
+_NAME: Final = 0
+_MARKS: Final = 3
+_PATH: Final = 5
+_FIRST: Final = 7
 _TextRow = tuple[str, int, int, int, int, int]
 """A block, in the order of the columns of `Blocks`."""
 
@@ -44,7 +50,7 @@ class OpenWords:
         self.fallback = ""  # the alternative text of a picture in it
 
     def take(self, parts: list[bytes]) -> int:
-        """Take the words of the line since the start; return their number."""
+        """Append the words of the line since `start` to `words`; return their number."""
         start = self.start
         text = line(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
         words = text.split()
@@ -54,7 +60,7 @@ class OpenWords:
 
 
 class OutlineBuilder:
-    """The outline so far, and what is still open: boxes, the line of text, an anchor, code, a quotation."""
+    """The outline so far, and its open boxes, line of text, anchor, code and quotation."""
 
     __slots__ = (
         "_anchor", "_anchors", "_blocks", "_code", "_code_texts", "_components", "_deep", "_last", "_lines", "_linked",
@@ -85,13 +91,13 @@ class OutlineBuilder:
         self._linked = self._links = 0
 
     def done(self) -> Outline:
-        """Close what is open, and return the outline."""
+        """Close all open elements, and return the outline."""
         self.border()
         while len(self._stack) > 1:
             self.close()
         self._last[0] = len(self._blocks)
-        tag, up, depth, marks, names, path, kind, first, start = map(list, zip(*self._rows, strict=True))
-        boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last, start)
+        tag, parent, depth, marks, names, path, kind, first, start = map(list, zip(*self._rows, strict=True))
+        boxes = Boxes(tag, parent, depth, marks, names, path, kind, first, self._last, start)
         if not self._blocks:
             return Outline(boxes, Blocks(), self._anchors)
         text, words, linked, links, box, end = map(list, zip(*self._blocks, strict=True))
@@ -117,20 +123,20 @@ class OutlineBuilder:
         if depth > _DEEPEST:
             self._deep += 1
             return
-        name, own, names, kind = shape
-        up = stack[-1]
-        parent = rows[up]
-        marks, paths, step = parent[3] | own, self._paths, (parent[5], kind)
-        path = paths.get(step)
+        name, own_marks, names, kind = shape
+        parent_number = stack[-1]
+        parent = rows[parent_number]
+        marks, paths, key = parent[_MARKS] | own_marks, self._paths, (parent[_PATH], kind)
+        path = paths.get(key)
         if path is None:
-            path = paths[step] = len(paths)
+            path = paths[key] = len(paths)
         if self._code:
             marks |= _CODE
-        if self._anchor and own & _HEADLINE:
+        if self._anchor and own_marks & _HEADLINE:
             self._anchor.headline = True
         stack.append(len(rows))
         self._last.append(0)
-        rows.append((name, up, depth, marks, names, path, kind, len(self._blocks), tag))
+        rows.append((name, parent_number, depth, marks, names, path, kind, len(self._blocks), tag))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close the innermost box; one without text is dropped."""
@@ -141,16 +147,16 @@ class OutlineBuilder:
         elif len(self._stack) > 1:
             box = self._stack.pop()
             last = len(self._blocks)
-            if self._rows[box][7] == last:
+            if self._rows[box][_FIRST] == last:
                 del self._rows[box:], self._last[box:]
             else:
                 self._last[box] = last
 
     def open_component(self, tag: bytes, shape: Shape) -> None:
         """Open a custom element: a box, except within a paragraph or headline."""
-        boxed = self._rows[self._stack[-1]][0] not in _IN_LINE
-        self._components.append(boxed)
-        if boxed:
+        is_box = self._rows[self._stack[-1]][_NAME] not in _IN_LINE
+        self._components.append(is_box)
+        if is_box:
             self.open(tag, shape)
 
     def close_component(self, tag: bytes = b"", shape: Shape = BODY) -> None:
@@ -176,12 +182,12 @@ class OutlineBuilder:
     def line(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """End a line within the block."""
         if self.parts:
-            self._pause()
+            self._add_words()
             self._lines.append(b"".join(self.parts))
             self.parts.clear()
 
     def refer(self, tag: bytes, _shape: Shape) -> None:
-        """Note the reference of an inline element; a picture's alternative text is the fallback of a link's."""
+        """Add the reference of an inline element; a picture's alternative text also serves a link without text."""
         self.space()
         name = tag.partition(b" ")[0]
         anchor = self._anchor
@@ -223,7 +229,7 @@ class OutlineBuilder:
 
     def mark_up(self, tag: bytes, _shape: Shape) -> None:
         """Open inline code or an inline quotation."""
-        if _quotes(tag):
+        if _is_quotation(tag):
             self._quote = self._open_run(self._quote)
         else:
             self._code = self._open_run(self._code)
@@ -231,14 +237,14 @@ class OutlineBuilder:
 
     def end_mark_up(self, tag: bytes, _shape: Shape) -> None:
         """Close inline code or an inline quotation."""
-        if _quotes(tag):
+        if _is_quotation(tag):
             self._quote = self._close_run(self._quote, self._quote_texts)
         else:
             self._code = self._close_run(self._code, self._code_texts)
             self.gap = b"" if self._code else b" "
 
     def _open_run(self, run: OpenWords | None) -> OpenWords:
-        """Open code or a quotation; one nested in its like is only counted."""
+        """Open code or a quotation; one within another is only counted."""
         if run is None:
             return OpenWords(len(self.parts))
         run.number += 1
@@ -255,10 +261,10 @@ class OutlineBuilder:
         return None
 
     def _marks(self) -> int:
-        return self._rows[self._stack[-1]][3] | (_CODE if self._code else 0)
+        return self._rows[self._stack[-1]][_MARKS] | (_CODE if self._code else 0)
 
-    def _pause(self) -> None:
-        """Give the text of the line to the open inline elements, since the line ends."""
+    def _add_words(self) -> None:
+        """Add the text of the line to the open inline elements, since the line ends."""
         if self._anchor is not None:
             self._linked += self._anchor.take(self.parts)
         for run in (self._code, self._quote):
@@ -266,16 +272,16 @@ class OutlineBuilder:
                 run.take(self.parts)
 
     def _flush(self) -> None:
-        """End the block, if it holds text; a link continues in the next block, code and quotations do not."""
+        """End the block, and add it if it has text; a link continues in the next block, code and quotations do not."""
         parts, lines = self.parts, self._lines
         if self._anchor or self._code or self._quote:
-            self._pause()
+            self._add_words()
             for run in (self._code, self._quote):
                 if run is not None:
                     run.words.clear()
         text = line(parts[0] if len(parts) == 1 else b"".join(parts))
         box = self._stack[-1]
-        if self._rows[box][0] == "pre":
+        if self._rows[box][_NAME] == "pre":
             text = "\n".join(row.rstrip() for row in "\n".join([*map(line, lines), text]).split("\n")).strip("\n")
             words = text.split()
         elif lines:
@@ -319,26 +325,26 @@ def line(written: bytes) -> str:
 
 
 def _initial(match: re.Match[str]) -> str:
-    """Join a single letter with the rest of its word in lower case."""
+    """Return a single letter without the gap after it if its word continues in lower case."""
     return match[1] if match.string[match.end()].islower() else match[0]
 
 
 def _is_headline_link(run: OpenWords, row: _Row) -> bool:
-    """Tell whether a link is only a sign in a headline or term that links to itself."""
-    if not (row[3] & _HEADLINE or row[0] == "dt") or b' href="#' not in run.tag:
+    """Return whether a link is only a symbol in a headline or term that links to itself."""
+    if not (row[_MARKS] & _HEADLINE or row[_NAME] == "dt") or b' href="#' not in run.tag:
         return False
     return not any(map(str.isalnum, "".join(run.words)))
 
 
 def _count(words: list[str]) -> int:
-    """Count words; in scripts without spaces by the length."""
+    """Return the number of words; in scripts without spaces it is estimated from the number of letters."""
     total = len(words)
     for run in _UNSPACED.findall("".join(words)):
         total += len(run) // (2 if run >= _LETTERED else 5)
     return total
 
 
-def _quotes(tag: bytes) -> bool:
+def _is_quotation(tag: bytes) -> bool:
     return tag.removeprefix(b"/").partition(b" ")[0] == b"q"
 
 

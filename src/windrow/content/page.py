@@ -38,8 +38,8 @@ def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
     """
     text = decode(raw, content_type)
     # valid UTF-8 need not be encoded again
-    same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
-    tree = parse(raw if same else text.text)
+    is_same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
+    tree = parse(raw if is_same else text.text)
     page_head = head(tree)
     silence(tree)
     return Page(
@@ -68,13 +68,13 @@ _CAUTION = 0.7
 
 
 class BlockFate(StrEnum):
-    """Why a block was taken as main content or left out, in words for people."""
+    """Why a block was taken as main content or left out, as text for people."""
 
     KEPT = "main content"
     MARKED = "marked by the page as its main content, which is short"
     ASIDE = "navigation, footer, form, or hidden"
     UNLIKELY = "unlikely to be main content"
-    BEHIND = "after the box that holds the text"
+    BEHIND = "after the box with the text"
     REPEATED = "repeated from another box"
     TAIL = "a section after the text: authors, related articles, comments"
     CAPTION = "the caption of a picture"
@@ -86,7 +86,7 @@ class BlockFate(StrEnum):
 
 
 class Choice(NamedTuple):
-    """What became of each block of a page, and the likelihoods of the judged ones, from 0 to 1, by block number."""
+    """The fate of each block of a page, and the likelihoods of the judged ones, from 0 to 1, by block number."""
 
     fates: list[BlockFate]
     likely: Mapping[int, float]
@@ -103,12 +103,12 @@ def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
 
 
 def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> Choice:
-    """Choose the main content of a page; return for each block what became of it.
+    """Choose the main content of a page; return the fate of each block.
 
     Navigation, footers and lists of choices are left out. A forest judges each of the other blocks, and a second one
     also uses the first one's likelihoods of neighbours and surrounding boxes. Then the likeliest blocks are taken, as
-    many as maximise the expected F measure; so a page on which little is certain gives more text, not
-    none. The captions of an article's pictures are left out unless `captions` are wanted.
+    many as maximise the expected F measure; so a page on which little is certain gives more text
+    instead of none. The captions of an article's pictures are left out unless `captions` are wanted.
     """
     aside = [BlockFate.ASIDE] * len(outline.blocks.text)
     if not aside:
@@ -126,21 +126,21 @@ def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = F
 def select(
     outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequence[float], *, captions: bool = False
 ) -> Choice:
-    """Return for each block what becomes of it; `likely` has the forests' likelihoods of the blocks in `kept`."""
-    least = threshold(likely, [outline.blocks.words[at] for at in kept])
+    """Return the fate of each block; `likely` has the forests' likelihoods of the blocks in `kept`."""
+    least = threshold(likely, [outline.blocks.words[block] for block in kept])
     chances = dict(zip(kept, likely, strict=True))
-    taken = {at: chance for at, chance in chances.items() if chance >= least}
+    taken = {block: chance for block, chance in chances.items() if chance >= least}
     before_end = _before_end(outline, taken)
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     for fate, blocks in (
         (BlockFate.UNLIKELY, kept),
         (BlockFate.BEHIND, taken),
         (BlockFate.REPEATED, before_end),
-        (BlockFate.KEPT, _once(outline, before_end)),
-        (BlockFate.MARKED, _brief(outline)),
+        (BlockFate.KEPT, _without_copies(outline, before_end)),
+        (BlockFate.MARKED, _short_main_blocks(outline)),
     ):
-        for at in blocks:
-            fates[at] = fate
+        for block in blocks:
+            fates[block] = fate
     choice = Choice(fates, chances)
     leave_out(choice, without_tail(outline, hint, choice.taken()), BlockFate.TAIL)
     if not captions:
@@ -149,54 +149,60 @@ def select(
 
 
 def leave_out(choice: Choice, chosen: Sequence[bool], fate: BlockFate) -> None:
-    """Give `fate` to blocks that were taken and are not in `chosen`; take those that are newly in it."""
-    for at, (before, now) in enumerate(zip(choice.taken(), chosen, strict=True)):
-        if before != now:
-            choice.fates[at] = BlockFate.KEPT if now else fate
+    """Set `fate` for blocks that were taken and are not in `chosen`, and KEPT for those that are only in `chosen`."""
+    for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), chosen, strict=True)):
+        if was_taken != is_taken:
+            choice.fates[block] = BlockFate.KEPT if is_taken else fate
 
 
 def _before_end(outline: Outline, taken: Mapping[int, float]) -> list[int]:
-    """Leave out blocks after the box of the certain prose: they are mostly teasers of other pages.
+    """Return the taken blocks without those after the box of the certain prose, mostly teasers of other pages.
 
-    On a page that is mostly prose, this is the innermost box with 60 % of it; on any other page the box
-    must hold 90 %, since lists and products have a box for each of their texts.
+    On a page that is mostly prose, this is the innermost box with 60 % of it; on any other page, with 90 %, since
+    lists and products have a box for each of their texts.
     """
     boxes, blocks = outline.boxes, outline.blocks
-    sure = [0] * len(blocks.words)
+    certain_words = [0] * len(blocks.words)
     prose = 0
-    for at, chance in taken.items():
-        size = blocks.words[at]
-        if size >= _SENTENCE and blocks.linked[at] * 3 < size:
+    for block, chance in taken.items():
+        size = blocks.words[block]
+        if size >= _SENTENCE and blocks.linked[block] * 3 < size:
             prose += size
-            sure[at] = size if chance >= _SURE else 0
-    running = list(accumulate(sure, initial=0))
+            certain_words[block] = size if chance >= _SURE else 0
+    running = list(accumulate(certain_words, initial=0))
     if running[-1] < _ENOUGH:
         return list(taken)
-    mostly = prose >= _MOSTLY * sum(blocks.words[at] for at in taken)
+    mostly = prose >= _MOSTLY * sum(blocks.words[block] for block in taken)
     least = running[-1] * (_HALF if mostly else _NEARLY_ALL)
-    holds = [at for at in range(len(boxes.tag)) if running[boxes.last[at]] - running[boxes.first[at]] >= least]
-    end = boxes.last[max(holds, key=lambda at: (boxes.depth[at], at))]
-    return [at for at in taken if at < end]
+    holds = [
+        block for block in range(len(boxes.tag)) if running[boxes.last[block]] - running[boxes.first[block]] >= least
+    ]
+    end = boxes.last[max(holds, key=lambda block: (boxes.depth[block], block))]
+    return [block for block in taken if block < end]
 
 
-def _once(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the blocks that do not repeat one in another box: some pages have a second copy of their text."""
-    up, blocks = outline.boxes.up, outline.blocks
+def _without_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
+    """Yield the blocks that do not repeat one of another box: some pages have a second copy of their text."""
+    parents, blocks = outline.boxes.up, outline.blocks
     known: dict[str, int] = {}
-    for at in taken:
-        parent = up[blocks.box[at]]
-        if blocks.words[at] < _COPIED or known.setdefault(blocks.text[at], parent) == parent:
-            yield at
+    for block in taken:
+        parent = parents[blocks.box[block]]
+        if blocks.words[block] < _COPIED or known.setdefault(blocks.text[block], parent) == parent:
+            yield block
 
 
-def _brief(outline: Outline) -> list[int]:
-    """Return all blocks of a page's only `main` or article if it has few words: there a forest finds too little.
+def _short_main_blocks(outline: Outline) -> list[int]:
+    """Return all blocks of a page's only `main` or article if it has few words, in which a forest finds too little.
 
     The page's own marking is trusted, also for headlines, code and quotations.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for mark in (_MAIN, _ARTICLE):
-        tops = [at for at, each in enumerate(boxes.marks) if each & mark and not boxes.marks[boxes.up[at]] & mark]
+        tops = [
+            number
+            for number, each in enumerate(boxes.marks)
+            if each & mark and not boxes.marks[boxes.up[number]] & mark
+        ]
         if tops:
             break
     else:
@@ -204,7 +210,7 @@ def _brief(outline: Outline) -> list[int]:
     first, last = boxes.first[tops[0]], boxes.last[tops[0]]
     if len(tops) > 1 or sum(blocks.words[first:last]) > _BRIEF:
         return []
-    return [at for at in range(first, last) if not boxes.marks[blocks.box[at]] & _BESIDE]
+    return [number for number in range(first, last) if not boxes.marks[blocks.box[number]] & _BESIDE]
 
 
 def threshold(likely: Sequence[float], words: Sequence[int]) -> float:
@@ -213,13 +219,13 @@ def threshold(likely: Sequence[float], words: Sequence[int]) -> float:
     >>> threshold([0.9, 0.8, 0.1], [100, 50, 100])
     0.8
     """
-    wanted = _CAUTION * sum(map(float.__mul__, likely, map(float, words)))
-    good = taken = best = 0.0
+    expected_words = _CAUTION * sum(map(float.__mul__, likely, map(float, words)))
+    expected_hits = taken = best = 0.0
     least = 1.0
     for chance, size in sorted(zip(likely, words, strict=True), reverse=True):
-        good += chance * size
+        expected_hits += chance * size
         taken += size
-        f_measure = good / (taken + wanted)
+        f_measure = expected_hits / (taken + expected_words)
         if f_measure > best:
             best, least = f_measure, chance
     return least

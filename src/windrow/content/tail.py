@@ -1,6 +1,6 @@
-"""Leave out of an article what follows its text: sections about authors and the like, teasers, comments.
+"""Remove the tail of an article, which follows its text: sections about authors and the like, teasers, comments.
 
-A forest that judges single blocks takes some of these for text, since they read like text: an author's biography, the
+A forest that judges single blocks counts some of these as text, since they read like text: an author's biography, the
 beginnings of other articles, readers' comments. They are found by their names and by repetition, only after the middle
 of the article's prose, and only on pages that declare themselves articles: in a forum the answers are the content, in a
 list the teasers are.
@@ -62,7 +62,7 @@ _NAMES = re.compile(
 
 
 def without_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
-    """Return the chosen blocks of an article without its tail; of any other page all of them."""
+    """Return the chosen blocks without the tail, if the page is an article; otherwise all of them."""
     if not is_article(hint):
         return chosen
     prose = list(accumulate(_prose(outline, chosen), initial=0))
@@ -83,7 +83,7 @@ def without_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[b
 
 
 def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
-    """Return the chosen blocks of an article without captions of its pictures; of any other page all of them."""
+    """Return the chosen blocks without captions of pictures, if the page is an article; otherwise all of them."""
     boxes = outline.boxes
     if "figcaption" not in boxes.tag or not is_article(hint):
         return chosen
@@ -116,50 +116,50 @@ def with_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple
 
 
 class _TextEnds:
-    """Where an article's text begins and ends; decides which figures before and after it belong to it."""
+    """The start and end of an article's text; decides which figures before and after it belong to it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
-        """Find the box that holds all of the text, and the headline before it."""
+        """Find the box around the whole text, and the headline before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
-        kept = [at for at, keep in enumerate(chosen) if keep]
+        kept = [block for block, keep in enumerate(chosen) if keep]
         self._first, self._last = kept[0], kept[-1] + 1
         core = blocks.box[kept[0]]
         while core > 0 and self._boxes.last[core] < self._last:
             core = self._boxes.up[core]
         self._core = core
-        heads = [at for at in range(self._first + 1) if headline_level(outline, blocks.box[at]) == 1]
+        heads = [block for block in range(self._first + 1) if headline_level(outline, blocks.box[block]) == 1]
         self._headline = heads[-1] if heads else self._first
 
-    def _has(self, box: int) -> bool:
-        """Tell whether a figure belongs to the text: not if it is a part of a teaser or links to another page."""
+    def _is_own_figure(self, box: int) -> bool:
+        """Return whether a figure belongs to the text, which it does not if it is part of a teaser or a link."""
         boxes, blocks = self._boxes, self._outline.blocks
         first, last = boxes.first[box], boxes.last[box]
         inside = range(first, last)
-        if boxes.marks[box] & ELSEWHERE or any(2 * blocks.linked[at] > blocks.words[at] for at in inside):
+        if boxes.marks[box] & ELSEWHERE or any(2 * blocks.linked[block] > blocks.words[block] for block in inside):
             return False
         if last <= self._first:
-            between = [at for at in range(min(last, self._headline), self._first) if at != self._headline]
+            between = [block for block in range(min(last, self._headline), self._first) if block != self._headline]
             near = self._headline - _KICKERS <= first
-            return near and not any(blocks.words[at] >= _PROSE for at in between) and self._alone(box)
-        return first == self._last and self._alone(box)
+            return near and not any(blocks.words[block] >= _PROSE for block in between) and self._is_alone(box)
+        return first == self._last and self._is_alone(box)
 
-    def _alone(self, box: int) -> bool:
-        """Tell whether the boxes around a figure, up to one that also holds text, hold nothing else."""
+    def _is_alone(self, box: int) -> bool:
+        """Return whether the boxes around a figure, up to one with text, contain nothing else."""
         boxes = self._boxes
-        first, last, around = boxes.first[box], boxes.last[box], boxes.up[box]
-        while around > 0 and not (boxes.first[around] <= self._first and self._last <= boxes.last[around]):
-            if boxes.marks[around] & ELSEWHERE:
+        first, last, outer = boxes.first[box], boxes.last[box], boxes.up[box]
+        while outer > 0 and not (boxes.first[outer] <= self._first and self._last <= boxes.last[outer]):
+            if boxes.marks[outer] & ELSEWHERE:
                 return False
-            holds_headline = boxes.first[around] <= self._headline < boxes.last[around]
-            if not holds_headline and (boxes.first[around], boxes.last[around]) != (first, last):
+            holds_headline = boxes.first[outer] <= self._headline < boxes.last[outer]
+            if not holds_headline and (boxes.first[outer], boxes.last[outer]) != (first, last):
                 return False
-            around = boxes.up[around]
-        return first < self._first or around == self._core or boxes.tag[around] in {"article", "main"}
+            outer = boxes.up[outer]
+        return first < self._first or outer == self._core or boxes.tag[outer] in {"article", "main"}
 
     def take(self, box: int) -> bool:
-        """Tell whether a figure belongs to the text; if it follows the text, the text then ends after it."""
-        if not self._has(box):
+        """Return whether a figure belongs to the text; if it follows the text, move the end of the text after it."""
+        if not self._is_own_figure(box):
             return False
         if self._boxes.first[box] >= self._last:
             self._last = self._boxes.last[box]
@@ -168,16 +168,16 @@ class _TextEnds:
     def figures(self) -> FigureRange:
         """Return the range in which figures without a caption belong to the text."""
         words = self._outline.blocks.words
-        near = all(words[at] < _PROSE for at in range(self._headline + 1, self._first))
+        is_near = all(words[block] < _PROSE for block in range(self._headline + 1, self._first))
         depth, box = 0, self._core
         while box > 0:
             depth += "-" not in self._boxes.tag[box]
             box = self._boxes.up[box]
-        return FigureRange(self._headline if near else self._first, depth)
+        return FigureRange(self._headline if is_near else self._first, depth)
 
 
 def is_article(hint: PageHint) -> bool:
-    """Tell whether a page is an article by its head or address, and not also a forum or documentation.
+    """Return whether a page is an article by its head or address, and not also a forum or documentation.
 
     >>> is_article(PageHint(kind=2)), is_article(PageHint()), is_article(PageHint(kind=2, types=8))
     (True, False, False)
@@ -203,46 +203,49 @@ def _teasers(outline: Outline) -> Iterator[Span]:
     """Yield spans of sibling boxes of one kind, each with one headline that links to another page."""
     boxes, blocks = outline.boxes, outline.blocks
     local = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
-    heads = [
+    is_head = [
         bool(boxes.marks[box] & _HEADLINE) and linked > 1 and linked * 10 >= size * 9 and text not in local
         for box, linked, size, text in zip(blocks.box, blocks.linked, blocks.words, blocks.text, strict=True)
     ]
-    if sum(heads) < _TEASERS:
+    if sum(is_head) < _TEASERS:
         return
-    running = list(accumulate(heads, initial=0))
-    alike: defaultdict[tuple[int, str], list[Span]] = defaultdict(list)
+    running = list(accumulate(is_head, initial=0))
+    siblings: defaultdict[tuple[int, str], list[Span]] = defaultdict(list)
     for box, (first, last) in enumerate(zip(boxes.first, boxes.last, strict=True)):
         if running[last] - running[first] == 1 and boxes.tag[box] not in LEVELS:
-            alike[boxes.up[box], boxes.kind[box]].append((first, last))
-    for spans in alike.values():
+            siblings[boxes.up[box], boxes.kind[box]].append((first, last))
+    for spans in siblings.values():
         if len(spans) >= _TEASERS:
             yield spans[0][0], spans[-1][1]
 
 
 def _sections(outline: Outline, chosen: Sequence[bool]) -> Iterator[Span]:
-    """Yield sections under a headline with such a name, up to the next one of its level or the end of the box."""
+    """Yield the sections under headlines that match `_NAMES`, each up to the next headline of its level or its box."""
     boxes, blocks = outline.boxes, outline.blocks
-    for at, (keep, size, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
+    for block, (keep, size, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
         if not keep or size > _NAME or not _NAMES.fullmatch(text):
             continue
-        box = blocks.box[at]
+        box = blocks.box[block]
         level = headline_level(outline, box)
         if not level:
             if size <= _LINE:
-                yield at, at + 1
+                yield block, block + 1
             continue
         while box > 0 and boxes.last[box] - boxes.first[box] <= 1:
             box = boxes.up[box]
-        yield at, next((end for end in range(at + 1, boxes.last[box]) if _ends(outline, end, level)), boxes.last[box])
+        yield (
+            block,
+            next((end for end in range(block + 1, boxes.last[box]) if _ends(outline, end, level)), boxes.last[box]),
+        )
 
 
-def _ends(outline: Outline, at: int, level: int) -> bool:
-    own = headline_level(outline, outline.blocks.box[at])
-    return 0 < own <= level and not _NAMES.fullmatch(outline.blocks.text[at])
+def _ends(outline: Outline, block: int, level: int) -> bool:
+    own_level = headline_level(outline, outline.blocks.box[block])
+    return 0 < own_level <= level and not _NAMES.fullmatch(outline.blocks.text[block])
 
 
 def headline_level(outline: Outline, box: int) -> int:
-    """Return the level of the headline that is this box or contains it; 0 if there is none."""
+    """Return the level of the headline that is this box or contains it, or 0."""
     boxes = outline.boxes
     if not boxes.marks[box] & _HEADLINE:
         return 0

@@ -60,12 +60,12 @@ def parse(text: str | bytes) -> LexborHTMLParser:
 
     The parser takes time quadratic in the depth of elements and in the attributes of one element, and it reopens
     unclosed formats in every paragraph (HTML standard, section 13.2.4.3). So tags nested deeper than browsers allow are
-    left out, and formats that would be repeated a million times; a tag with hundreds of attributes loses them.
+    removed, and formats that would be repeated a million times; a tag with hundreds of attributes loses them.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     tags = raw.count(b"<")
     if tags > _MOST:
-        raise StepError(f"{tags} tags, at most {_MOST} are read", Reason.TOO_MANY_ELEMENTS)
+        raise StepError(f"the page has {tags} tags; the limit is {_MOST}", Reason.TOO_MANY_ELEMENTS)
     if tags > _SUSPECT:
         raw = _flatten(raw)
     if tags > _FEW and len(_ADORNED.findall(raw)) * tags > _REPEATED:
@@ -73,7 +73,7 @@ def parse(text: str | bytes) -> LexborHTMLParser:
     try:
         return LexborHTMLParser(_cut_attributes(raw))
     except SelectolaxError:
-        raise StepError("no memory is left for its tree", Reason.MEMORY_LIMIT) from None
+        raise StepError("the page's tree does not fit into memory", Reason.MEMORY_LIMIT) from None
 
 
 def search(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
@@ -82,7 +82,7 @@ def search(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
     Lexbor returns an element once for each selector that it matches, one after the other.
     """
     nodes = tree.css(selectors)
-    return [node for at, node in enumerate(nodes) if not at or node.mem_id != nodes[at - 1].mem_id]
+    return [node for index, node in enumerate(nodes) if not index or node.mem_id != nodes[index - 1].mem_id]
 
 
 def silence(tree: LexborHTMLParser) -> None:
@@ -101,7 +101,7 @@ def silence(tree: LexborHTMLParser) -> None:
         if tag == "a":
             _move_out_of_drawing(tree, node)
         attributes = node.attributes
-        if (tag in _IN_LINE and _hidden(attributes)) or _EDIT in (attributes.get("class") or "").split():
+        if (tag in _IN_LINE and _is_hidden(attributes)) or _EDIT in (attributes.get("class") or "").split():
             without_text.append(node)
     for node in without_text:
         _remove_text(node)
@@ -125,10 +125,10 @@ def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
         drawing = drawing.parent
     href = link.attributes.get("href") or link.attributes.get("xlink:href")
     if href and drawing is not None:
-        bare = tree.create_node("a")
-        bare.attrs["href"] = href
-        bare.attrs["aria-label"] = " ".join((link.text() or "").split())
-        drawing.insert_before(bare)
+        copy = tree.create_node("a")
+        copy.attrs["href"] = href
+        copy.attrs["aria-label"] = " ".join((link.text() or "").split())
+        drawing.insert_before(copy)
 
 
 def _remove_text(node: LexborNode) -> None:
@@ -138,7 +138,7 @@ def _remove_text(node: LexborNode) -> None:
             inner.decompose()
 
 
-def _hidden(attributes: Mapping[str, str | None]) -> bool:
+def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
     if "hidden" in attributes:
         return attributes["hidden"] != "until-found"
     return hides((attributes.get("style") or "").encode("utf-8", "replace"))
@@ -151,7 +151,7 @@ def body(tree: LexborHTMLParser) -> bytes:
 
 
 def _flatten(raw: bytes) -> bytes:
-    """Leave out start tags nested deeper than `_NESTED` elements, and options beyond `_OPTIONS`."""
+    """Return markup without start tags nested deeper than `_NESTED` elements, and without options beyond `_OPTIONS`."""
     opened: Counter[bytes] = Counter()
     depth = options = 0
     cuts: list[tuple[int, int]] = []
@@ -177,7 +177,7 @@ def _flatten(raw: bytes) -> bytes:
 
 
 def _limit_formats(raw: bytes, most: int) -> bytes:
-    """Leave out start tags of formats while `most` formats are open."""
+    """Return markup without start tags of formats at places where `most` formats are open."""
     opened: Counter[bytes] = Counter()
     cuts: list[tuple[int, int]] = []
     for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):
@@ -193,32 +193,32 @@ def _limit_formats(raw: bytes, most: int) -> bytes:
 
 def _cut(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
     """Return the bytes without these ranges, which are in order."""
-    kept, at = [], 0
+    kept, position = [], 0
     for start, end in cuts:
-        kept.append(raw[at:start])
-        at = end
-    return b"".join([*kept, raw[at:]]) if cuts else raw
+        kept.append(raw[position:start])
+        position = end
+    return b"".join([*kept, raw[position:]]) if cuts else raw
 
 
 def _cut_attributes(raw: bytes) -> bytes:
-    """Remove the attributes of tags that have hundreds; only tags longer than `_WIDE` bytes are checked."""
+    """Return markup without the attributes of tags that have hundreds; only tags over `_WIDE` bytes are checked."""
     kept: list[bytes] = []
-    done = at = 0
-    while len(raw) - at > _WIDE:
-        end = raw.rfind(b">", at, at + _WIDE) + 1
+    copied = position = 0
+    while len(raw) - position > _WIDE:
+        end = raw.rfind(b">", position, position + _WIDE) + 1
         if not end:
-            end = raw.find(b">", at) % (len(raw) + 1)
-            kept += raw[done:at], _LONG_TAG.sub(_bare_tag, raw[at:end])
-            done = end
-        at = end
-    return b"".join([*kept, raw[done:]]) if kept else raw
+            end = raw.find(b">", position) % (len(raw) + 1)
+            kept += raw[copied:position], _LONG_TAG.sub(_bare_tag, raw[position:end])
+            copied = end
+        position = end
+    return b"".join([*kept, raw[copied:]]) if kept else raw
 
 
 def _bare_tag(tag: re.Match[bytes]) -> bytes:
     """Return a tag without its attributes if it has hundreds; a single long value is harmless."""
-    written = tag[0]
-    words = _QUOTED.sub(b" ", written).replace(b"/", b" ").split()
-    return written if len(words) < _ATTRIBUTES else words[0]
+    tag_text = tag[0]
+    words = _QUOTED.sub(b" ", tag_text).replace(b"/", b" ").split()
+    return tag_text if len(words) < _ATTRIBUTES else words[0]
 
 
 HIDDEN = int(PageLocation.UNSEEN | PageLocation.UNSTYLED | PageLocation.NOSCRIPT)
@@ -230,9 +230,9 @@ _PASSAGE = 50  # the least words of hidden prose that a script is assumed to sho
 def unseen(outline: Outline) -> frozenset[int]:
     """Return the numbers of the blocks in hidden elements."""
     marks = outline.boxes.marks
-    if not any(each & HIDDEN for each in marks):
+    if not any(mark & HIDDEN for mark in marks):
         return frozenset()
-    return frozenset(at for at, box in enumerate(outline.blocks.box) if marks[box] & HIDDEN)
+    return frozenset(block for block, box in enumerate(outline.blocks.box) if marks[box] & HIDDEN)
 
 
 def hidden_blocks(outline: Outline) -> frozenset[int]:
@@ -245,13 +245,17 @@ def hidden_blocks(outline: Outline) -> frozenset[int]:
     if not hidden:
         return hidden
     boxes, blocks = outline.boxes, outline.blocks
-    shown = {text for at, text in enumerate(blocks.text) if at not in hidden}
+    shown = {text for block, text in enumerate(blocks.text) if block not in hidden}
     silent_blocks = set(hidden)
     for box, mark in enumerate(boxes.marks):
         if not mark & HIDDEN or (box and boxes.marks[boxes.up[box]] & HIDDEN):
             continue
         inside = range(boxes.first[box], boxes.last[box])
-        prose = [at for at in inside if blocks.words[at] >= _SENTENCE and blocks.linked[at] * 3 < blocks.words[at]]
-        if sum(blocks.words[at] for at in prose if blocks.text[at] not in shown) >= _PASSAGE:
-            silent_blocks.difference_update(at for at in inside if blocks.text[at] not in shown)
+        prose = [
+            block
+            for block in inside
+            if blocks.words[block] >= _SENTENCE and blocks.linked[block] * 3 < blocks.words[block]
+        ]
+        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown) >= _PASSAGE:
+            silent_blocks.difference_update(block for block in inside if blocks.text[block] not in shown)
     return frozenset(silent_blocks)

@@ -108,7 +108,7 @@ class Around(NamedTuple):
     densest: list[int]
     """The greatest share of linked words, graded."""
     repeated: list[int]
-    """The box around it with the most siblings of its kind, at least three; else the body."""
+    """The box around it with the most siblings of its kind, at least three, or the body."""
     times: list[int]
     """The number of these siblings."""
     near: list[int]
@@ -118,7 +118,7 @@ class Around(NamedTuple):
 
 
 def extent(outline: Outline) -> Extent:
-    """Sum up the text of each box."""
+    """Return the sums and shares of the text of each box."""
     boxes, blocks = outline.boxes, outline.blocks
     first, last = picker(boxes.first), picker(boxes.last)
     prose = [
@@ -143,33 +143,33 @@ def extent(outline: Outline) -> Extent:
 
 
 def around(outline: Outline, dense: bytes) -> Around:
-    """Measure each box together with the boxes around it, from the body down."""
+    """Return measures of each box together with the boxes around it."""
     boxes = outline.boxes
-    up, names = boxes.up, boxes.names
+    parents, names = boxes.up, boxes.names
     # siblings of a kind also have the same path; numbers are counted faster than pairs
-    pairs = list(map(add, map(mul, up, repeat(max(boxes.path) + 1)), boxes.path))
+    pairs = list(map(add, map(mul, parents, repeat(max(boxes.path) + 1)), boxes.path))
     siblings = list(map(Counter(pairs).__getitem__, pairs))
     densest, repeated, times = [dense[0]], [0], [0]
     near, far = [names[0]], [names[0]]
-    for box in range(1, len(up)):
-        over = up[box]
-        density, high = dense[box], densest[over]
-        densest.append(density if density > high else high)  # noqa: FURB136 - in half of the time
-        number, most = siblings[box], times[over]
+    for box in range(1, len(parents)):
+        parent = parents[box]
+        density, parent_density = dense[box], densest[parent]
+        densest.append(density if density > parent_density else parent_density)  # noqa: FURB136 - in half of the time
+        number, most = siblings[box], times[parent]
         if number >= _MANY and number > most:
             repeated.append(box)
             times.append(number)
         else:
-            repeated.append(repeated[over])
+            repeated.append(repeated[parent])
             times.append(most)
-        own = names[box]
-        near.append(own | names[over] | names[up[over]])
-        far.append(own | far[over])
+        own_names = names[box]
+        near.append(own_names | names[parent] | names[parents[parent]])
+        far.append(own_names | far[parent])
     return Around(densest, repeated, times, near, far)
 
 
 def innermost(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
-    """Return, for each share in ascending order, the innermost box around each block that holds as much of the sum."""
+    """Return, for each share in ascending order, the innermost box around each block with that share of the sum."""
     boxes, whole = outline.boxes, sums[0] or 1
     large: Iterable[int] = range(len(sums))
     columns = []
@@ -207,7 +207,7 @@ class View(NamedTuple):
     above: list[Picker]
     """For each number of steps from 0, picks for these blocks the values of the boxes that many steps up."""
     levels: list[int]
-    """By box, its level if it is a headline, else 0."""
+    """By box, its level if it is a headline, and 0 otherwise."""
     alike: tuple[list[int], list[int], list[int]]
     """By path: the number of blocks in boxes of this path, their words, and their linked words."""
     large: dict[float, Sequence[int]]
@@ -224,12 +224,12 @@ def view(outline: Outline, hint: PageHint) -> View:
     boxes, blocks = outline.boxes, outline.blocks
     kept = _kept(outline, sums.words[0])
     keep = picker(kept)
-    up = [0, *boxes.up[1:]]
-    homes: Sequence[int] = keep(blocks.box)
-    above = [picker(homes)]
+    parents = [0, *boxes.up[1:]]
+    boxes_above: Sequence[int] = keep(blocks.box)
+    above = [picker(boxes_above)]
     for _ in range(1, ABOVE):
-        homes = above[-1](up)
-        above.append(picker(homes))
+        boxes_above = above[-1](parents)
+        above.append(picker(boxes_above))
     levels = list(map(LEVELS.get, boxes.tag, repeat(0)))
     return View(
         outline,
@@ -248,13 +248,13 @@ def view(outline: Outline, hint: PageHint) -> View:
 
 
 def _kept(outline: Outline, total: int) -> list[int]:
-    """Return the blocks that are not hidden, and not in navigation, footers or choices unless that is nearly all."""
+    """Return the blocks that are not hidden, without those in navigation, footers or choices if others remain."""
     marks, blocks = outline.boxes.marks, outline.blocks
     hidden = hidden_blocks(outline)
-    seen = [at for at in range(len(blocks.box)) if at not in hidden] if hidden else range(len(blocks.box))
-    kept = [at for at in seen if not marks[blocks.box[at]] & _NEVER]
-    rest = sum(blocks.words[at] for at in kept)
-    return kept if rest >= total * _ENOUGH and kept else list(seen)
+    visible = [block for block in range(len(blocks.box)) if block not in hidden] if hidden else range(len(blocks.box))
+    kept = [block for block in visible if not marks[blocks.box[block]] & _NEVER]
+    kept_words = sum(blocks.words[block] for block in kept)
+    return kept if kept_words >= total * _ENOUGH and kept else list(visible)
 
 
 def _alike(outline: Outline) -> tuple[list[int], list[int], list[int]]:
@@ -262,10 +262,10 @@ def _alike(outline: Outline) -> tuple[list[int], list[int], list[int]]:
     count = max(path) + 1
     times, words, linked = [0] * count, [0] * count, [0] * count
     for box, size, within in zip(blocks.box, blocks.words, blocks.linked, strict=True):
-        at = path[box]
-        times[at] += 1
-        words[at] += size
-        linked[at] += within
+        path_number = path[box]
+        times[path_number] += 1
+        words[path_number] += size
+        linked[path_number] += within
     return times, words, linked
 
 

@@ -21,7 +21,7 @@ Meaning = tuple[Act, Shape]
 
 
 def _none(*_: object) -> None:
-    """Do nothing."""
+    """Do nothing, for tags within words."""
 
 
 _OPEN, _CLOSE, _SPACE, _NONE = OutlineBuilder.open, OutlineBuilder.close, OutlineBuilder.space, _none
@@ -79,17 +79,17 @@ def walk(markup: bytes) -> Outline:
     return walk_pieces(pieces(markup))
 
 
-def walk_pieces(split: Sequence[bytes]) -> Outline:
+def walk_pieces(markup_pieces: Sequence[bytes]) -> Outline:
     """Return the outline of a body, given as the tags and texts that `pieces` returns."""
     builder = OutlineBuilder()
     parts = builder.parts
-    parts += split[2:3]  # after the tag of the body itself
-    tags = split[3::2]
+    parts += markup_pieces[2:3]  # after the tag of the body itself
+    tags = markup_pieces[3::2]
     number = len(tags)
     walked = iter(tags)
     builder.left = partial(length_hint, walked)
-    for tag, text, known in zip(walked, split[4::2], map(_known.get, tags), strict=False):
-        act, shaped = known or _learn(tag)
+    for tag, text, known in zip(walked, markup_pieces[4::2], map(_known.get, tags), strict=False):
+        act, shaped = known or _find_meaning(tag)
         if act is _OPEN:  # the most frequent first, and called by name, which is faster
             builder.open(tag, shaped)
         elif act is _CLOSE:
@@ -104,7 +104,7 @@ def walk_pieces(split: Sequence[bytes]) -> Outline:
     builder.left = lambda: -1  # the body's own end
     outline = builder.done()
     ends = outline.blocks.end
-    ends[:] = [number - 1 - left for left in ends]
+    ends[:] = [number - 1 - tags_left for tags_left in ends]
     return outline
 
 
@@ -112,11 +112,11 @@ def pieces(markup: bytes) -> list[bytes]:
     """Split markup into texts and tags (without brackets) in turn, beginning with an empty text."""
     markup, *comments = markup.split(b"<!--")
     if comments:
-        markup += b"".join([after.partition(b"-->")[2] for after in comments])
+        markup += b"".join([rest.partition(b"-->")[2] for rest in comments])
     pieces = markup.replace(b">", b"<").split(b"<")
     if len(pieces) == 2 * markup.count(b">") + 1:
         return pieces
-    # the name of an attribute may hold a "<"
+    # the name of an attribute may contain a "<"
     markup = _INSTRUCTION.sub(b"", markup)
     markup = _TAG.sub(lambda tag: b"<%b>" % tag[1].replace(b"<", b"&lt;"), markup)
     return markup.replace(b">", b"<").split(b"<")
@@ -127,10 +127,10 @@ def meaning(tag: bytes) -> Meaning:
 
     Tags of boxes repeat, within a page and from page to page, so meanings are cached.
     """
-    return _known.get(tag) or _learn(tag)
+    return _known.get(tag) or _find_meaning(tag)
 
 
-def _learn(tag: bytes) -> Meaning:
+def _find_meaning(tag: bytes) -> Meaning:
     """Return the meaning of a tag that is not cached, and cache it if it is a box's."""
     name = tag.partition(b" ")[0]
     inline = _INLINE.get(name)
@@ -153,12 +153,12 @@ def _remember(tag: bytes, meaning_: Meaning) -> Meaning:
 
 def _box(tag: bytes, name: bytes) -> Meaning:
     """Return the meaning of the tag of an element that is not inline."""
-    end = name.startswith(b"/")
-    bare = name[1:] if end else name
-    if bare in _BOXES:
-        return (_CLOSE, BODY) if end else (OutlineBuilder.form if name == b"form" else _OPEN, shape(tag))
-    if b"-" in bare:  # a custom element
-        return (OutlineBuilder.close_component, BODY) if end else (OutlineBuilder.open_component, shape(tag))
+    is_end = name.startswith(b"/")
+    element_name = name[1:] if is_end else name
+    if element_name in _BOXES:
+        return (_CLOSE, BODY) if is_end else (OutlineBuilder.form if name == b"form" else _OPEN, shape(tag))
+    if b"-" in element_name:  # a custom element
+        return (OutlineBuilder.close_component, BODY) if is_end else (OutlineBuilder.open_component, shape(tag))
     return _NONE, BODY
 
 
@@ -167,35 +167,37 @@ _CLOSES = OutlineBuilder.close
 _BORDERS = _OPENS | {_CLOSES, OutlineBuilder.border}
 _FIGURE = int(PageLocation.FIGURE)
 ELSEWHERE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
-"""Locations that hold none of an article's text."""
+"""Locations that do not contain an article's text."""
 _PICTURE = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
 
-def excerpt(split: Sequence[bytes], outline: Outline, chosen: Sequence[bool], around: FigureRange | None = None) -> str:
+def excerpt(
+    markup_pieces: Sequence[bytes], outline: Outline, chosen: Sequence[bool], around: FigureRange | None = None
+) -> str:
     """Return the markup of the chosen blocks as HTML; `split` is the source of the outline, from `pieces`.
 
     Inline elements in these blocks are kept, and so are separate pictures between the first and the last block, and
     figures `around` them; boxes without any of these are left out. Only the tags from the end of the block before the
     first one up to the end of the last one are read, and as far as figures may extend.
     """
-    first = next((at for at, keep in enumerate(chosen) if keep), len(chosen))
+    first = next((number for number, keep in enumerate(chosen) if keep), len(chosen))
     if first == len(chosen):
         return ""
-    last = len(chosen) - 1 - next(at for at, keep in enumerate(reversed(chosen)) if keep)
-    tags, ends = split[3::2], outline.blocks.end
+    last = len(chosen) - 1 - next(number for number, keep in enumerate(reversed(chosen)) if keep)
+    tags, ends = markup_pieces[3::2], outline.blocks.end
     limits = around or FigureRange(first, 0)
     following = last + 1 if limits.depth else last  # also read what precedes that block
     final = ends[following] if following < len(ends) else len(tags)
-    before = min(first, limits.first) - 1
-    while before >= 0 and meaning(tags[ends[before]])[0] not in _BORDERS:
-        before -= 1  # a custom element's box ends a block, but is not copied
-    copy = _Copy(outline, chosen, before, (first, last), limits.depth)
-    start = ends[before] if before >= 0 else 0
-    if before < 0:
-        copy.line += split[2:3]
-    texts = split[4::2]
-    for at in range(start, len(tags)):
-        if copy.step(at, tags[at], texts[at]) and at >= final:
+    previous = min(first, limits.first) - 1
+    while previous >= 0 and meaning(tags[ends[previous]])[0] not in _BORDERS:
+        previous -= 1  # a custom element's box ends a block, but is not copied
+    copy = _Copy(outline, chosen, previous, (first, last), limits.depth)
+    start = ends[previous] if previous >= 0 else 0
+    if previous < 0:
+        copy.line += markup_pieces[2:3]
+    texts = markup_pieces[4::2]
+    for number in range(start, len(tags)):
+        if copy.step(number, tags[number], texts[number]) and number >= final:
             copy.drop_teaser()
             break
     else:
@@ -216,7 +218,7 @@ class _Copy:
     __slots__ = ("_chosen", "_depth", "_ends", "_inside", "_opened", "_seen", "_span", "_text", "line", "out")
 
     def __init__(
-        self, outline: Outline, chosen: Sequence[bool], before: int, span: tuple[int, int], depth: int
+        self, outline: Outline, chosen: Sequence[bool], previous: int, span: tuple[int, int], depth: int
     ) -> None:
         """Begin at the end of block `before`, in the boxes open there; at the start of the body if it is -1."""
         self.out: list[bytes] = []
@@ -226,17 +228,17 @@ class _Copy:
         self._text = 0  # the length of `out` after the last chosen block
         self._depth = depth  # of the box that holds the text; 0 once that is closed
         self._ends = outline.blocks.end
-        self._seen = max(before, 0)
+        self._seen = max(previous, 0)
         self._opened: list[tuple[int, bytes]] = []
         self._inside: list[int] = [0]
         boxes = outline.boxes
-        around: list[int] = []
-        box = outline.blocks.box[before] if before >= 0 else 0
+        open_boxes: list[int] = []
+        box = outline.blocks.box[previous] if previous >= 0 else 0
         while box > 0:
             if "-" not in boxes.tag[box]:
-                around.append(box)
+                open_boxes.append(box)
             box = boxes.up[box]
-        for box in reversed(around):
+        for box in reversed(open_boxes):
             self._open(boxes.start[box], boxes.marks[box])
 
     def _open(self, tag: bytes, marks: int) -> None:
@@ -245,10 +247,10 @@ class _Copy:
         self.out.append(b"<%b>" % tag)
 
     def step(self, at: int, tag: bytes, text: bytes) -> bool:
-        """Process tag number `at` and the text after it; tell whether the tag ended the line."""
+        """Process tag number `at` and the text after it; return whether the tag ended the line."""
         act, shape = meaning(tag)
-        ended = act in _BORDERS
-        if ended:
+        is_border = act in _BORDERS
+        if is_border:
             self.end_line(at)
         if act in _OPENS:
             self._open(tag, shape.marks)
@@ -258,7 +260,7 @@ class _Copy:
         elif tag and b"-" not in tag.partition(b" ")[0]:
             self.line += b"<", tag, b">"
         self.line.append(text)
-        return ended
+        return is_border
 
     def _close(self) -> None:
         start, tag = self._opened.pop()
@@ -273,33 +275,33 @@ class _Copy:
     def end_line(self, at: int) -> None:
         """Copy the line if it belongs to a chosen block, or is a picture among such blocks."""
         ends, seen = self._ends, self._seen
-        now = seen
-        while now < len(ends) and ends[now] <= at:
-            now += 1
-        self._seen = now
-        if now > seen:
-            if any(self._chosen[seen:now]):
+        next_block = seen
+        while next_block < len(ends) and ends[next_block] <= at:
+            next_block += 1
+        self._seen = next_block
+        if next_block > seen:
+            if any(self._chosen[seen:next_block]):
                 self.out += self.line
-            if seen <= self._span[1] < now:
+            if seen <= self._span[1] < next_block:
                 self._text = len(self.out)
         elif self._shows(line := b"".join(self.line), seen):
             self.out.append(line)
         self.line.clear()
 
     def _shows(self, line: bytes, seen: int) -> bool:
-        """Tell whether the line is a separate picture of the text; one that only links elsewhere is not."""
+        """Return whether the line is a separate picture that belongs to the text and is not only a link."""
         if _PICTURE.search(line) is None:
             return False
         marks, (first, last) = self._inside[-1], self._span
         in_figure = bool(marks & _FIGURE)
         if first <= seen <= last:
             return b"<a " not in line or in_figure
-        own = in_figure and not marks & ELSEWHERE and b"<a " not in line
-        return own and (seen < first or self._depth > 0)
+        is_own = in_figure and not marks & ELSEWHERE and b"<a " not in line
+        return is_own and (seen < first or self._depth > 0)
 
     def drop_teaser(self) -> None:
         """Remove pictures after the text that are in one box with a block that is not chosen."""
-        start = next((at for at, _ in self._opened if at >= self._text), None)
+        start = next((position for position, _ in self._opened if position >= self._text), None)
         if start is not None:
             del self.out[start + 1 :]
 

@@ -62,12 +62,12 @@ class Offering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FollowResult:
-    """What an answer leads to.
+    """The requests and offers that follow from an answer.
 
-    `learned` is kept for the source as JSON, and replaces what was learned before under the same names. `end` says in
-    words why nothing follows ("the last page"), `skip` why the answer is not used. If a sequence of requests lists all
-    that the source has, the first answer `begins_listing` and the last one `ends_listing` (a single one does both):
-    what was offered before, but not in between, is given to `Settle.missing`. A skipped answer in between cancels that.
+    `learned` is kept for the source as JSON, and replaces earlier values under the same names. `end` says in words why
+    nothing follows ("the last page"), `skip` why the answer is not used. If a sequence of requests lists all that the
+    source has, the first answer `begins_listing` and the last one `ends_listing` (a single one does both): things that
+    were offered before, but not in between, are given to `Settle.missing`. A skipped answer in between cancels that.
     """
 
     requests: tuple[Request, ...] = ()
@@ -83,8 +83,8 @@ class FollowResult:
 class MissingOffer(NamedTuple):
     """A thing that a source offered before and that is missing from a whole listing of it.
 
-    `value` is that of the record with this key, None if there is none. `listings` counts the whole listings in a row
-    without it, including this one, up to a hundred.
+    `value` is that of the record with this key, or None if no record has it. `listings` counts the whole listings in
+    a row without it, including this one, up to a hundred.
     """
 
     key: str
@@ -127,10 +127,10 @@ class Ask(NamedTuple):
     """A request of a Settle step to a service that its collection declares.
 
     When all its requests are answered, the step runs again with the answers by `name` in `Task.answers`; it must return
-    the same requests then. Observations returned beside requests hold until then, if the visit has none yet. `path` is
-    joined with the service's address. The request has a `body` or the fields of a `form`. `byte_range` (offset, length)
-    requests a part of what a GET would return: a server answers with status 206, or with 200 and all of it. `seconds`
-    is how long this answer may take; 0: as long as the service declares.
+    the same requests then. Observations returned beside requests hold until then, if the attempt has no observations
+    yet. `path` is joined with the service's address. The request has a `body` or the fields of a `form`. `byte_range`
+    (offset, length) requests a part of what a GET would return: a server answers with status 206, or with 200 and all
+    of it. `seconds` is how long this answer may take; 0: as long as the service declares.
     """
 
     name: str
@@ -145,7 +145,7 @@ class Ask(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """Why a step makes no record of a document, or of the thing in it that has this key."""
+    """Why a step does not record a document, or the thing in it that has this key."""
 
     reason: Reason
     key: str = ""
@@ -160,7 +160,7 @@ class PendingAsk(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """What a document says of one thing: a JSON value, None if the thing is gone.
+    """The record of one thing in a document: a JSON value, or None if the thing is gone.
 
     `text` is indexed for search; `at` is the time the source gives, None: that of the fetch. `aside` is kept with a new
     value, but a change of it alone makes no version: such as the markup that the value was read from.

@@ -44,10 +44,10 @@ class Collection:
         return self.phases.index(name) + 1
 
     def step_after(self, kind: str, phase: str = "") -> str:
-        """Return the phase of the step on a kind of item after `phase`, or of its first; empty if there is none."""
+        """Return the phase of the next step on a kind of item after `phase` (the first, if `phase` is empty), or ""."""
         phases = [step.phase for step in self.steps if isinstance(step, ItemStep) and step.kind == kind]
-        rest = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases
-        return rest[0] if rest else ""
+        later_phases = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases
+        return later_phases[0] if later_phases else ""
 
     @property
     def listing(self) -> Listing:
@@ -68,17 +68,17 @@ class Collection:
 
     @property
     def crawl(self) -> Crawl | None:
-        """Its discovery by crawling; None if it has none."""
+        """Its discovery by crawling, or None if it does not crawl."""
         return self._first(Crawl)
 
     @property
     def requests(self) -> Requests | None:
-        """Its discovery by requests; None if it has none."""
+        """Its discovery by requests, or None if it does not send requests."""
         return self._first(Requests)
 
     @property
     def captures(self) -> Captures | None:
-        """Its discovery in captures of others; None if it has none."""
+        """Its discovery in captures of others, or None if it does not take any."""
         return self._first(Captures)
 
     @property
@@ -95,11 +95,11 @@ class Collection:
 
     @property
     def follow(self) -> Callable[[Source, Mapping[str, Any], Answer], FollowResult] | None:
-        """The function that follows an answer: that of its requests, else of its captures; None if there is none."""
-        return next((asking.follow for asking in (self.requests, self.captures) if asking is not None), None)
+        """The function that follows an answer: that of its requests, or of its captures, or None if it has neither."""
+        return next((found_by.follow for found_by in (self.requests, self.captures) if found_by is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return where the captures lie that a source takes from others; empty if it takes none."""
+        """Return the places of the captures that a source takes from others; all are empty if it takes none."""
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:

@@ -50,13 +50,13 @@ class CrawlRules(Protocol):
     """
 
     def robots(self, at: float) -> str:
-        """Return the address of robots.txt if it must be requested first; empty while the known one is fresh."""
+        """Return the address of robots.txt if it must be requested first, or "" while the known one is fresh."""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Take the host's answer for robots.txt, status None if there was none; return the sitemaps it names."""
+        """Take the response for robots.txt, status None if the host did not answer; return the sitemaps it names."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the address that robots.txt redirects to; empty if the redirect is not followed."""
+        """Return the address that robots.txt redirects to, or an empty text if the redirect is not followed."""
 
     def robots_wait(self, at: float) -> float:
         """Return for how many seconds only robots.txt may be requested; 0 if other addresses may be."""
@@ -74,7 +74,7 @@ class CrawlRules(Protocol):
         """
 
     def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Take the body of a new address, before its links; return whether for long none had anything new.
+        """Take the body of a new address, before its links; return whether the last many bodies had nothing new.
 
         From then on the run only requests the origin's new addresses below `BEHIND`, and those requested before.
         """
@@ -124,7 +124,7 @@ class Listing:
 
 
 class ContentCheck(NamedTuple):
-    """What a visit found of an address's content: whether it changed, None if unknown.
+    """Whether an attempt found an address's content changed; None if unknown.
 
     `lasted` is for how many seconds the present content has been seen unchanged.
     """
@@ -140,11 +140,12 @@ class Crawl:
     `seeds` gives a source's first addresses, `rules` those of one of its origins, and `next_due`
     the state of an address of a source after a visit: when it is due (seconds since 1970, None for
     never) and the seconds after which it may have changed, from those it had and the failures in a
-    row. `outcome` is the collection's word for what came of a request, by its status, its reason and
-    the media type of what was kept, empty where none is known. A hint that an address changed makes
+    row. `outcome` is the collection's word for the result of a request, by its status, its reason and
+    the media type of the kept bytes, which is empty if unknown. A hint that an address changed makes
     it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
     source once its content is known: from each `ContentCheck` after the first, oldest first.
-    `why_no_page` returns why a seed brought no page, and how to fix that; empty if it did or was not asked. `large`
+    `why_no_page` returns why a seed returned no page, and how to fix that, or an empty text if it returned one or was
+    not requested. `large`
     has the largest answer, in bytes, of kinds that may be larger than a page. With `by_request` the addresses are those
     of requests: each source has its own origins, and answers are followed once they are on the ledger.
     """
@@ -153,7 +154,7 @@ class Crawl:
     rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
     next_due: Callable[[Source, Attempt, int, int], tuple[int | None, int]]
     outcome: Callable[[int | None, Reason | None, str], str]
-    normal: Callable[[str], str]  # an address as it is kept; empty for what is none
+    normal: Callable[[str], str]  # an address as it is kept; an empty text if it is not valid
     page: int  # the kind of a visit to a page
     robots: int  # and of one to the host's robots.txt
     rest: int = 86_400
@@ -212,7 +213,7 @@ class Inputs(NamedTuple):
 def inputs(source: Source) -> Inputs:
     """Return the inputs of a source by its settings `windrow.settings.setting.CAPTURED`.
 
-    Raises ConfigError for an address that is not a folder's.
+    Raises ConfigError for an address that is not the address of a folder.
     """
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
     return Inputs(kept, cdx, warc, tuple(_remote(source, address) for address in source.options.get("warc_urls", ())))
@@ -224,7 +225,7 @@ def _remote(source: Source, address: str) -> RemoteFolder:
     url = urlsplit(address)
     base = url.path
     if region and not url.netloc:
-        raise ConfigError(f"{address!r} names no bucket")
+        raise ConfigError(f"{address!r} does not name a bucket")
     if region:
         base = f"/{url.netloc}{url.path}"
         url = urlsplit(str(options.get("s3_endpoint") or f"https://s3.{region}.amazonaws.com"))
@@ -233,10 +234,12 @@ def _remote(source: Source, address: str) -> RemoteFolder:
     except ValueError:
         port = -1
     if url.scheme not in {"http", "https"} or not url.hostname or url.username or url.query or port == -1:
-        raise ConfigError(f"{address!r} is no address of a folder, such as https://HOST/PATH/ or s3://BUCKET/PREFIX/")
+        raise ConfigError(
+            f"{address!r} is not the address of a folder, such as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+        )
     secret = options.get("warc_secret") or None
     if secret and url.scheme == "http" and url.hostname not in {"localhost", "127.0.0.1", "::1"}:
-        raise ConfigError(f"{address!r}: a secret is sent over https only")
+        raise ConfigError(f"{address!r}: a secret may only be sent over https")
     site = Site(
         url.scheme, url.hostname, port, base=f"{base.rstrip('/')}/", timeout=float(options.get("timeout") or 60.0),
         proxy=str(options.get("proxy") or ""), ca_bundle=str(options.get("ca_bundle") or ""),

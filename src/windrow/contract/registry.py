@@ -37,31 +37,31 @@ def names() -> tuple[str, ...]:
 
 @cache
 def _loaded(name: str) -> Collection | str:
-    """Return a collection, or as a sentence why it cannot be used."""
+    """Return a collection, or a message that says why it cannot be used."""
     points = _points().get(name, ())
     if not points:
-        return f"no collection {name!r} is installed; there is: {', '.join(names())}"
+        return f"collection {name!r} is not installed; installed are: {', '.join(names())}"
     if len(points) > 1:
-        both = " and ".join(point.value for point in points)
-        return f"two packages install a collection {name!r}: {both}"
+        packages = " and ".join(point.value for point in points)
+        return f"collection {name!r} is installed by two packages: {packages}"
     try:
         loaded = points[0].load()
-    except Exception as error:  # noqa: BLE001 a stranger's package may fail in any way, and the others go on
+    except Exception as error:  # noqa: BLE001 another maker's package may fail in any way; the other collections still work
         return f"the collection {name!r} ({points[0].value}) cannot be loaded: {type(error).__name__}: {error}"
     if not isinstance(loaded, Collection):
-        return f"the collection {name!r} ({points[0].value}) is no windrow.contract.Collection"
+        return f"the collection {name!r} ({points[0].value}) is not a windrow.contract.Collection"
     if loaded.name != name:
         return f"the collection {name!r} ({points[0].value}) calls itself {loaded.name!r}"
     return loaded
 
 
 def trouble(name: str) -> str:
-    """Return why a collection cannot be used; empty if it can.
+    """Return why a collection cannot be used, or an empty text if it can.
 
     >>> trouble("drop").partition("; ")[0]
-    "no collection 'drop' is installed"
+    "collection 'drop' is not installed"
     >>> trouble("drop")
-    "no collection 'drop' is installed; there is: drops, events, news, pages, papers"
+    "collection 'drop' is not installed; installed are: drops, events, news, pages, papers"
     """
     loaded = _loaded(name)
     return loaded if isinstance(loaded, str) else ""
@@ -78,8 +78,8 @@ def collection(name: str) -> Collection:
     if isinstance(loaded, Collection):
         return loaded
     if name not in _points():
-        raise UsageError(f"there is no collection {name!r}; there is: {', '.join(names())}")
-    raise ConfigError(loaded, hint=f"mend or remove the package that installs {name!r}")
+        raise UsageError(f"collection {name!r} is not installed; installed are: {', '.join(names())}")
+    raise ConfigError(loaded, hint=f"repair or remove the package that installs {name!r}")
 
 
 def phases() -> dict[str, tuple[str, ...]]:
@@ -113,14 +113,14 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
 
 def adapter(name: str) -> Any:
     """Import the adapter that a collection names; raises ConfigError if that fails."""
-    known = collection(name)
-    module, _, attribute = known.adapter.partition(":")
+    declared = collection(name)
+    module, _, attribute = declared.adapter.partition(":")
     try:
         loaded = import_module(module)
         return getattr(loaded, attribute) if attribute else loaded
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
+        cause = f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"the adapter {known.adapter!r} of the collection {name!r} cannot be loaded: {why}",
-            hint=f"mend or remove the package that installs {name!r}",
+            f"the adapter {declared.adapter!r} of the collection {name!r} cannot be loaded: {cause}",
+            hint=f"repair or remove the package that installs {name!r}",
         ) from error

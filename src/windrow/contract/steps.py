@@ -106,7 +106,7 @@ class Load(ItemStep):
 
 @dataclass(frozen=True, slots=True)
 class Judge(ItemStep):
-    """Decide, document by document in order, whether its rows become current, by what the store knows too."""
+    """Decide for each document, in order, whether its rows become current; the store's look-ups are in `Task.known`."""
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class Undecided(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Summarise(ItemStep):
-    """Update the store's summaries with all items that wait for it."""
+    """Update the store's summaries with all items that wait for this step."""
 
 
 OK, NOT_MODIFIED = 200, 304
@@ -154,7 +154,7 @@ class AttemptObservations(NamedTuple):
 
 
 def has_document(recorded: RecordedAttempt) -> bool:
-    """Return whether an attempt brought a document, or the known one did not change."""
+    """Return whether an attempt fetched a document, or found the known one unchanged."""
     return recorded.attempt.kind in {REQUEST, CAPTURED} and recorded.attempt.status in {OK, NOT_MODIFIED}
 
 
@@ -166,7 +166,7 @@ def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Join an attempt with the results of its step; None if there are none."""
+    """Join an attempt with the results of its step; None if the step returned None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt
@@ -182,16 +182,15 @@ class Settle:
     `run` reads the bytes in the pool, if `needs_body` returns True. `make_entry` makes an entry of the version store,
     or None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
     `rereads_original` says whether an answer without a body has fields for which the bytes that it refers to are read
-    again. `expires` returns until when (seconds since 1970) the result holds, which is when the address is due; None:
-    as long as the bytes. `name_payload` names the bytes together with what the header says of them, by default by their
-    digest: if the version store knows the name, they are not read again. `missing`, a pure function, returns what
-    becomes of things missing from a whole listing (`FollowResult.ends_listing`), such as that they are gone. `retakes`
-    is how often a step is run again on a document after it was ended by a limit or with its process: `Task.stopped` has
-    the reasons then, and it should leave out what is risky and return a Skip with the reason. If it is ended each time,
-    the first end counts.
-    With `takes_answers` an attempt is a request, or a capture of one: `run` is given the decoded body with its offers
-    and request (`Task.offers`, `Task.request`), and returns observations, skips and asks. Without it `run` is given the
-    bytes as they were kept, and its result goes to `make_entry` alone.
+    again. `expires` returns the time (seconds since 1970) at which the result expires and the address is due; None: the
+    result holds as long as the bytes. `name_payload` names the bytes together with what the header says of them, by
+    default by their digest: if the version store knows the name, they are not read again. `missing`, a pure function,
+    returns what becomes of things missing from a whole listing (`FollowResult.ends_listing`), such as that they are
+    gone. `retakes` is how often a step is run again on a document after it was ended by a limit or with its process:
+    `Task.stopped` has the reasons then, and it should leave out what is risky and return a Skip with the reason. If it
+    is ended each time, the first end counts. With `takes_answers` an attempt is a request, or a capture of one: `run`
+    is given the decoded body with its offers and request (`Task.offers`, `Task.request`), and returns observations,
+    skips and asks. Without it `run` is given the bytes as they were kept, and its result goes to `make_entry` alone.
     """
 
     phase: str

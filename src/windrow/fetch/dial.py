@@ -24,36 +24,39 @@ ResolvedAddress = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 
 
 def dial(site: Site, port: int) -> socket.socket:
-    """Connect to the first of a site's addresses that answers; each is tried for `site.timeout` seconds."""
-    last: OSError = OSError("the name has no address")
+    """Connect to the first of a site's addresses that answers; each is tried for `site.timeout` seconds.
+
+    Raises a TransportError if the guard allows none of them, or none answers.
+    """
+    last_error: OSError = OSError("the name has no address")
     try:
         resolved = socket.getaddrinfo(site.host, site.port or port, FAMILY[site.address_family], socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise map_network_error(error, public_address(site), open_line=False) from error
+        raise map_network_error(error, public_address(site), was_open=False) from error
     for family, kind, protocol, _, address in allowed_addresses(site, resolved):
-        line = socket.socket(family, kind, protocol)
+        sock = socket.socket(family, kind, protocol)
         try:
-            line.settimeout(site.timeout)
-            line.connect(address)
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.settimeout(site.timeout)
+            sock.connect(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            line.close()
-            last = error
+            sock.close()
+            last_error = error
         else:
-            return line
-    raise map_network_error(last, public_address(site), open_line=False) from last
+            return sock
+    raise map_network_error(last_error, public_address(site), was_open=False) from last_error
 
 
 def allowed_addresses(site: Site, resolved: Sequence[ResolvedAddress]) -> list[ResolvedAddress]:
-    """Return the addresses of a site's host that the guard allows; raise TerminalFailure if it allows none.
+    """Return the addresses of a site's host that the guard allows; raise the first refusal if it allows none.
 
     If a name has public and private addresses, the private ones are skipped.
     """
     allowed, refusals = [], []
     for resolved_address in resolved:
-        number = str(resolved_address[4][0])
-        if reason := refusal(site.host, number, site.allowed):
-            message = f"{public_address(site)}: {number}: {describe_refusal(site.host, reason)}"
+        ip_address = str(resolved_address[4][0])
+        if reason := refusal(site.host, ip_address, site.allowed):
+            message = f"{public_address(site)}: {ip_address}: {describe_refusal(site.host, reason)}"
             refusals.append(TerminalFailure(message, reason))
         else:
             allowed.append(resolved_address)
@@ -63,13 +66,13 @@ def allowed_addresses(site: Site, resolved: Sequence[ResolvedAddress]) -> list[R
 
 
 def refuse_behind_proxy(site: Site) -> None:
-    """Refuse a site whose host is a forbidden IP address; names are resolved by the proxy."""
+    """Raise TerminalFailure if a site's host is a forbidden IP address; the proxy resolves names."""
     if reason := refusal_behind_proxy(site.host, site.allowed):
         raise TerminalFailure(f"{public_address(site)}: {describe_refusal(site.host, reason)}", reason)
 
 
 def tls_context(site: Site) -> ssl.SSLContext:
-    """Return a context that verifies the site's certificate and name, with TLS 1.2 or later."""
+    """Return a context that verifies a site's certificate and name; TerminalFailure if `ca_bundle` is not readable."""
     try:
         return _cached_tls_context(site.ca_bundle)
     except (OSError, ssl.SSLError) as error:
@@ -83,13 +86,13 @@ def tls_context(site: Site) -> ssl.SSLContext:
 @lru_cache(maxsize=16)
 def _cached_tls_context(ca_bundle: str) -> ssl.SSLContext:
     """Return one context for all sites with the same CA bundle: each takes half a megabyte."""
-    created = ssl.create_default_context(cafile=ca_bundle or None)
-    created.minimum_version = ssl.TLSVersion.TLSv1_2
-    return created
+    context = ssl.create_default_context(cafile=ca_bundle or None)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
 
 
 def refuse_proxy(site: Site) -> None:
-    """Refuse a proxy, for a transport that does not support one."""
+    """Raise TerminalFailure if the site has a proxy, for a transport that does not support one."""
     if site.proxy:
         raise TerminalFailure(
             f"{public_address(site)}: only http and https can go through a proxy", Reason.NO_TRANSPORT
@@ -100,20 +103,23 @@ NETWORK_ERRORS = (OSError, EOFError)
 """What sockets, resolvers and TLS raise; `map_network_error` maps all of these."""
 
 
-def map_network_error(error: BaseException, where: str, *, open_line: bool) -> TransportError:
-    """Map an error of a socket, the resolver or TLS; `open_line` is true if the connection was open before."""
+def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:
+    """Return the TransportError for an error of a socket, the resolver or TLS.
+
+    `address` is named in the message; `was_open` is true if the connection was open before the error.
+    """
     if isinstance(error, TransportError):
         return error
-    text = f"{where}: {printable(str(error)) or type(error).__name__}"
+    text = f"{address}: {printable(str(error)) or type(error).__name__}"
     if isinstance(error, ssl.SSLCertVerificationError):
         hint = "name the right certificates in ca_bundle of this source"
         return TerminalFailure(text, Reason.TLS_FAILED, hint=hint)
     if isinstance(error, TimeoutError | BlockingIOError):
-        return TransientFailure(f"{where}: no answer in time", Reason.TIMEOUT)
+        return TransientFailure(f"{address}: no answer in time", Reason.TIMEOUT)
     for kind, reason in _REASONS:
         if isinstance(error, kind):
             return TransientFailure(text, reason)
-    return TransientFailure(text, Reason.INTERRUPTED if open_line else Reason.CONNECT_FAILED)
+    return TransientFailure(text, Reason.INTERRUPTED if was_open else Reason.CONNECT_FAILED)
 
 
 _REASONS: tuple[tuple[type[BaseException], Reason], ...] = (

@@ -21,7 +21,7 @@ from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
 DATED = 10_000
-"""Most files of one LIST whose times are requested one by one."""
+"""The number of files of one LIST whose times are requested, one by one."""
 
 _ANNOUNCED = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f/]+")
@@ -47,26 +47,26 @@ _WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
 )
 
 
-def map_error(error: BaseException, where: str) -> TransportError:
-    """Map an error of ftplib, a socket or TLS in an open session."""
+def map_error(error: BaseException, address: str) -> TransportError:
+    """Return the TransportError for an error of ftplib, a socket or TLS in an open session."""
     if not isinstance(error, ftplib.Error):
-        return map_network_error(error, where, open_line=True)
+        return map_network_error(error, address, was_open=True)
     reply = str(error)
-    text = f"{where}: {printable(reply)}"
+    text = f"{address}: {printable(reply)}"
     if not isinstance(error, Refused | Delayed):
         return TerminalFailure(text, Reason.PROTOCOL_ERROR)
     for code, words, reason in _WORDS:
         if reply.startswith(code) and words.search(reply):
             return TerminalFailure(text, reason)
-    otherwise: tuple[type[TransportError], Reason] = (TerminalFailure, Reason.PROTOCOL_ERROR)
+    default: tuple[type[TransportError], Reason] = (TerminalFailure, Reason.PROTOCOL_ERROR)
     if isinstance(error, Delayed):
-        otherwise = (TransientFailure, Reason.SERVER_ERROR)
-    kind, reason = _CODES.get(reply[:3], otherwise)
+        default = (TransientFailure, Reason.SERVER_ERROR)
+    kind, reason = _CODES.get(reply[:3], default)
     return kind(text, reason)
 
 
 class _Expected(NamedTuple):
-    """A file requested in advance: its size if that was asked, and its data socket or the error."""
+    """A file requested in advance: its size if that was requested, and its data socket or the error."""
 
     path: str
     size: int | None
@@ -86,7 +86,7 @@ class FtpConnection(Connection):
         self._expected: _Expected | None = None
 
     def open(self) -> FtpSession:
-        """Connect and log in if there is no session."""
+        """Return the session; connect and log in if none is open."""
         if self._session is None:
             password = reveal(self._site.secret) if self._site.secret else ""
             try:
@@ -124,38 +124,38 @@ class FtpConnection(Connection):
             raise
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file (RETR), resuming at `sink.start` if the server can (REST).
+        """Get one file (RETR) into the sink, resuming at `sink.start` if the server supports it (REST).
 
-        Another number of bytes than announced raises SIZE_MISMATCH, which is transient: the file may be growing.
+        If more or fewer bytes arrive than announced, raises SIZE_MISMATCH, which is transient: the file may be growing.
         """
-        whole = server_path(self.open().site, path)
+        full_path = server_path(self.open().site, path)
         with self._use_session(path, "" if sink.start else path) as session:
-            start, size, (line, reply) = self._start_transfer(session, whole, sink)
-            with line:
+            start, size, (data_connection, reply) = self._start_transfer(session, full_path, sink)
+            with data_connection:
                 if not start:
                     announced = _ANNOUNCED.search(reply)
                     self._size_in_reply = announced is not None
                     size = int(announced[1]) if announced else size
                 sink.open(size)
-                received = start + _copy(session, line, sink, None if size is None else size - start)
+                received = start + _copy(session, data_connection, sink, None if size is None else size - start)
             code = session.finish_data()
         if size is not None and received != size:
             raise TransientFailure(
-                f"{public_address(self._site, path)}: {received:,} bytes received, {size:,} announced",
+                f"{public_address(self._site, path)}: received {received:,} bytes; the server announced {size:,}",
                 Reason.SIZE_MISMATCH,
             )
         return TransferEnd(code)
 
     def expect(self, path: str) -> None:
-        """Request the next file, so that the server sends it while the one before is written."""
+        """Request the next file, so that the server sends it while the current one is still being written."""
         session, size = self._session, None
         if session is None or self._expected is not None:
             return
         source: socket.socket | Exception
         try:
-            whole = server_path(session.site, path)
-            size = None if self._size_in_reply else session.size(whole)
-            source = session.request_data(f"RETR {whole}")
+            full_path = server_path(session.site, path)
+            size = None if self._size_in_reply else session.size(full_path)
+            source = session.request_data(f"RETR {full_path}")
         except TransportError:
             return  # the name is unsafe: `get` raises this
         except (ftplib.Error, *NETWORK_ERRORS) as error:
@@ -163,29 +163,29 @@ class FtpConnection(Connection):
         self._expected = _Expected(path, size, source)
 
     def _start_transfer(
-        self, session: FtpSession, whole: str, sink: Sink
+        self, session: FtpSession, full_path: str, sink: Sink
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
-        """Start a transfer; return its offset, its size if that was asked, and what `FtpSession.open_data` returns."""
+        """Start a transfer; return its offset, its size if known, and the data connection with the reply before it."""
         expected, self._expected = self._expected, None
         if expected is not None:
             if isinstance(expected.source, Exception):
                 raise expected.source
             return 0, expected.size, session.accept_data(expected.source)
-        start, size = self._resume(session, whole, sink)
+        start, size = self._resume(session, full_path, sink)
         try:
-            return start, size, session.open_data(f"RETR {whole}")
+            return start, size, session.open_data(f"RETR {full_path}")
         except Refused as error:
             if not start or not str(error).startswith("554"):
                 raise
             sink.restart()  # the file is shorter than the part we have (554: RFC 3659)
-            return 0, size, session.open_data(f"RETR {whole}")
+            return 0, size, session.open_data(f"RETR {full_path}")
 
-    def _resume(self, session: FtpSession, whole: str, sink: Sink) -> tuple[int, int | None]:
+    def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
         """Return the offset to start at, and the size if no later reply states it."""
         start = sink.start
-        size = None if self._size_in_reply and not start else session.size(whole)
-        longer = size is not None and start > size
-        if start and (longer or is_replaced(sink, _ask_time(session, whole)) or not session.restart_at(start)):
+        size = None if self._size_in_reply and not start else session.size(full_path)
+        is_shorter = size is not None and start > size
+        if start and (is_shorter or is_replaced(sink, _ask_time(session, full_path)) or not session.restart_at(start)):
             sink.restart()
             start = 0
         return start, size
@@ -195,28 +195,28 @@ class FtpConnection(Connection):
 
         MLSD includes times; after LIST and NLST they are requested (MDTM), for the first `DATED` files.
         """
-        whole = server_path(self.open().site, folder)
+        full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
             if self._mlsd:
                 try:
-                    return read_mlsd(folder, session.lines(f"MLSD {whole}", public_address(self._site, folder)))
+                    return read_mlsd(folder, session.lines(f"MLSD {full_path}", public_address(self._site, folder)))
                 except Refused as error:
                     if session.has_feature("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
                         _require_missing(error)
                         return None
                     self._mlsd = False
             try:
-                session.cwd(whole)
+                session.cwd(full_path)
                 entries = read_list(folder, session.lines("LIST", public_address(self._site, folder)))
                 if entries is None:
                     entries = self._list_names(session, folder)
             except Refused as error:
                 _require_missing(error)
                 return None
-            return _with_times(session, whole, entries)
+            return _with_times(session, full_path, entries)
 
     def _list_names(self, session: FtpSession, folder: str) -> Entries:
-        """List names by NLST; an entry with a size is a file."""
+        """List names by NLST; a name for which SIZE returns a size is a file."""
         entries = []
         for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
             size = session.size(name) if _PLAIN.fullmatch(name) else None
@@ -231,14 +231,14 @@ class FtpConnection(Connection):
         self._disconnect()
 
 
-def _copy(session: FtpSession, line: socket.socket, sink: Sink, expected: int | None) -> int:
+def _copy(session: FtpSession, connection: socket.socket, sink: Sink, expected: int | None) -> int:
     """Copy a file's data into the sink; return the number of bytes."""
-    view, take, write, received = session.view, line.recv_into, sink.write, 0
+    view, receive, write, received = session.view, connection.recv_into, sink.write, 0
     try:
-        while count := take(view):
+        while count := receive(view):
             write(view[:count])
             received += count
-        session.close_data(line)
+        session.close_data(connection)
     except ssl.SSLEOFError:  # TLS ends with close_notify; without it, only the size shows that the file is complete
         if received != expected:
             raise
@@ -247,29 +247,31 @@ def _copy(session: FtpSession, line: socket.socket, sink: Sink, expected: int | 
 
 def _require_missing(error: ftplib.Error) -> None:
     """Raise the error unless it means that the folder is missing."""
-    missing = str(error).startswith("501") or map_error(error, "").reason is Reason.NOT_FOUND
-    if not missing:
+    is_missing = str(error).startswith("501") or map_error(error, "").reason is Reason.NOT_FOUND
+    if not is_missing:
         raise error
 
 
-def _with_times(session: FtpSession, whole: str, entries: Entries) -> Entries:
+def _with_times(session: FtpSession, full_path: str, entries: Entries) -> Entries:
     """Add the files' times if the server has MDTM."""
     if not session.has_feature("MDTM"):
         return entries
-    asked = [
-        n for n, entry in enumerate(entries) if entry.is_file and not entry.reason and _PLAIN.fullmatch(entry.name)
+    numbers = [
+        number
+        for number, entry in enumerate(entries)
+        if entry.is_file and not entry.reason and _PLAIN.fullmatch(entry.name)
     ]
-    asked = asked[:DATED]
-    folder = whole.rstrip("/")
-    replies = session.ask_all(f"MDTM {folder}/{entries[n].name}" for n in asked)
-    for n, reply in zip(asked, replies, strict=True):
+    numbers = numbers[:DATED]
+    folder = full_path.rstrip("/")
+    replies = session.ask_all(f"MDTM {folder}/{entries[number].name}" for number in numbers)
+    for number, reply in zip(numbers, replies, strict=True):
         if reply.startswith("213"):
-            entries[n] = entries[n]._replace(modified=read_time(reply[4:].strip()))
+            entries[number] = entries[number]._replace(modified=read_time(reply[4:].strip()))
     return entries
 
 
 def _ask_time(session: FtpSession, path: str) -> datetime | None:
-    """Return a file's time by MDTM; None if the server does not tell it."""
+    """Return a file's time by MDTM; None if the server does not report it."""
     if not session.has_feature("MDTM"):
         return None
     reply = session.ask_all([f"MDTM {path}"])[0]
@@ -277,7 +279,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Open a session, logged in and in binary mode; `ftps` is FTP over TLS by AUTH TLS on the ordinary port."""
+    """Return an open session, logged in and in binary mode; `ftps` is FTP over TLS by AUTH TLS on the ordinary port."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

@@ -71,7 +71,7 @@ class FtpSession(ftplib.FTP):
         """Encrypt this connection (RFC 4217: AUTH TLS) and every data connection (PBSZ 0, PROT P)."""
         self.voidcmd("AUTH TLS")
         if self._rest:  # sent unencrypted, but would be read as if encrypted
-            raise Broken("text before the TLS handshake")
+            raise Broken("the server sent text before the TLS handshake")
         assert self.sock is not None
         self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
         self._context = context
@@ -99,9 +99,9 @@ class FtpSession(ftplib.FTP):
         return self.features is not None and feature in self.features
 
     def putline(self, line: str) -> None:
-        """Send a command; one with a line break is refused."""
+        """Send a command; Broken if it contains a line break."""
         if "\r" in line or "\n" in line:
-            raise Broken("a command holds a line break")
+            raise Broken("the command contains a line break")
         self.push(line.encode("utf-8", "surrogateescape") + b"\r\n")
 
     def push(self, lines: bytes) -> None:
@@ -115,26 +115,26 @@ class FtpSession(ftplib.FTP):
 
     def getmultiline(self) -> str:
         """Read a reply, its lines joined by newlines (RFC 959, section 4.2), within the site's timeout."""
-        until = time.monotonic() + self.site.timeout
-        line = self._line(until)
+        deadline = time.monotonic() + self.site.timeout
+        line = self._line(deadline)
         if line[3:4] != b"-":
             return line.decode("utf-8", "surrogateescape")
         lines, end, size = [line], line[:3] + b" ", 0
         while not (line.startswith(end) or line == end[:3]):
-            line = self._line(until)
+            line = self._line(deadline)
             lines.append(line)
             size += len(line) + 1
             if size > _REPLY:
-                raise Broken("a reply without end")
+                raise Broken(f"the reply has more than {_REPLY} bytes")
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
-    def _line(self, until: float) -> bytes:
+    def _line(self, deadline: float) -> bytes:
         assert self.sock is not None
         while (end := self._rest.find(b"\n")) < 0:
             if len(self._rest) > _LINE:
-                raise Broken("a line longer than 8 kB")
-            if time.monotonic() >= until:
-                raise TimeoutError("a reply that does not end")
+                raise Broken("a line of the reply is longer than 8 kB")
+            if time.monotonic() >= deadline:
+                raise TimeoutError("the reply did not end in time")
             block = self.sock.recv(4096)
             if not block:
                 raise EOFError("the server closed the connection")
@@ -142,7 +142,7 @@ class FtpSession(ftplib.FTP):
         line = self._rest[:end]
         self._rest = self._rest[end + 1 :]
         if end > _LINE:
-            raise Broken("a line longer than 8 kB")
+            raise Broken("a line of the reply is longer than 8 kB")
         return line[:-1] if line.endswith(b"\r") else line
 
     def close(self) -> None:
@@ -152,11 +152,11 @@ class FtpSession(ftplib.FTP):
             self.sock = None
 
     def open_data(self, verb: str) -> tuple[socket.socket, str]:
-        """Send a command that brings data; return the data connection and the reply that precedes it."""
+        """Send a command whose answer is data; return the data connection and the reply that precedes the data."""
         return self.accept_data(self.request_data(verb))
 
     def request_data(self, verb: str) -> socket.socket:
-        """Send a command that brings data; return the socket for `accept_data`, which must be called next."""
+        """Send a command whose answer is data; return the socket for `accept_data`, which must be called next."""
         source = self._dial_data() if self.site.passive else self.makeport()
         try:
             self.putline(verb)
@@ -166,15 +166,15 @@ class FtpSession(ftplib.FTP):
         return source
 
     def accept_data(self, source: socket.socket) -> tuple[socket.socket, str]:
-        """Wait for the requested data; return the data connection and the reply that precedes it."""
+        """Wait for the requested data; return the data connection and the reply that precedes the data."""
         try:
             reply = self.getmultiline()
             if reply[:1] == "2":  # some servers send a completion reply too early
                 reply = self.getmultiline()
             if reply[:1] != "1":
                 raise reply_error(reply)  # noqa: TRY301 - the data connection is closed in one place
-            line = source if self.site.passive else self._accept_data(source)
-            return self._encrypt_data(line), reply
+            connection = source if self.site.passive else self._accept_data(source)
+            return self._encrypt_data(connection), reply
         except BaseException:
             source.close()
             raise
@@ -187,45 +187,45 @@ class FtpSession(ftplib.FTP):
             self._extended = False
             return self._dial_data()
         port = passive_port(reply)
-        line = socket.socket(self.af, socket.SOCK_STREAM)
+        connection = socket.socket(self.af, socket.SOCK_STREAM)
         try:
-            line.settimeout(self.site.timeout)
-            line.connect((self._peer[0], port, *self._peer[2:]))
+            connection.settimeout(self.site.timeout)
+            connection.connect((self._peer[0], port, *self._peer[2:]))
         except OSError as error:
-            line.close()
+            connection.close()
             raise Delayed(f"425 no data connection: {error}") from error
-        return line
+        return connection
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:
-        """Accept the data connection of the server, and of no other host."""
-        line, caller = listener.accept()
+        """Accept the data connection; Broken if it does not come from the server."""
+        connection, peer = listener.accept()
         listener.close()
-        if caller[0] != self._peer[0]:
-            line.close()
-            raise Broken(f"data connection from {caller[0]}, not from the server")
-        line.settimeout(self.site.timeout)
-        return line
+        if peer[0] != self._peer[0]:
+            connection.close()
+            raise Broken(f"the data connection comes from {peer[0]}, not from the server")
+        connection.settimeout(self.site.timeout)
+        return connection
 
-    def _encrypt_data(self, line: socket.socket) -> socket.socket:
+    def _encrypt_data(self, connection: socket.socket) -> socket.socket:
         """Encrypt a data connection if the session is encrypted, resuming the TLS session of the control connection.
 
         Some servers require this as proof that both connections come from one client.
         """
         if self._context is None:
-            return line
+            return connection
         assert isinstance(self.sock, ssl.SSLSocket)
         return self._context.wrap_socket(
-            line, server_hostname=self.host, session=self.sock.session, suppress_ragged_eofs=False
+            connection, server_hostname=self.host, session=self.sock.session, suppress_ragged_eofs=False
         )
 
-    def close_data(self, line: socket.socket) -> None:
+    def close_data(self, connection: socket.socket) -> None:
         """End TLS on an encrypted data connection; the server may have closed it already."""
-        if isinstance(line, ssl.SSLSocket):
+        if isinstance(connection, ssl.SSLSocket):
             with suppress(OSError):
-                line.unwrap()
+                connection.unwrap()
 
     def finish_data(self) -> int:
-        """Read the reply after the data; return its code."""
+        """Read the reply after the data; return its code. Raises an ftplib error if it is not a success."""
         reply = self.getmultiline()
         if reply[:1] != "2":
             raise reply_error(reply)
@@ -240,17 +240,17 @@ class FtpSession(ftplib.FTP):
         finally:
             self.deadline = 0.0
 
-    def lines(self, verb: str, where: str) -> list[str]:
-        """Return the lines of a listing command's data; `where` is for messages."""
-        lines = LineSplitter(where)
-        line, _ = self.open_data(verb)
-        with line:
-            while count := line.recv_into(self.view):
-                lines.feed(bytes(self.view[:count]))
+    def lines(self, verb: str, address: str) -> list[str]:
+        """Send a listing command and return the lines of its data; `address` is named in errors."""
+        splitter = LineSplitter(address)
+        connection, _ = self.open_data(verb)
+        with connection:
+            while count := connection.recv_into(self.view):
+                splitter.feed(bytes(self.view[:count]))
                 self._check_deadline()
-            self.close_data(line)
+            self.close_data(connection)
         self.finish_data()
-        return list(lines.end())
+        return list(splitter.end())
 
     def restart_at(self, start: int) -> bool:
         """Ask for the next transfer to begin at an offset (REST); return whether it will."""
@@ -258,7 +258,7 @@ class FtpSession(ftplib.FTP):
         return reply[:1] == "3"
 
     def size(self, filename: str) -> int | None:
-        """Return a file's size in bytes; None if the server does not tell it."""
+        """Return a file's size in bytes; None if the server does not report it."""
         if not self.sizes:
             return None
         reply = self._query(f"SIZE {filename}")
@@ -269,19 +269,19 @@ class FtpSession(ftplib.FTP):
             self.sizes = False
         return None
 
-    def ask_all(self, questions: Iterable[str]) -> list[str]:
-        """Send short commands, several at a time before their replies; return the replies in order."""
-        waiting, replies = list(questions), []
-        for first in range(0, len(waiting), _AHEAD):
-            batch = waiting[first : first + _AHEAD]
-            self.push(b"".join(question.encode("utf-8", "surrogateescape") + b"\r\n" for question in batch))
+    def ask_all(self, verbs: Iterable[str]) -> list[str]:
+        """Send short commands, several before their replies are read; return the replies in order."""
+        commands, replies = list(verbs), []
+        for first in range(0, len(commands), _AHEAD):
+            batch = commands[first : first + _AHEAD]
+            self.push(b"".join(verb.encode("utf-8", "surrogateescape") + b"\r\n" for verb in batch))
             replies += [self.getmultiline() for _ in batch]
             self._check_deadline()
         return replies
 
     def _check_deadline(self) -> None:
         if self.deadline and time.monotonic() > self.deadline:
-            raise TimeoutError("a listing that does not end")
+            raise TimeoutError("the listing did not end in time")
 
     def _query(self, verb: str) -> str:
         self.putline(verb)
@@ -292,7 +292,7 @@ class FtpSession(ftplib.FTP):
 
 
 def reply_error(reply: str) -> ftplib.Error:
-    """Return the exception for an unexpected reply."""
+    """Return the ftplib exception for an unexpected reply, by its first digit."""
     return {"4": Delayed, "5": Refused}.get(reply[:1], Broken)(reply)
 
 

@@ -70,13 +70,13 @@ class HttpClient:
     """A session with one origin over one connection at a time."""
 
     def __init__(self, site: Site) -> None:
-        """Take the site; the connection is opened by the first request."""
+        """Prepare a session; the first request opens the connection."""
         self._site = site
         self._origin = site.origin
-        self._prefix = target_prefix(site)
+        self._target_prefix = target_prefix(site)
         fields = {"Host": self._origin.partition("://")[2], **request_fields(site), "Accept-Encoding": ASKED}
-        self._fields = field_lines(fields)
-        self._public = field_lines(public_fields(fields))
+        self._header_lines = field_lines(fields)
+        self._kept_header_lines = field_lines(public_fields(fields))
         self._connection: HttpConnection | None = None
         self.stale = 0  # how often the last request was repeated because the server had closed the connection
 
@@ -92,7 +92,7 @@ class HttpClient:
             self._connection.close()
 
     async def send(
-        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
+        self, url: str, headers: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
     ) -> Reply:  # fmt: skip
         """Send a request for a URL of this origin and write the response's body into the sink, as it comes.
@@ -101,68 +101,76 @@ class HttpClient:
         place of the request's own; the sink does not see it. Nor does it see `secrets`, which are overwritten in the
         response.
         """
-        where = printable(url, 1000)
-        target, last = request_target(self._origin, url), field_lines(asked) + "\r\n"
-        first = f"{request.method} {target} HTTP/1.1\r\n"
-        fields, public = self._fields, self._public
+        address = printable(url, 1000)
+        target, own_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
+        request_line = f"{request.method} {target} HTTP/1.1\r\n"
+        header_lines, kept_lines = self._header_lines, self._kept_header_lines
         if secrets:
             # A compressed response could not be searched for secrets.
-            public = public.replace(_ACCEPT_ENCODING, "Accept-Encoding: identity\r\n")
-            fields = fields.replace(_ACCEPT_ENCODING, "Accept-Encoding: identity\r\n") + field_lines(secrets.headers)
+            kept_lines = kept_lines.replace(_ACCEPT_ENCODING, "Accept-Encoding: identity\r\n")
+            header_lines = header_lines.replace(_ACCEPT_ENCODING, "Accept-Encoding: identity\r\n") + field_lines(
+                secrets.headers
+            )
             target = request_target(self._origin, secrets.url(url))
-        sent = f"{request.method} {self._prefix}{target} HTTP/1.1\r\n"
-        own = b"" if body else request.body
+        sent_line = f"{request.method} {self._target_prefix}{target} HTTP/1.1\r\n"
+        request_body = b"" if body else request.body
         if request.method != "GET":
-            last = f"Content-Length: {body.size if body else len(own)}\r\n{last}"
+            own_lines = f"Content-Length: {body.size if body else len(request_body)}\r\n{own_lines}"
             if self._connection:
                 self._connection.close()
-        kept = (first + public + last).encode() + own
-        sent_bytes = kept if public == fields and first == sent else (sent + fields + last).encode() + own
+        kept_bytes = (request_line + kept_lines + own_lines).encode() + request_body
+        sent_bytes = (
+            kept_bytes
+            if kept_lines == header_lines and request_line == sent_line
+            else (sent_line + header_lines + own_lines).encode() + request_body
+        )
         hiding = HidingSink(sink, secrets) if secrets else None
-        taken = _BoundedSink(hiding or sink, bounds, where, kept)
+        bounded = _BoundedSink(hiding or sink, bounds, address, kept_bytes)
         try:
-            await self._exchange(sent_bytes, taken, where, bounds, body)
+            await self._exchange(sent_bytes, bounded, address, bounds, body)
             if hiding:
                 hiding.end()
         except TimeoutError as error:
-            late = str(error) or f"no complete answer in {bounds.seconds:g} seconds"
-            raise TransientFailure(f"{where}: {late}", Reason.TIMEOUT) from error
+            message = str(error) or f"no complete answer within {bounds.seconds:g} seconds"
+            raise TransientFailure(f"{address}: {message}", Reason.TIMEOUT) from error
         except NETWORK_ERRORS as error:
-            raise map_network_error(error, where, open_line=self._connection is not None) from error
-        assert taken.head is not None
-        came = read_head(secrets.hide(taken.head.text) if secrets else taken.head.text).fields
-        after = came.get("retry-after", "")
-        return Reply(taken.head.status, came, pause(after, datetime.now(UTC)) if after else None, taken.cut)
+            raise map_network_error(error, address, was_open=self._connection is not None) from error
+        assert bounded.head is not None
+        came = read_head(secrets.hide(bounded.head.text) if secrets else bounded.head.text).fields
+        retry_after = came.get("retry-after", "")
+        return Reply(
+            bounded.head.status, came, pause(retry_after, datetime.now(UTC)) if retry_after else None, bounded.cut
+        )
 
     async def _exchange(
-        self, request: bytes, taken: _BoundedSink, where: str, bounds: ReplyLimits, body: RequestBody | None
+        self, request: bytes, sink: _BoundedSink, address: str, bounds: ReplyLimits, body: RequestBody | None
     ) -> None:
         """Send a request over the open connection, or over a new one if that is stale."""
         self.stale = 0
         while True:
-            line = self._connection
-            if line is None or not line.usable:
+            connection = self._connection
+            if connection is None or not connection.usable:
                 self._connection = None
                 async with asyncio.timeout(bounds.seconds):
-                    line = self._connection = await connect_web(self._site)
-            reader, silence = AnswerReader(where, taken.begin, taken.write), bounds.silence or self._site.timeout
+                    connection = self._connection = await connect_web(self._site)
+            reader, silence = AnswerReader(address, sink.begin, sink.write), bounds.silence or self._site.timeout
             try:
-                await line.exchange(request, reader, bounds.seconds, silence, body.blocks() if body else ())
+                await connection.exchange(request, reader, bounds.seconds, silence, body.blocks() if body else ())
             except StaleConnection:
                 self.stale += 1
                 continue
             except StopReading:
-                taken.cut = True
+                sink.cut = True
             return
 
 
 class _BoundedSink:
     """Writes a response into a sink, up to the limit."""
 
-    __slots__ = ("_bounds", "_kept", "_sink", "_size", "_where", "cut", "head")
+    __slots__ = ("_address", "_bounds", "_kept", "_sink", "_size", "cut", "head")
 
-    def __init__(self, sink: Sink, bounds: ReplyLimits, where: str, kept: bytes) -> None:
-        self._sink, self._bounds, self._where, self._kept = sink, bounds, where, kept
+    def __init__(self, sink: Sink, bounds: ReplyLimits, address: str, kept: bytes) -> None:
+        self._sink, self._bounds, self._address, self._kept = sink, bounds, address, kept
         self._size = 0
         self.head: AnswerHead | None = None
         self.cut = False
@@ -172,21 +180,21 @@ class _BoundedSink:
         bounds, size = self._bounds, None if head.status in WITHOUT_BODY else head.size
         self._sink.open(None if bounds.part else size, kept_head(head), self._kept)
         if size is not None and size > bounds.most and not bounds.part:
-            self._refuse(size)
+            self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
         self._size += len(block)
-        over = self._size - self._bounds.most
-        if over <= 0:
+        excess = self._size - self._bounds.most
+        if excess <= 0:
             self._sink.write(block)
             return
         if not self._bounds.part:
-            self._refuse(self._size)
-        self._sink.write(block[: len(block) - over])
+            self._fail_too_large(self._size)
+        self._sink.write(block[: len(block) - excess])
         raise StopReading
 
-    def _refuse(self, size: int) -> None:
-        message = f"{self._where}: at least {size} bytes, {self._bounds.most} are allowed"
+    def _fail_too_large(self, size: int) -> None:
+        message = f"{self._address}: the body has at least {size} bytes; the limit is {self._bounds.most}"
         raise TerminalFailure(message, Reason.TOO_LARGE)
 
 
@@ -217,7 +225,7 @@ def field_lines(fields: Mapping[str, str]) -> str:
 
 
 def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return fields without those that hold secrets, as they are kept."""
+    """Return the header fields that are kept in the archive: all but those that hold secrets."""
     return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
@@ -232,7 +240,7 @@ def kept_head(head: AnswerHead) -> bytes:
 
 
 def range_size(content_range: str, start: int) -> tuple[bool, int | None]:
-    """Read Content-Range (RFC 9110, section 14.4): whether it begins at `start`, and the total size.
+    """Return whether a Content-Range (RFC 9110, section 14.4) reaches from `start` to the end, and the total size.
 
     >>> range_size("bytes 100-199/200", 100), range_size("bytes 0-199/200", 100), range_size("", 100)
     ((True, 200), (False, 200), (False, None))
@@ -240,13 +248,13 @@ def range_size(content_range: str, start: int) -> tuple[bool, int | None]:
     match = _RANGE.fullmatch(content_range.strip())
     if not match:
         return False, None
-    whole = int(match[3]) if match[3] else None
-    fits = int(match[1]) == start and (whole is None or int(match[2]) == whole - 1)
-    return fits, whole
+    total = int(match[3]) if match[3] else None
+    fits = int(match[1]) == start and (total is None or int(match[2]) == total - 1)
+    return fits, total
 
 
 def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the first and last byte of a Content-Range (RFC 9110, section 14.4).
+    """Return the first and last byte of a Content-Range (RFC 9110, section 14.4), or two None if it has none.
 
     >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))
@@ -255,25 +263,27 @@ def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
     return (int(match[1]), int(match[2])) if match else (None, None)
 
 
-def status_error(status: int, reason: str, where: str, *, target: str, after: str, now: datetime) -> TransportError:
-    """Return the error for a status other than success.
+def status_error(
+    status: int, reason: str, address: str, *, target: str, retry_after: str, now: datetime
+) -> TransportError:
+    """Return the error for a response whose status is not a success.
 
-    `target` is its Location and `after` its Retry-After, empty if there is none.
+    `target` is its Location and `retry_after` its Retry-After, or empty texts.
     """
-    text = f"{where}: {status} {printable(reason)}".rstrip()
+    text = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
         return TerminalFailure(f"{text}: redirects to {printable(target, 1000)}", Reason.REDIRECTED, target=target)
-    wait = pause(after, now)
-    if known := _STATUS.get(status):
-        kind, why = known
-        return kind(text, why, wait=wait)
+    wait = pause(retry_after, now)
+    if mark := _STATUS.get(status):
+        kind, cause = mark
+        return kind(text, cause, wait=wait)
     if status >= 500:
         return TransientFailure(text, Reason.SERVER_ERROR, wait=wait)
     return TerminalFailure(text, Reason.PROTOCOL_ERROR)
 
 
 def pause(retry_after: str, now: datetime) -> float | None:
-    """Read Retry-After (RFC 9110, section 10.2.3) as seconds from now, a day at most.
+    """Return a Retry-After (RFC 9110, section 10.2.3) as seconds from `now`, a day at most; None if it is not valid.
 
     >>> from datetime import UTC
     >>> pause("120", datetime.now(UTC)), pause("", datetime.now(UTC))
@@ -284,12 +294,12 @@ def pause(retry_after: str, now: datetime) -> float | None:
     text = retry_after.strip()
     if text.isascii() and text.isdecimal():
         return min(float(text[:9]), _MAX_WAIT)
-    until = moment(text)
-    return min(max((until - now).total_seconds(), 0.0), _MAX_WAIT) if until else None
+    end = moment(text)
+    return min(max((end - now).total_seconds(), 0.0), _MAX_WAIT) if end else None
 
 
 def target_prefix(site: Site) -> str:
-    """Return what a request line has before the path: a proxy needs an absolute URL (RFC 9112, section 3.2.2).
+    """Return the prefix of the path in a request line: the origin for a plain HTTP proxy (RFC 9112, section 3.2.2).
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')
@@ -306,7 +316,9 @@ def request_fields(site: Site) -> dict[str, str]:
         return fields
     if site.scheme != "https" and (site.proxy or not loopback(site.host)):
         raise TerminalFailure(
-            f"{public_address(site)}: a password is sent over https only", Reason.POLICY_DENIED, hint="use scheme https"
+            f"{public_address(site)}: a password may only be sent over https",
+            Reason.POLICY_DENIED,
+            hint="use scheme https",
         )
-    word = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
-    return fields | {"Authorization": f"Basic {base64.b64encode(word.encode()).decode()}"}
+    user_and_password = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
+    return fields | {"Authorization": f"Basic {base64.b64encode(user_and_password.encode()).decode()}"}

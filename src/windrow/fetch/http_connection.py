@@ -69,11 +69,11 @@ class HttpConnection(asyncio.BufferedProtocol):
         self.usable = True
 
     def pause_writing(self) -> None:
-        """Pause sending: the buffer is full."""
+        """Make `exchange` wait: the send buffer is full."""
         self._full = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Resume sending."""
+        """Let `exchange` send on."""
         if self._full is not None and not self._full.done():
             self._full.set_result(None)
         self._full = None
@@ -104,13 +104,13 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def eof_received(self) -> None:
         """Handle the end of the server's data; the connection is closed."""
-        self._lost(None)
+        self._handle_loss(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Handle the loss of the connection."""
-        self._lost(exc)
+        self._handle_loss(exc)
 
-    def _lost(self, error: Exception | None) -> None:
+    def _handle_loss(self, error: Exception | None) -> None:
         self.usable = False
         self.resume_writing()
         reader = self._reader
@@ -119,13 +119,13 @@ class HttpConnection(asyncio.BufferedProtocol):
         if not self.fresh and not reader.begun:
             self._finish(StaleConnection())
             return
-        why = error
-        if why is None:
+        cause = error
+        if cause is None:
             try:
                 reader.end()
             except WindrowError as fault:
-                why = fault
-        self._finish(why)
+                cause = fault
+        self._finish(cause)
 
     def _finish(self, error: Exception | None) -> None:
         reader, answered = self._reader, self._answered
@@ -143,9 +143,10 @@ class HttpConnection(asyncio.BufferedProtocol):
     async def exchange(
         self, request: bytes, reader: AnswerReader, seconds: float, silence: float, body: Iterable[bytes] = ()
     ) -> None:
-        """Send a request and the blocks of its body, and wait for the complete response.
+        """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        It takes `seconds` at most, and at most `silence` seconds without a byte received or a block sent.
+        Raises TimeoutError after `seconds`, or after `silence` seconds without a byte received or a block sent;
+        StaleConnection if the server had closed an idle connection.
         """
         assert self._transport is not None
         self._reader = reader
@@ -181,7 +182,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._deadline = self._loop.time() + self._silence
 
     async def start_tls(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
-        """Start TLS, verifying the certificate of `host`, within `seconds`; the connection is closed if that fails."""
+        """Start TLS within `seconds` and verify the certificate of `host`; close the connection if that fails."""
         assert self._transport is not None
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None
@@ -201,7 +202,10 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._transport, self.fresh = transport, True
 
     def _check_deadline(self) -> None:
-        """Check the deadline; one timer serves many requests, since it is only set again when it fires."""
+        """End the request if it is late, or close an idle connection; otherwise set the timer again.
+
+        One timer serves many requests, since it is only set again when it fires.
+        """
         if self._loop.time() < self._deadline:
             self._alarm = self._loop.call_at(self._deadline, self._check_deadline)
             return
@@ -209,8 +213,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._reader is None:
             self.close()
         else:
-            late = self._loop.time() >= self._last_deadline
-            self._finish(TimeoutError("" if late else f"nothing came for {self._silence:g} seconds"))
+            is_late = self._loop.time() >= self._last_deadline
+            self._finish(TimeoutError("" if is_late else f"nothing received for {self._silence:g} seconds"))
 
     def close(self) -> None:
         """Close the connection at once."""
@@ -240,7 +244,7 @@ async def connect_web(site: Site) -> HttpConnection:
             addresses = allowed_addresses(site, await _resolve(site.host, port, site.address_family))
             connection = await _connect_any(addresses, site.timeout, tls, site.host)
     except (*NETWORK_ERRORS, UnicodeError) as error:
-        raise map_network_error(error, public_address(site), open_line=False) from error
+        raise map_network_error(error, public_address(site), was_open=False) from error
     if not connection.usable:
         raise TransientFailure(f"{public_address(site)}: the connection ended before the request", Reason.INTERRUPTED)
     return connection
@@ -268,7 +272,7 @@ class HttpProxy(NamedTuple):
 
     @classmethod
     def of(cls, site: Site) -> Self:
-        """Read `site.proxy`; NO_TRANSPORT if it is not the address of an HTTP proxy."""
+        """Read `site.proxy`; TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
         try:
             parts = urlsplit(site.proxy)
             usual_port = _PORTS[parts.scheme]
@@ -280,8 +284,8 @@ class HttpProxy(NamedTuple):
             raise TerminalFailure(message, Reason.NO_TRANSPORT, hint="windrow config")
         authorization = ""
         if parts.username is not None:
-            word = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            authorization = f"Basic {base64.b64encode(word.encode()).decode()}"
+            user_and_password = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            authorization = f"Basic {base64.b64encode(user_and_password.encode()).decode()}"
         return cls(parts.hostname, port, parts.scheme == "https", authorization)
 
 
@@ -297,16 +301,16 @@ async def _connect_any(
 
     The next address is tried after a failure, and beside an address that does not answer for `ATTEMPT_DELAY`.
     """
-    waiting = deque(_alternate_families(addresses))
+    untried = deque(_alternate_families(addresses))
     attempts: set[asyncio.Task[HttpConnection]] = set()
     failure: BaseException = OSError("the name has no address")
     try:
-        while waiting or attempts:
-            if waiting:
-                attempts.add(asyncio.create_task(_connect(waiting.popleft(), seconds)))
-            delay = ATTEMPT_DELAY if waiting else None
-            done, _ = await asyncio.wait(attempts, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
-            for attempt in done:
+        while untried or attempts:
+            if untried:
+                attempts.add(asyncio.create_task(_connect(untried.popleft(), seconds)))
+            delay = ATTEMPT_DELAY if untried else None
+            finished, _ = await asyncio.wait(attempts, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
+            for attempt in finished:
                 attempts.remove(attempt)
                 try:
                     connection = attempt.result()
@@ -325,17 +329,17 @@ async def _connect_any(
 
 async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
     """Connect to one address."""
-    family, kind, protocol, _, where = address
+    family, kind, protocol, _, sockaddr = address
     loop = asyncio.get_running_loop()
-    line = socket.socket(family, kind, protocol)
+    sock = socket.socket(family, kind, protocol)
     try:
-        line.setblocking(False)
+        sock.setblocking(False)
         async with asyncio.timeout(seconds):
-            await loop.sock_connect(line, where)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _, connection = await loop.create_connection(HttpConnection, sock=line)
+            await loop.sock_connect(sock, sockaddr)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _, connection = await loop.create_connection(HttpConnection, sock=sock)
     except BaseException:
-        line.close()
+        sock.close()
         raise
     return connection
 
@@ -356,22 +360,22 @@ def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[Resolv
 
 async def _tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
     """Open a tunnel to the site through a proxy (CONNECT, RFC 9110, section 9.3.6)."""
-    where = f"{public_address(site)}: its proxy"
+    proxy_address = f"{public_address(site)}: its proxy"
     target = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 
     def begin(head: AnswerHead) -> None:
         if head.status == 407:
-            raise TerminalFailure(f"{where} answers 407", Reason.LOGIN_FAILED)
+            raise TerminalFailure(f"{proxy_address} answers 407", Reason.LOGIN_FAILED)
         if not 200 <= head.status < 300:
-            raise TransientFailure(f"{where} answers {head.status}", Reason.CONNECT_FAILED)
+            raise TransientFailure(f"{proxy_address} answers {head.status}", Reason.CONNECT_FAILED)
 
     def write(block: memoryview) -> None:
-        """Ignore the body: a successful response has none."""
+        """Ignore the body: a successful response to CONNECT does not have one."""
 
-    reader = AnswerReader(where, begin, write, connect=True)
+    reader = AnswerReader(proxy_address, begin, write, connect=True)
     authorization = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
     request = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{authorization}\r\n"
     await connection.exchange(request.encode(), reader, site.timeout, site.timeout)
     if not reader.keep:
         # Unencrypted bytes must not be read as the site's, whose certificate is not verified yet.
-        raise TerminalFailure(f"{where} sends data before the TLS handshake", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{proxy_address} sends data before the TLS handshake", Reason.PROTOCOL_ERROR)

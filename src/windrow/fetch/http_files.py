@@ -43,7 +43,7 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 Begin = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
-"""Takes a response's head and fields; returns an error if its body is not wanted."""
+"""Takes a response's head and fields; returns an error if its body must not be read."""
 
 MAX_DISCARDED = 1 << 16
 """An unwanted body up to this many bytes is read and discarded, so that its connection can be used again."""
@@ -60,12 +60,12 @@ class HttpFiles(Connection):
     """A session with one server; each of several concurrent `get` has a connection of its own."""
 
     def __init__(self, site: Site) -> None:
-        """Take the site; connections are opened by requests and kept for later ones."""
+        """Prepare a session; connections are opened by requests and kept for later ones."""
         self._site = site
-        self._dialled = replace(site, host=_ascii(site.host))
-        fields = {"Host": self._dialled.origin.partition("://")[2], **request_fields(site)}
-        self._fields = field_lines(fields)
-        self._public = field_lines(public_fields(fields))
+        self._ascii_site = replace(site, host=_ascii_host(site.host))
+        fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
+        self._header_lines = field_lines(fields)
+        self._kept_header_lines = field_lines(public_fields(fields))
         self._idle: list[HttpConnection] = []
         self._busy: set[HttpConnection] = set()
 
@@ -82,22 +82,21 @@ class HttpFiles(Connection):
         The sink's `validator` ensures that (If-Range, RFC 9110, section 13.1.5); without one the whole file is
         requested. Redirects are refused with REDIRECTED.
         """
-        where = public_address(self._site, path) if "://" not in path else printable(path, 1000)
+        address = public_address(self._site, path) if "://" not in path else printable(path, 1000)
         url = self._url(path)
         if sink.start and not (sink.validator and sink.validator.isprintable()):
             sink.restart()
         try:
-            return await self._get(url, where, sink, sink.start)
+            return await self._get(url, address, sink, sink.start)
         except StopReading:  # the server cannot resume there: get the whole file
             sink.restart()
-            return await self._get(url, where, sink, 0)
+            return await self._get(url, address, sink, 0)
 
-    async def _get(self, url: str, where: str, sink: Sink, start: int) -> TransferEnd:
-        """Make one request; StopReading if the range does not continue the part we have."""
-        asked = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
-        kept = (
-            f"GET {request_target(self._site.origin, url)} HTTP/1.1\r\n{self._public}{field_lines(asked)}\r\n".encode()
-        )
+    async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
+        """Make one request and write its body into the sink; StopReading if the range does not continue our part."""
+        headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
+        target, lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
+        kept_request = f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode()
         end = TransferEnd()
 
         def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
@@ -110,22 +109,22 @@ class HttpFiles(Connection):
             elif head.status == 416 and start:
                 raise StopReading
             elif not 200 <= head.status < 300 or head.status == 206:
-                return _refusal(head, fields, where)
+                return _status_error(head, fields, address)
             elif start:
                 sink.restart()
-            sink.open(size, kept_head(head), kept)
+            sink.open(size, kept_head(head), kept_request)
             end = TransferEnd(head.status, fields.get("etag", ""), fields.get("last-modified", ""))
             return None
 
-        await self._request(url, asked, where, begin, sink.write)
+        await self._request(url, headers, address, begin, sink.write)
         return end
 
     async def _request(
-        self, url: str, asked: Mapping[str, str], where: str, begin: Begin, write: Callable[[memoryview], object]
+        self, url: str, headers: Mapping[str, str], address: str, begin: Begin, write: Callable[[memoryview], object]
     ) -> None:
-        """Make one request; raise the error for which its response is refused."""
-        target = f"{target_prefix(self._dialled)}{request_target(self._site.origin, url)}"
-        request = f"GET {target} HTTP/1.1\r\n{self._fields}{field_lines(asked)}\r\n".encode()
+        """Make one request; pass its head to `begin`, its body to `write`; raise the error that `begin` returns."""
+        target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
+        request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
         refused: TransportError | None = None
 
         def take_head(connection: HttpConnection, head: AnswerHead) -> None:
@@ -141,7 +140,7 @@ class HttpFiles(Connection):
                 write(block)
 
         try:
-            await self._exchange(request, where, take_head, take_block)
+            await self._exchange(request, address, take_head, take_block)
         except (StopReading, TransportError):
             if not refused:  # the body of a refused response may be incomplete
                 raise
@@ -151,7 +150,7 @@ class HttpFiles(Connection):
     async def _exchange(
         self,
         request: bytes,
-        where: str,
+        address: str,
         take_head: Callable[[HttpConnection, AnswerHead], None],
         take_block: Callable[[memoryview], None],
     ) -> None:
@@ -161,23 +160,23 @@ class HttpFiles(Connection):
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    connection = self._take_idle() or await connect_web(self._dialled)
+                    connection = self._take_idle() or await connect_web(self._ascii_site)
                 self._busy.add(connection)
                 try:
-                    reader = AnswerReader(where, partial(take_head, connection), take_block)
+                    reader = AnswerReader(address, partial(take_head, connection), take_block)
                     await connection.exchange(request, reader, deadline - loop.time(), timeout)
                 finally:
                     self._busy.discard(connection)
             except StaleConnection:
                 continue
             except NETWORK_ERRORS as error:
-                raise map_network_error(error, where, open_line=True) from error
+                raise map_network_error(error, address, was_open=True) from error
             if connection.usable:
                 self._idle.append(connection)
             return
 
     def _take_idle(self) -> HttpConnection | None:
-        """Return the connection that was used last; None if none is idle."""
+        """Return the idle connection that was used last, or None if all are in use or closed."""
         while self._idle:
             connection = self._idle.pop()
             if connection.usable:
@@ -196,28 +195,28 @@ class HttpFiles(Connection):
     ) -> int:
         """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return their number.
 
-        Any other response is refused, and at once if it is the whole file. Only with `short` may the file end earlier.
+        Any other response raises TerminalFailure, before its body is read. Only with `short` may the file end earlier.
         """
-        where, left = printable(url, 1000), 0
-        asked = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
+        address, missing = printable(url, 1000), 0
+        range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
 
         def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
-            nonlocal left, length
+            nonlocal missing, length
             if head.status not in {200, 206, 416}:
-                return _refusal(head, fields, where)
-            left = length = _part_length(head.status, fields, start, length, where, short=short)
+                return _status_error(head, fields, address)
+            missing = length = _part_length(head.status, fields, start, length, address, short=short)
             return None
 
         def take(block: memoryview) -> None:
-            nonlocal left
-            left -= len(block)
-            if left < 0:
-                raise TerminalFailure(f"{where}: more bytes than requested", Reason.PROTOCOL_ERROR)
+            nonlocal missing
+            missing -= len(block)
+            if missing < 0:
+                raise TerminalFailure(f"{address}: the server sent more bytes than requested", Reason.PROTOCOL_ERROR)
             write(block)
 
-        await self._request(self._url(url), asked, where, begin, take)
-        if left:
-            raise TransientFailure(f"{where}: {left} of {length} bytes are missing", Reason.INTERRUPTED)
+        await self._request(self._url(url), range_headers, address, begin, take)
+        if missing:
+            raise TransientFailure(f"{address}: {missing} of {length} bytes are missing", Reason.INTERRUPTED)
         return length
 
     async def list(self, folder: str) -> Entries | None:
@@ -226,7 +225,7 @@ class HttpFiles(Connection):
             async with asyncio.timeout(self._site.listing_timeout):
                 return await self._list(folder)
         except TimeoutError as error:
-            raise map_network_error(error, public_address(self._site, folder), open_line=True) from error
+            raise map_network_error(error, public_address(self._site, folder), was_open=True) from error
 
     async def _list(self, folder: str) -> Entries | None:
         page = _Page(public_address(self._site, folder))
@@ -250,7 +249,7 @@ class HttpFiles(Connection):
         self._idle.clear()
 
 
-def _ascii(host: str) -> str:
+def _ascii_host(host: str) -> str:
     """Return a host in ASCII, with punycode for other letters."""
     if host.isascii():
         return host
@@ -258,29 +257,31 @@ def _ascii(host: str) -> str:
     return parts(url).host if url else host
 
 
-def _refusal(head: AnswerHead, fields: Mapping[str, str], where: str) -> TransportError:
+def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> TransportError:
     """Return the error for a status other than success."""
-    words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
-    target, after = fields.get("location", ""), fields.get("retry-after", "")
-    return status_error(head.status, "".join(words), where, target=target, after=after, now=datetime.now(UTC))
+    status_words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
+    target, retry_after = fields.get("location", ""), fields.get("retry-after", "")
+    return status_error(
+        head.status, "".join(status_words), address, target=target, retry_after=retry_after, now=datetime.now(UTC)
+    )
 
 
-def _part_length(status: int, fields: Mapping[str, str], start: int, length: int, where: str, *, short: bool) -> int:
-    """Return the number of bytes in a response; refuse one that is not the requested range."""
+def _part_length(status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, short: bool) -> int:
+    """Return the number of bytes in a response; TerminalFailure if it is not the requested range."""
     if status == 416:
-        raise TerminalFailure(f"{where}: the file ends before byte {start}", Reason.TRUNCATED)
+        raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
     if status == 200:
-        raise TerminalFailure(f"{where}: the server sends whole files only", Reason.UNSUPPORTED)
+        raise TerminalFailure(f"{address}: the server sends whole files only", Reason.UNSUPPORTED)
     content_range, coding = fields.get("content-range", ""), fields.get("content-encoding", "identity")
     if coding.strip().lower() not in {"", "identity"}:
-        raise TerminalFailure(f"{where}: the range is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{address}: the range is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
     first, last = range_bounds(content_range)
     if first != start or last is None or last >= start + length:
         raise TerminalFailure(
-            f"{where}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
+            f"{address}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
         )
     if last < start + length - 1 and not short:
-        raise TerminalFailure(f"{where}: the file ends at byte {last}", Reason.TRUNCATED)
+        raise TerminalFailure(f"{address}: the file ends at byte {last}", Reason.TRUNCATED)
     return last - start + 1
 
 
@@ -292,22 +293,22 @@ class _Page:
     modified: datetime | None = None
     listed: int | None = None
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, address: str) -> None:
+        self._address = address
         self.content = bytearray()
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Refuse a compressed body, which was not asked for and would be read as an empty listing."""
+        """Raise TerminalFailure for a compressed body: it was not requested, and would be read as an empty listing."""
         del size, request
         if read_head(head).fields.get("content-encoding", "").lower() not in {"", "identity"}:
-            raise TerminalFailure(f"{self._where}: the listing is compressed", Reason.PROTOCOL_ERROR)
+            raise TerminalFailure(f"{self._address}: the listing is compressed", Reason.PROTOCOL_ERROR)
 
     def restart(self) -> None:
-        """Begin again."""
+        """Discard the content."""
         self.content.clear()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add a block, up to the limit of all listings."""
+        """Add a block; TerminalFailure if the listing becomes too large."""
         self.content += block
         if len(self.content) > WHOLE:
-            raise TerminalFailure(f"{self._where}: a listing of more than {WHOLE:,} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{self._address}: the listing has more than {WHOLE:,} bytes", Reason.TOO_LARGE)

@@ -26,9 +26,9 @@ BLOCK = 256 * 2**10
 _STEP = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-def map_error(error: OSError, where: str) -> TransportError:
-    """Map an error of the operating system for a file or folder."""
-    text = f"{where}: {printable(error.strerror or str(error))}"
+def map_error(error: OSError, address: str) -> TransportError:
+    """Return the TransportError for an error of the operating system about a file or folder."""
+    text = f"{address}: {printable(error.strerror or str(error))}"
     match error:
         case FileNotFoundError():
             return TerminalFailure(text, Reason.NOT_FOUND)
@@ -55,35 +55,35 @@ class LocalConnection(Connection):
             raise map_error(error, public_address(site)) from error
 
     def _open(self, path: str, kind: int) -> int:
-        """Open a path part by part, so that no part can lead elsewhere."""
+        """Open a path part by part, so that no symbolic link is followed; return the descriptor."""
         server_path(self._site, path)
         parts = [part for part in path.split("/") if part not in {"", "."}] or ["."]
-        here = self._base
+        folder = self._base
         for number, part in enumerate(parts):
-            last = number == len(parts) - 1
+            is_last = number == len(parts) - 1
             try:
-                there = os.open(part, _STEP | (kind if last else os.O_DIRECTORY), dir_fd=here)
+                opened = os.open(part, _STEP | (kind if is_last else os.O_DIRECTORY), dir_fd=folder)
             finally:
-                if here != self._base:
-                    os.close(here)
-            here = there
-        return here
+                if folder != self._base:
+                    os.close(folder)
+            folder = opened
+        return folder
 
     async def list(self, folder: str) -> Entries | None:
         """List a folder; links, pipes and devices are listed, but not as files."""
         try:
-            number = self._open(folder, os.O_DIRECTORY)
+            descriptor = self._open(folder, os.O_DIRECTORY)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise map_error(error, public_address(self._site, folder)) from error
         try:
-            with os.scandir(number) as directory:
+            with os.scandir(descriptor) as directory:
                 entries = [self._entry(folder, entry) for entry in islice(directory, ENTRIES + 1)]
         except OSError as error:
             raise map_error(error, public_address(self._site, folder)) from error
         finally:
-            os.close(number)
+            os.close(descriptor)
         refuse_too_many(len(entries), public_address(self._site, folder))
         return entries
 
@@ -95,34 +95,34 @@ class LocalConnection(Connection):
         )
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Read one regular file into the sink, from `sink.start` on."""
+        """Read one regular file into the sink, from `sink.start` on; TerminalFailure if it is not a regular file."""
         try:
-            number = self._open(path, 0)
+            descriptor = self._open(path, 0)
         except OSError as error:
             raise map_error(error, public_address(self._site, path)) from error
         try:
-            status = os.fstat(number)
+            status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise TerminalFailure(f"{public_address(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
             if sink.start > status.st_size or is_replaced(sink, from_timestamp(status.st_mtime)):
                 sink.restart()
             sink.open(status.st_size)
-            self._copy(number, path, sink)
+            self._copy(descriptor, path, sink)
         finally:
-            os.close(number)
+            os.close(descriptor)
         return TransferEnd()
 
-    def _copy(self, number: int, path: str, sink: Sink) -> None:
-        where = sink.start
+    def _copy(self, descriptor: int, path: str, sink: Sink) -> None:
+        offset = sink.start
         while True:
             try:
-                count = os.preadv(number, [self._view], where)
+                count = os.preadv(descriptor, [self._view], offset)
             except OSError as error:
                 raise map_error(error, public_address(self._site, path)) from error
             if not count:
                 return
             sink.write(self._view[:count])
-            where += count
+            offset += count
 
     async def close(self) -> None:
         """Close the base folder."""

@@ -28,18 +28,18 @@ _LARGEST = 64 * 2**10
 def reveal(secret: Secret) -> str:
     """Return the secret at `env:NAME` or in `file:PATH`, without the newline that ends a file.
 
-    Raises TerminalFailure with NO_SECRET for a place that is empty, missing, unreadable or larger than 64 kB. The
-    message names the place, never what is there.
+    Raises TerminalFailure with NO_SECRET if the place is empty, missing, unreadable or larger than 64 kB. The message
+    names the place, never the secret.
     """
-    kind, _, where = secret.place.partition(":")
+    kind, _, location = secret.place.partition(":")
     if kind == "env":
-        secret_text = os.environ.get(where, "")
+        secret_text = os.environ.get(location, "")
     elif kind == "file":
-        secret_text = _read_file(secret, Path(where).expanduser())
+        secret_text = _read_file(secret, Path(location).expanduser())
     else:
         raise _no_secret(secret, "neither env:NAME nor file:PATH")
     if not secret_text:
-        raise _no_secret(secret, "nothing is there")
+        raise _no_secret(secret, "it is empty or missing")
     return secret_text
 
 
@@ -57,9 +57,9 @@ def _read_file(secret: Secret, path: Path) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _no_secret(secret: Secret, why: str) -> TerminalFailure:
+def _no_secret(secret: Secret, cause: str) -> TerminalFailure:
     place = secret.place if secret.place.startswith(("env:", "file:")) else "(place not shown)"
-    return TerminalFailure(f"no secret at {place}: {why}", Reason.NO_SECRET, hint="set it there, then: windrow run")
+    return TerminalFailure(f"no secret at {place}: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run")
 
 
 MIN_HIDDEN = 6
@@ -73,7 +73,7 @@ class SentSecrets:
         """Reveal the secrets; TerminalFailure if they would be sent unencrypted."""
         if site.scheme != "https" and not (loopback(site.host) and not site.proxy):
             raise TerminalFailure(
-                f"{public_address(site)}: a secret is sent over https only",
+                f"{public_address(site)}: a secret may only be sent over https",
                 Reason.POLICY_DENIED,
                 hint="use scheme https",
             )
@@ -84,20 +84,22 @@ class SentSecrets:
             word = reveal(credential.secret)
             if not word.isprintable() or not word.isascii():
                 raise TerminalFailure(
-                    f"the secret at {credential.secret.place} is not of one line of ASCII", Reason.NO_SECRET
+                    f"the secret at {credential.secret.place} is not one line of ASCII", Reason.NO_SECRET
                 )
             words.add(word)
             if credential.header:
                 self.headers[credential.header] = credential.prefix + word
             else:
                 self._query.append(f"{credential.query}={quote(word, safe='')}")
-        spelled = {form for word in words if len(word) >= MIN_HIDDEN for form in _spellings(word)}
-        self._longest = max(map(len, spelled), default=1)
-        longest_first = sorted(spelled, key=len, reverse=True)
-        self._pattern = re.compile(b"|".join(re.escape(form.encode()) for form in longest_first)) if spelled else None
+        spellings = {spelling for word in words if len(word) >= MIN_HIDDEN for spelling in _spellings(word)}
+        self._longest = max(map(len, spellings), default=1)
+        longest_first = sorted(spellings, key=len, reverse=True)
+        self._pattern = (
+            re.compile(b"|".join(re.escape(spelling.encode()) for spelling in longest_first)) if spellings else None
+        )
 
     def __repr__(self) -> str:
-        """Show no secret."""
+        """Return a text without secrets."""
         return "SentSecrets()"
 
     def url(self, url: str) -> str:
@@ -107,11 +109,11 @@ class SentSecrets:
         return f"{url}{'&' if '?' in url else '?'}{'&'.join(self._query)}"
 
     def hide(self, text: bytes) -> bytes:
-        """Overwrite secrets in a text, which keeps its length."""
+        """Return a text with its secrets overwritten, of the same length."""
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
 
     def hide_in_text(self, text: str) -> str:
-        """Overwrite secrets in a message."""
+        """Return a message with its secrets overwritten."""
         return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
@@ -119,14 +121,14 @@ class SentSecrets:
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Return the part of a stream that is final, secrets overwritten, and the rest, which may begin a secret."""
+        """Overwrite the secrets in a text; return the part that may be written, and an end that may begin a secret."""
         text = self.hide(text)
         kept = max(0, len(text) - self._longest + 1)
         return text[:kept], text[kept:]
 
 
 def _spellings(word: str) -> Iterable[str]:
-    """Return the forms of a text in responses: plain, in a URL, in JSON and in HTML."""
+    """Return the spellings of a secret in responses: plain, in a URL, in JSON and in HTML."""
     return {word, quote(word, safe=""), quote(word), json.dumps(word)[1:-1], html.escape(word)}
 
 
@@ -153,10 +155,10 @@ class HidingSink:
         self._sink.restart()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes; the last few are held until more follow."""
-        through, self._held = self._secrets.split(self._held + bytes(block))
-        if through:
-            self._sink.write(through)
+        """Write the next bytes; the last few are held until more follow, since they may begin a secret."""
+        final, self._held = self._secrets.split(self._held + bytes(block))
+        if final:
+            self._sink.write(final)
 
     def end(self) -> None:
         """Write the bytes that were held."""
@@ -169,7 +171,7 @@ class S3Signer:
     """Signs GET requests; the secret at `place` is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
     def __init__(self, place: Secret, region: str) -> None:
-        """Read the key from its place."""
+        """Read the key from its place; MissingExtra without botocore, TerminalFailure if it is not KEY:SECRET."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra

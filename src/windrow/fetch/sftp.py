@@ -70,12 +70,12 @@ _REASONS: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] =
 )
 
 
-def map_error(error: BaseException, where: str) -> TransportError:
-    """Map an error of asyncssh or a socket in an open session."""
-    for known, kind, reason in _REASONS:
-        if isinstance(error, known):
-            return kind(f"{where}: {printable(str(error)) or type(error).__name__}", reason)
-    return map_network_error(error, where, open_line=True)
+def map_error(error: BaseException, address: str) -> TransportError:
+    """Return the TransportError for an error of asyncssh or a socket in an open session."""
+    for error_type, kind, reason in _REASONS:
+        if isinstance(error, error_type):
+            return kind(f"{address}: {printable(str(error)) or type(error).__name__}", reason)
+    return map_network_error(error, address, was_open=True)
 
 
 @dataclass(slots=True)
@@ -116,24 +116,24 @@ class _Client(asyncssh.SSHClient):
 
 
 async def open_channel(site: Site) -> SftpChannel:
-    """Connect, check the host key, log in and start SFTP."""
-    where = public_address(site)
-    seen = ""
-    keys, password = _credentials(site, where)
+    """Connect, check the host key, log in and start SFTP; a TransportError if any of that fails."""
+    address = public_address(site)
+    seen_key = ""
+    keys, password = _credentials(site, address)
     for kind in _KINDS:
         client = _Client(site.host_keys)
         try:
             async with asyncio.timeout(site.timeout):
                 return await _start(site, client, kind, keys, password)
         except asyncssh.HostKeyNotVerifiable:
-            seen = seen or client.seen
+            seen_key = seen_key or client.seen
             if not site.host_keys:
                 break
         except SFTP_ERRORS as error:
-            if seen and client.seen not in site.host_keys:
+            if seen_key and client.seen not in site.host_keys:
                 continue  # the server has no key of this kind; its error does not matter
-            raise map_error(error, where) from error
-    raise _unknown_host_key(site, seen)
+            raise map_error(error, address) from error
+    raise _unknown_host_key(site, seen_key)
 
 
 async def _start(
@@ -168,8 +168,11 @@ async def _start(
     return SftpChannel(connection, sftp)
 
 
-def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
-    """Return the private key (its passphrase is then the secret), or the password."""
+def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
+    """Return a site's private key and no password, or no key and its password; TerminalFailure for an unusable key.
+
+    The site's secret is the key's passphrase, if it has a key.
+    """
     secret = reveal(site.secret) if site.secret else None
     if site.key is None:
         return None, secret
@@ -177,19 +180,21 @@ def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, 
         return [asyncssh.import_private_key(reveal(site.key) + "\n", secret)], None
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
         message = str(error)
-        locked = secret is not None and ("decrypt" in message or "assphrase" in message)
-        reason = Reason.LOGIN_FAILED if locked else Reason.NO_SECRET
-        text = f"{where}: the key at {site.key.place} cannot be used: {printable(message)}"
+        wrong_passphrase = secret is not None and ("decrypt" in message or "assphrase" in message)
+        reason = Reason.LOGIN_FAILED if wrong_passphrase else Reason.NO_SECRET
+        text = f"{address}: the key at {site.key.place} cannot be used: {printable(message)}"
         raise TerminalFailure(text, reason) from error
 
 
-def _unknown_host_key(site: Site, seen: str) -> TerminalFailure:
+def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
     """Return the error for an unknown host key; its hint says how to trust the key."""
-    hint = f"compare it with the server's owner, then: windrow config trust NAME {seen}"
+    hint = f"compare it with the server's owner, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
-        text = f"{public_address(site)}: the host key is {seen}, pinned is {', '.join(site.host_keys)}"
+        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned key is {', '.join(site.host_keys)}"
         return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
-    return TerminalFailure(f"{public_address(site)}: unknown host key {seen}", Reason.HOST_KEY_UNKNOWN, hint=hint)
+    return TerminalFailure(
+        f"{public_address(site)}: unknown host key {fingerprint}", Reason.HOST_KEY_UNKNOWN, hint=hint
+    )
 
 
 READ_AHEAD = 4 * 2**20
@@ -208,7 +213,7 @@ class SftpConnection(Connection):
         self._opening = asyncio.Lock()
 
     async def open(self) -> SftpChannel:
-        """Connect and log in if there is no open session."""
+        """Return the open session; connect and log in if there is none."""
         if self._channel is None or self._channel.connection.is_closed():
             async with self._opening:
                 if self._channel is None or self._channel.connection.is_closed():
@@ -216,32 +221,32 @@ class SftpConnection(Connection):
         return self._channel
 
     @contextmanager
-    def _map_errors(self, line: SftpChannel, path: str) -> Iterator[None]:
+    def _map_errors(self, channel: SftpChannel, path: str) -> Iterator[None]:
         try:
             yield
         except SFTP_ERRORS as error:
             mapped = map_error(error, public_address(self._site, path))
             if mapped.reason in _BREAKING:
-                self._channel = None if self._channel is line else self._channel
-                line.drop()
+                self._channel = None if self._channel is channel else self._channel
+                channel.drop()
             raise mapped from error
 
     async def list(self, folder: str) -> Entries | None:
         """List a folder; links are listed, but not as files (attributes are the link's own)."""
-        whole = _encoded_path(self._site, folder)
-        line = await self.open()
+        full_path = _encoded_path(self._site, folder)
+        channel = await self.open()
         entries: Entries = []
-        with self._map_errors(line, folder):
+        with self._map_errors(channel, folder):
             try:
                 end = asyncio.get_running_loop().time() + self._site.listing_timeout
                 async with asyncio.timeout(self._site.timeout) as bound:
-                    handle = await line.sftp.open_folder(whole)
-                    while names := await line.sftp.names(handle):
+                    handle = await channel.sftp.open_folder(full_path)
+                    while names := await channel.sftp.names(handle):
                         entries += [_entry(folder, name, attributes) for name, attributes in names]
                         if len(entries) > ENTRIES + 2:
                             break
                         self._extend_timeout(bound, end)
-                    line.sftp.close(handle)
+                    channel.sftp.close(handle)
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
         entries = [entry for entry in entries if entry.name not in {".", ".."}]
@@ -257,21 +262,21 @@ class SftpConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file, in order, from `sink.start` on.
 
-        Another number of bytes than announced raises SIZE_MISMATCH, which is transient: the file may be growing.
+        If more or fewer bytes arrive than announced, raises SIZE_MISMATCH, which is transient: the file may be growing.
         """
-        whole = _encoded_path(self._site, path)
-        line = await self.open()
-        with self._map_errors(line, path):
+        full_path = _encoded_path(self._site, path)
+        channel = await self.open()
+        with self._map_errors(channel, path):
             async with asyncio.timeout(1.25 * self._site.timeout) as bound:
-                handle = await line.sftp.open(whole)
+                handle = await channel.sftp.open(full_path)
                 try:
                     self._extend_timeout(bound)
-                    received, size = await self._read_file(line.sftp, handle, sink, bound)
+                    received, size = await self._read_file(channel.sftp, handle, sink, bound)
                 finally:
-                    line.sftp.close(handle)
+                    channel.sftp.close(handle)
         if size is not None and received != size:
             raise TransientFailure(
-                f"{public_address(self._site, path)}: {received:,} bytes received, {size:,} announced",
+                f"{public_address(self._site, path)}: received {received:,} bytes; the server announced {size:,}",
                 Reason.SIZE_MISMATCH,
             )
         return TransferEnd()
@@ -279,11 +284,11 @@ class SftpConnection(Connection):
     async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, bound: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Read to the end; return the end's offset, and the size according to the server."""
+        """Write a file from `sink.start` on into the sink; return the end's offset, and the announced size."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
-        block, waiting = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
+        block, responses = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
         if sink.listed and sink.listed < block and not sink.start:
-            content = sftp.read(await waiting[0])
+            content = sftp.read(await responses[0])
             if len(content) == sink.listed:
                 # More was requested than the listed size, and exactly that came: the file is complete. Most small files
                 # are read this way.
@@ -295,32 +300,32 @@ class SftpConnection(Connection):
         size = attributes.size
         if (size is not None and sink.start > size) or is_replaced(sink, from_timestamp(attributes.mtime)):
             sink.restart()
-            waiting = deque([sftp.ask_read(handle, block, 0)])
+            responses = deque([sftp.ask_read(handle, block, 0)])
         sink.open(size)
-        where, asked = sink.start, sink.start + block
-        while waiting:
-            while (size is None or asked < size) and len(waiting) * block < READ_AHEAD:
-                waiting.append(sftp.ask_read(handle, block, asked))
-                asked += block
-            content = sftp.read(await waiting.popleft())
-            end = where + block
+        offset, requested = sink.start, sink.start + block
+        while responses:
+            while (size is None or requested < size) and len(responses) * block < READ_AHEAD:
+                responses.append(sftp.ask_read(handle, block, requested))
+                requested += block
+            content = sftp.read(await responses.popleft())
+            block_end = offset + block
             while content:
                 self._extend_timeout(bound)
                 sink.write(content)
-                where += len(content)
-                if where >= end or where == size:
+                offset += len(content)
+                if offset >= block_end or offset == size:
                     break
                 # a server may send less than requested
-                content = sftp.read(await sftp.ask_read(handle, end - where, where))
+                content = sftp.read(await sftp.ask_read(handle, block_end - offset, offset))
             else:
                 break
-        return where, size
+        return offset, size
 
     async def close(self) -> None:
         """Close the session, waiting a second at most."""
-        line, self._channel = self._channel, None
-        if line:
-            await line.end()
+        channel, self._channel = self._channel, None
+        if channel:
+            await channel.end()
 
 
 async def connect(site: Site) -> SftpConnection:

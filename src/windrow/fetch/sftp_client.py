@@ -60,15 +60,15 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     """
 
     def __init__(self) -> None:
-        """Wait for the channel."""
+        """Prepare a session; asyncssh calls `connection_made` with its channel."""
         self.block = _MIN_BLOCK
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._number = 0
-        self._unsent: list[bytes] = []  # requests of this turn of the loop
+        self._unsent: list[bytes] = []  # requests of this iteration of the event loop
         self._greeting: asyncio.Future[Answer] = self._loop.create_future()
-        self._parts: list[bytes] = []  # of a packet that is not whole yet
-        self._held = self._wanted = 0  # their bytes, and how many are needed
+        self._parts: list[bytes] = []  # of a packet that is not complete yet
+        self._held = self._needed = 0  # their bytes, and how many are needed
         self._lost: Exception | None = None
 
     def connection_made(self, chan: Any) -> None:
@@ -76,43 +76,43 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self.channel = chan
 
     def data_received(self, block: bytes, datatype: Any) -> None:
-        """Take what came, and give each answer to who waits for it."""
+        """Collect received bytes, and set the future of each request whose response is complete."""
         del datatype
         if self._lost is not None:
             return
         self._parts.append(block)
         self._held += len(block)
-        if self._held < self._wanted:
+        if self._held < self._needed:
             return
         block = b"".join(self._parts) if len(self._parts) > 1 else block
-        view, at, end = memoryview(block), 0, len(block)
-        self._wanted = 4
-        while end - at >= 4:
-            size = int.from_bytes(view[at : at + 4], "big")
+        view, offset, end = memoryview(block), 0, len(block)
+        self._needed = 4
+        while end - offset >= 4:
+            size = int.from_bytes(view[offset : offset + 4], "big")
             if not 5 <= size <= _MAX_PACKET:
-                self._fail(asyncssh.SFTPBadMessage(f"a packet of {size:,} bytes"))
+                self._fail(asyncssh.SFTPBadMessage(f"the server sent a packet of {size:,} bytes"))
                 return
-            if end - at < size + 4:
-                self._wanted = size + 4
+            if end - offset < size + 4:
+                self._needed = size + 4
                 break
-            self._take(view[at + 4 : at + 4 + size])
-            at += size + 4
-        self._parts, self._held = [block[at:]] if at < end else [], end - at
+            self._take(view[offset + 4 : offset + 4 + size])
+            offset += size + 4
+        self._parts, self._held = [block[offset:]] if offset < end else [], end - offset
 
     def _take(self, packet: memoryview) -> None:
         kind = packet[0]
         waiter = self._greeting if kind == _VERSION else self._waiting.pop(int.from_bytes(packet[1:5], "big"), None)
         if waiter is None:
-            self._fail(asyncssh.SFTPBadMessage("an answer to nothing that was asked"))
+            self._fail(asyncssh.SFTPBadMessage("the server answered a request that was not sent"))
         elif not waiter.done():
             waiter.set_result((kind, packet[1:] if kind == _VERSION else packet[5:]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell all who wait that nothing more comes."""
+        """Fail all open requests."""
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
-    def _fail(self, why: Exception) -> None:
-        self._lost = self._lost or why
+    def _fail(self, error: Exception) -> None:
+        self._lost = self._lost or error
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
         for waiter in waiting:
             if not waiter.done():
@@ -142,7 +142,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             self.channel.write(requests)
 
     def _payload(self, answer: Answer, kind: int) -> memoryview:
-        """Return the content of a response of this kind; raise the error that it holds instead."""
+        """Return the content of a response of kind `kind`; raise an `asyncssh.SFTPError` for any other response."""
         if answer[0] == kind:
             return answer[1]
         if answer[0] == _STATUS:
@@ -151,7 +151,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             raise _ERRORS.get(code, asyncssh.SFTPFailure)(message or f"error {code}")
         if answer[0] == _LOST:
             raise self._lost or asyncssh.SFTPConnectionLost("the connection is closed")
-        raise asyncssh.SFTPBadMessage(f"an answer of kind {answer[0]}, not {kind}")
+        raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {answer[0]}, not {kind}")
 
     async def begin(self) -> None:
         """Negotiate the version and the size of reads."""
@@ -159,12 +159,12 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")
         if version != _PROTOCOL_VERSION:
-            raise asyncssh.SFTPBadMessage(f"version {version} of SFTP, not {_PROTOCOL_VERSION}")
-        at, extensions = 4, []
-        while at < len(greeting):
-            name, at = _text(greeting, at)
-            kind, at = _text(greeting, at)
-            extensions.append((bytes(name), bytes(kind)))
+            raise asyncssh.SFTPBadMessage(f"the server speaks version {version} of SFTP, not {_PROTOCOL_VERSION}")
+        offset, extensions = 4, []
+        while offset < len(greeting):
+            name, offset = _text(greeting, offset)
+            version_text, offset = _text(greeting, offset)
+            extensions.append((bytes(name), bytes(version_text)))
         if (_LIMITS, b"1") in extensions:
             limits = self._payload(await self._request(_EXTENDED, _string(_LIMITS)), _EXTENDED_REPLY)
             self.block = min(max(int.from_bytes(limits[8:16], "big"), _MIN_BLOCK), _MAX_BLOCK)
@@ -177,16 +177,16 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         """Open a folder for listing and return its handle."""
         return await self._handle(self._request(_OPENDIR, _string(path)))
 
-    async def _handle(self, asked: asyncio.Future[Answer]) -> bytes:
+    async def _handle(self, response: asyncio.Future[Answer]) -> bytes:
         """Return a handle in the form that requests need."""
-        return _string(bytes(_text(self._payload(await asked, _HANDLE), 0)[0]))
+        return _string(bytes(_text(self._payload(await response, _HANDLE), 0)[0]))
 
     def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Answer]:
         """Request a block of a file; `read` returns it."""
         return self._request(_READ, handle + struct.pack(">QI", start, size))
 
     def read(self, answer: Answer) -> memoryview:
-        """Return the bytes of a response to `ask_read`; empty at the end of the file."""
+        """Return the bytes of a response to `ask_read`, none at the end of the file; raise the server's error."""
         if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
             return answer[1][:0]
         return _text(self._payload(answer, _DATA), 0)[0]
@@ -201,11 +201,11 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
             return []
         packet = self._payload(answer, _NAME)
-        at, names = 4, []
+        offset, names = 4, []
         for _ in range(int.from_bytes(packet[:4], "big")):
-            name, at = _text(packet, at)
-            _, at = _text(packet, at)  # the line for people
-            attributes, at = _attributes(packet, at)
+            name, offset = _text(packet, offset)
+            _, offset = _text(packet, offset)  # the line for people
+            attributes, offset = _attributes(packet, offset)
             names.append((bytes(name), attributes))
         return names
 
@@ -223,35 +223,35 @@ def _string(text: bytes) -> bytes:
     return len(text).to_bytes(4, "big") + text
 
 
-def _text(packet: memoryview, at: int) -> tuple[memoryview, int]:
+def _text(packet: memoryview, offset: int) -> tuple[memoryview, int]:
     """Return the string at an offset of a packet, and the offset of its end."""
-    end = at + 4 + int.from_bytes(packet[at : at + 4], "big")
+    end = offset + 4 + int.from_bytes(packet[offset : offset + 4], "big")
     if end > len(packet):
-        raise asyncssh.SFTPBadMessage("a packet that ends too early")
-    return packet[at + 4 : end], end
+        raise asyncssh.SFTPBadMessage("the packet ends too early")
+    return packet[offset + 4 : end], end
 
 
-def _attributes(packet: memoryview, at: int) -> tuple[Attributes, int]:
+def _attributes(packet: memoryview, offset: int) -> tuple[Attributes, int]:
     """Return the attributes at an offset of a packet, and the offset of their end."""
     try:
-        (flags,) = struct.unpack_from(">I", packet, at)
-        at += 4
+        (flags,) = struct.unpack_from(">I", packet, offset)
+        offset += 4
         size = permissions = modified = None
         if flags & 1:
-            (size,) = struct.unpack_from(">Q", packet, at)
-            at += 8
-        at += 8 if flags & 2 else 0  # user and group
+            (size,) = struct.unpack_from(">Q", packet, offset)
+            offset += 8
+        offset += 8 if flags & 2 else 0  # user and group
         if flags & 4:
-            (permissions,) = struct.unpack_from(">I", packet, at)
-            at += 4
+            (permissions,) = struct.unpack_from(">I", packet, offset)
+            offset += 4
         if flags & 8:
-            _, modified = struct.unpack_from(">II", packet, at)
-            at += 8
+            _, modified = struct.unpack_from(">II", packet, offset)
+            offset += 8
         if flags & 0x80000000:
-            (count,) = struct.unpack_from(">I", packet, at)
-            at += 4
+            (count,) = struct.unpack_from(">I", packet, offset)
+            offset += 4
             for _ in range(2 * count):
-                _, at = _text(packet, at)
+                _, offset = _text(packet, offset)
     except struct.error as error:
-        raise asyncssh.SFTPBadMessage("attributes that end too early") from error
-    return Attributes(size, permissions, modified), at
+        raise asyncssh.SFTPBadMessage("the attributes end too early") from error
+    return Attributes(size, permissions, modified), offset

@@ -54,10 +54,10 @@ def from_timestamp(seconds: float | None) -> datetime | None:
 
 
 class Sink(Protocol):
-    """Where a connection writes what it receives; raises `TransportError` or `DiskFull` to refuse it."""
+    """Where a connection writes received files; its methods raise `TransportError` or `DiskFull` to refuse them."""
 
     start: int  # bytes kept from an interrupted transfer: get the rest if the version is the same
-    validator: str  # of that version: its strong ETag or Last-Modified; empty if unknown
+    validator: str  # the strong ETag or Last-Modified of that version; an empty text if unknown
     modified: datetime | None  # the listed time of that version
     listed: int | None  # the listed size in bytes
 
@@ -75,7 +75,7 @@ class Sink(Protocol):
 
 
 class Connection(Protocol):
-    """A connection to one site, for one call at a time, or for `Transport.parallel` gets.
+    """A connection to one site, for one call at a time; or for `Transport.parallel` gets.
 
     It may be used again after a `TransportError`: if the connection broke, the next call opens a new one.
     """
@@ -89,9 +89,9 @@ class Connection(Protocol):
         ...
 
     def expect(self, path: str) -> None:
-        """Announce the file that is got next, from its beginning.
+        """Announce the file that will be requested next, from its beginning.
 
-        A connection may request it at once, while the file before is written. Errors are raised by its `get`.
+        A connection may request it at once, while the current file is still being written. `get` raises its errors.
         """
         del path
 
@@ -117,6 +117,7 @@ class Transport:
     module: str
     blocking: bool = False
     parallel: int = 1  # how many `get` may run at once on one connection
+    abreast: int = 1  # how many listed files are got at once over one connection
     extra: str = ""  # the extra that installs what the module imports
 
     async def connect(self, site: Site) -> Connection:
@@ -141,7 +142,7 @@ TRANSPORTS = {
     "ftps": _FTP,
     "http": _HTTP,
     "https": _HTTP,
-    "sftp": Transport("windrow.fetch.sftp", parallel=16, extra="sftp"),  # fast only with many files at once
+    "sftp": Transport("windrow.fetch.sftp", parallel=16, abreast=16, extra="sftp"),  # fast only with many files at once
 }
 
 
@@ -153,17 +154,17 @@ def transport_for(scheme: str) -> Transport:
     >>> transport_for("gopher")
     Traceback (most recent call last):
     ...
-    windrow.errors.TerminalFailure: no transport for gopher: there are file, ftp, ftps, http, https, sftp
+    windrow.errors.TerminalFailure: gopher is not supported; the transports are file, ftp, ftps, http, https, sftp
     """
     if transport := TRANSPORTS.get(scheme):
         return transport
     raise TerminalFailure(
-        f"no transport for {printable(scheme)}: there are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT
+        f"{printable(scheme)} is not supported; the transports are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT
     )
 
 
 def printable(text: str, most: int = 200) -> str:
-    r"""Make foreign text fit for a message: one line, printable, at most `most` characters.
+    r"""Return foreign text as one printable line of at most `most` characters, for messages.
 
     >>> printable("no\r\nway")
     'no\\x0d\\x0away'
@@ -176,10 +177,10 @@ def printable(text: str, most: int = 200) -> str:
 
 
 def server_path(site: Site, path: str) -> str:
-    r"""Return the full path of `path` below the site's base, safe to be put in a command.
+    r"""Return the full path of `path` below the site's base, safe to be used in a command.
 
-    A control character could end the command and begin another one, and `..` would leave the base: both are refused as
-    UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.
+    A control character could end the command and begin another one, and `..` would leave the base: both raise
+    TerminalFailure with UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.
 
     >>> server_path(Site("ftp", base="/data/"), "add/x y.zip")
     '/data/add/x y.zip'
@@ -197,8 +198,8 @@ def server_path(site: Site, path: str) -> str:
 def request_target(origin: str, url: str) -> str:
     r"""Return the target of a request line: the URL after its origin.
 
-    A URL of another origin is refused with POLICY_DENIED; one with a fragment, a space, a control character or a
-    non-ASCII letter, which could end the line and begin another, with BAD_ADDRESS.
+    TerminalFailure with POLICY_DENIED for a URL of another origin; with BAD_ADDRESS for one with a fragment, a space, a
+    control character or a non-ASCII letter, which could end the line and begin another.
 
     >>> request_target("http://h", "http://h/a?b=c")
     '/a?b=c'
@@ -215,5 +216,5 @@ def request_target(origin: str, url: str) -> str:
 
 
 def public_address(site: Site, path: str = "") -> str:
-    """Return the public address of a path, for messages."""
+    """Return a path's address without a password, shortened and printable, for messages."""
     return printable(site.address(path), 1000)

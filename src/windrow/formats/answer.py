@@ -2,7 +2,7 @@
 
 Servers err in many ways: a bare line feed ends a line too, a folded line is read as one line, a line without a colon
 is skipped. A response that cannot be understood, or would have no end, is refused. After a response that other readers
-may understand differently the connection is closed, so that nothing behind it is taken for the next response.
+may understand differently the connection is closed, so that bytes after it are not taken for the next response.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class AnswerReader:
     """
 
     __slots__ = (
+        "_address",
         "_before",
         "_begin",
         "_chunks",
@@ -66,7 +67,6 @@ class AnswerReader:
         "_head",
         "_left",
         "_stays",
-        "_where",
         "_write",
         "begun",
         "done",
@@ -75,7 +75,7 @@ class AnswerReader:
 
     def __init__(
         self,
-        where: str,
+        address: str,
         begin: Callable[[AnswerHead], None],
         write: Callable[[memoryview], None],
         *,
@@ -83,10 +83,10 @@ class AnswerReader:
     ) -> None:
         """Pass the head to `begin` and pieces of the body to `write`; a piece is valid only during the call.
 
-        `where` is named in errors. With `connect` the request was CONNECT: a success has no body, whatever its head
+        `address` is named in errors. With `connect` the request was CONNECT: a success has no body, whatever its head
         says, and the connection stays open (RFC 9110, section 9.3.6).
         """
-        self._where = where
+        self._address = address
         self._connect = connect
         self._begin = begin
         self._write = write
@@ -131,7 +131,9 @@ class AnswerReader:
         if self._head is None and self._chunks is None and self._left < 0:
             self.done = True
             return
-        raise TransientFailure(f"{self._where}: the connection closed before the end of the answer", Reason.INTERRUPTED)
+        raise TransientFailure(
+            f"{self._address}: the connection closed before the end of the answer", Reason.INTERRUPTED
+        )
 
     def _heads(self, block: memoryview) -> memoryview | None:
         """Collect the head; return what follows it, or None if it is not complete yet."""
@@ -139,29 +141,31 @@ class AnswerReader:
         assert buffer is not None
         start = len(buffer)
         buffer += block
-        at = 0  # where the next head begins in the buffer
+        head_start = 0  # where the next head begins in the buffer
         while True:
-            while buffer.startswith((b"\r", b"\n"), at):
-                at += 1
-            blank_line = _END.search(buffer, max(at, start - 2))
+            while buffer.startswith((b"\r", b"\n"), head_start):
+                head_start += 1
+            blank_line = _END.search(buffer, max(head_start, start - 2))
             end = blank_line.end() if blank_line else len(buffer)
             if self._before + end > HEAD:
                 raise TerminalFailure(
-                    f"{self._where}: the answer's head has more than {HEAD} bytes", Reason.PROTOCOL_ERROR
+                    f"{self._address}: the answer's head has more than {HEAD} bytes", Reason.PROTOCOL_ERROR
                 )
             if blank_line is None:
-                if end - at >= len(_NAME) and not buffer.startswith(_NAME, at):
-                    raise TerminalFailure(f"{self._where}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
-                self._before += at
-                del buffer[:at]
+                if end - head_start >= len(_NAME) and not buffer.startswith(_NAME, head_start):
+                    raise TerminalFailure(f"{self._address}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
+                self._before += head_start
+                del buffer[:head_start]
                 return None
-            head = read_head(bytes(buffer[at:end]), self._where)
+            head = read_head(bytes(buffer[head_start:end]), self._address)
             if head.status >= 200:
                 break
             self._stays = self._stays and head.stays
             if head.status == 101:
-                raise TerminalFailure(f"{self._where}: the server switched protocols unasked", Reason.PROTOCOL_ERROR)
-            at = end
+                raise TerminalFailure(
+                    f"{self._address}: the server switched protocols without being asked to", Reason.PROTOCOL_ERROR
+                )
+            head_start = end
         self._head = None
         if self._connect and head.status < 300:
             head = head._replace(size=0, chunked=False, stays=True)
@@ -172,10 +176,10 @@ class AnswerReader:
         return block[end - start :]
 
     def _frame(self, head: AnswerHead) -> None:
-        """Note where the body ends (RFC 9112, section 6.3) and whether the connection stays open."""
+        """Remember where the body ends (RFC 9112, section 6.3) and whether the connection stays open."""
         self.keep = head.stays
         if head.chunked:
-            self._chunks = _Chunks(self._where, self._write)
+            self._chunks = _Chunks(self._address, self._write)
         elif head.size is None:
             self.keep = False
             self._left = -1
@@ -186,10 +190,10 @@ class AnswerReader:
 class _Chunks:
     """A chunked body (RFC 9112, section 7.1)."""
 
-    __slots__ = ("_chunk_end", "_left", "_line", "_line_budget", "_trailer", "_where", "_write", "done")
+    __slots__ = ("_address", "_chunk_end", "_left", "_line", "_line_budget", "_trailer", "_write", "done")
 
-    def __init__(self, where: str, write: Callable[[memoryview], None]) -> None:
-        self._where = where
+    def __init__(self, address: str, write: Callable[[memoryview], None]) -> None:
+        self._address = address
         self._write = write
         self._left = 0
         self._line: bytearray | None = bytearray()  # the chunk-size line so far; None within a chunk
@@ -200,34 +204,34 @@ class _Chunks:
 
     def feed(self, block: memoryview) -> int:
         """Take some bytes; return how many belong to this response."""
-        at, whole = 0, len(block)
+        position, size_of_block = 0, len(block)
         tiny = bytearray()  # small chunks are collected: there may be a million of them
-        while at < whole and not self.done:
+        while position < size_of_block and not self.done:
             if self._line is None:
-                size = min(self._left, whole - at)
+                size = min(self._left, size_of_block - position)
                 if size <= _TINY:
-                    tiny += block[at : at + size]
+                    tiny += block[position : position + size]
                 else:
                     self._flush(tiny)
-                    self._write(block[at : at + size])
-                at += size
+                    self._write(block[position : position + size])
+                position += size
                 self._left -= size
                 self._line_budget += _LINES * size
                 if not self._left:
-                    at = self._begin_next(block, at)
+                    position = self._begin_next(block, position)
                 continue
-            piece = bytes(block[at : at + _LINE])
+            piece = bytes(block[position : position + _LINE])
             end = piece.find(b"\n") + 1
             self._line += piece[:end] if end else piece
-            at += end or len(piece)
+            position += end or len(piece)
             if len(self._line) > _LINE:
                 raise TerminalFailure(
-                    f"{self._where}: a line of the chunked body has more than {_LINE} bytes", Reason.PROTOCOL_ERROR
+                    f"{self._address}: a line of the chunked body has more than {_LINE} bytes", Reason.PROTOCOL_ERROR
                 )
             if end:
                 self._read_line(bytes(self._line))
         self._flush(tiny)
-        return at
+        return position
 
     def _flush(self, tiny: bytearray) -> None:
         """Write the small chunks that were collected."""
@@ -235,29 +239,31 @@ class _Chunks:
             self._write(memoryview(bytes(tiny)))
             tiny.clear()
 
-    def _begin_next(self, block: memoryview, at: int) -> int:
-        """Read the end of a chunk and the usual form of the next size line at once; return the position behind."""
-        size_line = _NEXT.match(block, at)
+    def _begin_next(self, block: memoryview, position: int) -> int:
+        """Read the end of a chunk and the usual form of the next size line at once; return the position after them."""
+        size_line = _NEXT.match(block, position)
         if size_line and (size := int(size_line[1], 16)):
             self._left = size
-            self._count_line(size_line.end() - at)
+            self._count_line(size_line.end() - position)
             return size_line.end()
         self._line, self._chunk_end = bytearray(), True
-        return at
+        return position
 
     def _count_line(self, size: int) -> None:
         """Count the bytes of a chunk-size line; all of them together may not be far larger than the body."""
         self._line_budget -= size
         if self._line_budget < 0:
-            raise TerminalFailure(f"{self._where}: the chunked body is mostly size lines", Reason.PROTOCOL_ERROR)
+            raise TerminalFailure(f"{self._address}: the chunked body is mostly size lines", Reason.PROTOCOL_ERROR)
 
     def _read_line(self, line: bytes) -> None:
-        """Read a complete line: the end of a chunk, the size of the next, or a trailer."""
+        """Take a complete line: the end of a chunk, the size of the next, or a trailer."""
         self._line = bytearray()
         if self._trailer is not None:
             self._trailer += len(line)
             if self._trailer > HEAD:
-                raise TerminalFailure(f"{self._where}: the trailers have more than {HEAD} bytes", Reason.PROTOCOL_ERROR)
+                raise TerminalFailure(
+                    f"{self._address}: the trailers have more than {HEAD} bytes", Reason.PROTOCOL_ERROR
+                )
             self.done = not line.strip(b" \t\r\n")
             return
         self._count_line(len(line))
@@ -266,7 +272,7 @@ class _Chunks:
             return
         size_line = _SIZE.fullmatch(line)
         if not size_line:
-            raise TerminalFailure(f"{self._where}: a chunk has no size", Reason.PROTOCOL_ERROR)
+            raise TerminalFailure(f"{self._address}: a chunk has no size", Reason.PROTOCOL_ERROR)
         self._left = int(size_line[1], 16)
         if self._left:
             self._line = None
@@ -274,31 +280,35 @@ class _Chunks:
             self._trailer = 0
 
 
-def read_head(text: bytes, where: str) -> AnswerHead:
-    """Read from a complete head how the response is framed; TerminalFailure with PROTOCOL_ERROR if it does not say."""
-    first = _STATUS.match(text)
-    if not first:
-        raise TerminalFailure(f"{where}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
-    joined, odd = text, False
+def read_head(text: bytes, address: str) -> AnswerHead:
+    """Read how a response is framed from its complete head; TerminalFailure with PROTOCOL_ERROR if it is not valid."""
+    status_line = _STATUS.match(text)
+    if not status_line:
+        raise TerminalFailure(f"{address}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
+    unfolded, is_odd = text, False
     if b"\n " in text or b"\n\t" in text:
-        joined = _FOLD.sub(b" ", text)
-        odd = text[first.end()] in _BLANK  # a continuation line before any field
+        unfolded = _FOLD.sub(b" ", text)
+        is_odd = text[status_line.end()] in _BLANK  # a continuation line before any field
     framing: dict[bytes, bytes] = {}
-    for name, value in _FRAMING.findall(joined):
+    for name, value in _FRAMING.findall(unfolded):
         key = name.lower()
         framing[key] = framing[key] + b"," + value if key in framing else value
-    status, old = int(first[3]), first[1] == b"1" and first[2] == b"0"
-    words = {*_words(framing[b"connection"])} if b"connection" in framing else _NOTHING
-    stays = (b"keep-alive" in words if old else b"close" not in words) and not odd and not _is_odd(joined)
+    status, is_http_1_0 = int(status_line[3]), status_line[1] == b"1" and status_line[2] == b"0"
+    connection_words = {*_words(framing[b"connection"])} if b"connection" in framing else _NOTHING
+    stays = (
+        (b"keep-alive" in connection_words if is_http_1_0 else b"close" not in connection_words)
+        and not is_odd
+        and not _is_odd(unfolded)
+    )
     if status in {204, 304} or status < 200:
         return AnswerHead(status, text, 0, chunked=False, stays=stays)
     length = framing.get(b"content-length")
     if b"transfer-encoding" in framing:
         codings = [*filter(None, _words(framing[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2
         chunked = codings[-1:] == [b"chunked"]
-        certain = length is None and codings.count(b"chunked") == 1 and not old
-        return AnswerHead(status, text, None, chunked, stays and chunked and certain)
-    size = None if length is None else _length(length, where)
+        is_certain = length is None and codings.count(b"chunked") == 1 and not is_http_1_0
+        return AnswerHead(status, text, None, chunked, stays and chunked and is_certain)
+    size = None if length is None else _length(length, address)
     return AnswerHead(status, text, size, chunked=False, stays=stays and size is not None)
 
 
@@ -308,17 +318,17 @@ def _words(value: bytes) -> list[bytes]:
 
 
 def _is_odd(head: bytes) -> bool:
-    """Tell whether readers may disagree on a head: control characters, a lone CR, a blank before a colon."""
+    """Return whether readers may disagree on a head: control characters, a lone CR, a blank before a colon."""
     if head.translate(None, _CONTROLS) != head or head.count(b"\r") != head.count(b"\r\n"):
         return True
     return (b" :" in head or b"\t:" in head) and _SPACED_NAME.search(head) is not None
 
 
-def _length(text: bytes, where: str) -> int:
+def _length(text: bytes, address: str) -> int:
     """Read Content-Length; if it is given twice, both must be equal."""
     if text.isdigit() and len(text) < 19:
         return int(text)
     length, *others = {*_words(text)}
     if not others and length.isdigit() and len(length) < 19:
         return int(length)
-    raise TerminalFailure(f"{where}: Content-Length is not one number", Reason.PROTOCOL_ERROR)
+    raise TerminalFailure(f"{address}: Content-Length is not one number", Reason.PROTOCOL_ERROR)

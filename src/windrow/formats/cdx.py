@@ -89,7 +89,7 @@ def _surt(address: bytes) -> str:
 
 
 def _host_and_port(netloc: bytes) -> tuple[bytes, bytes]:
-    """Split host and port; credentials and the brackets of an IPv6 address are left out."""
+    """Return host and port, without credentials and the brackets of an IPv6 address."""
     authority = netloc.rpartition(b"@")[2]
     if authority.startswith(b"["):
         host, _, rest = authority[1:].partition(b"]")
@@ -208,7 +208,7 @@ _LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s
 
 
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
-    """Parse a line by the legend before it, if any; None for a blank line or a comment.
+    """Parse a line by the `layout` of the legend before it, if any; None for a blank line or a comment.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -233,7 +233,7 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     if layout is CDX_11:
         key, timestamp, url, mime, status, digest, _, _, length, offset, warc = fields[:11]
         return _line((key, timestamp, url, mime, status, digest, length, offset, warc))
-    return _line(tuple([fields[place] if place >= 0 else "-" for place in layout[1:]]))
+    return _line(tuple([fields[position] if position >= 0 else "-" for position in layout[1:]]))
 
 
 def _text(field: bytes) -> str:
@@ -253,10 +253,10 @@ class CaptureColumns(NamedTuple):
     offset: Sequence[str]
     warc: Sequence[str]
 
-    def lines(self, places: Sequence[int]) -> list[CdxLine]:
+    def lines(self, positions: Sequence[int]) -> list[CdxLine]:
         """Return the captures at these positions."""
         key, timestamp, url, mime, status, digest, length, offset, warc = [
-            [column[at] for at in places] for column in self
+            [column[position] for position in positions] for column in self
         ]
         columns = (
             _texts(key), timestamp, url, _texts(mime), map(_STATUS.__getitem__, status), _texts(digest),
@@ -285,23 +285,23 @@ def parse_lines(
     >>> [type(one).__name__ for one in parse_lines(lines)]
     ['Layout', 'CdxLine']
     """
-    for start in range(0, len(lines), _TOGETHER):
-        for parsed in _parse_block(lines[start : start + _TOGETHER], layout):
+    for start in range(0, len(lines), _BLOCK_LINES):
+        for parsed in _parse_block(lines[start : start + _BLOCK_LINES], layout):
             if type(parsed) is Layout:
                 layout = parsed
             yield parsed
 
 
-_TOGETHER = 256
+_BLOCK_LINES = 256
 _SHOWN = 200  # bytes of a faulty line that are kept
-_ALONE = 4  # so few lines are parsed one by one
+_FEW = 4  # so few lines are parsed one by one
 
 
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Parse lines as columns; if one of them is not simply valid, parse each half by itself."""
-    if len(lines) > _ALONE:
+    """Yield lines as columns; if one of them may not be a valid capture, parse each half by itself."""
+    if len(lines) > _FEW:
         columns = _columns(lines, layout)
         if columns is not None:
             yield columns
@@ -330,30 +330,32 @@ def _columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | 
     many fields as the layout has, then every line has that many.
     """
     layout = layout or _BY_COUNT.get(len(lines[0].split()), CDX_11)
-    text = _BETWEEN.join((b"", *lines, b""))
+    text = _SEPARATOR.join((b"", *lines, b""))
     if not text.isascii() or b"{" in text or len(max(lines, key=len)) > LONGEST:
         return None
     fields = text.decode("ascii").split()
     step, end = layout.fields + 1, len(fields) - 1
-    if end != step * len(lines) or {*fields[::step]} != {_BETWEEN.decode().strip()}:
+    if end != step * len(lines) or {*fields[::step]} != {_SEPARATOR.decode().strip()}:
         return None
     if "CDX" in fields[1::step] or min(lines)[:1] <= b"#":  # legends and comments begin so
         return None
-    nothing = ["-"] * len(lines)
-    columns = CaptureColumns(*[fields[place + 1 : end : step] if place >= 0 else nothing for place in layout[1:]])
+    dashes = ["-"] * len(lines)
+    columns = CaptureColumns(
+        *[fields[position + 1 : end : step] if position >= 0 else dashes for position in layout[1:]]
+    )
     if "-" in columns.url or not _STATUS.keys() >= {*columns.status} or not _are_moments(columns.timestamp):
         return None
     return columns if _are_numbers(columns.offset) and _are_numbers(columns.length) else None
 
 
-_BETWEEN = b" \0 "
+_SEPARATOR = b" \0 "
 _MINUTES = {f"{minute:02}{second:02}" for minute in range(60) for second in range(60)}
 _hours: set[str] = set()
 _HOURS = 500_000  # checked hours that are remembered: those of half a century
 
 
 def _are_moments(timestamps: Sequence[str]) -> bool:
-    """Tell whether all are valid times of 14 digits."""
+    """Return whether all texts are valid times of 14 digits."""
     if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES:
         return False
     for hour in {timestamp[:10] for timestamp in timestamps} - _hours:
@@ -365,7 +367,7 @@ def _are_moments(timestamps: Sequence[str]) -> bool:
 
 
 def _are_numbers(texts: Sequence[str]) -> bool:
-    """Tell whether each is a dash or a number of fewer than `_DIGITS` digits."""
+    """Return whether each text is a dash or a number of fewer than `_DIGITS` digits."""
     if "".join(texts).isdecimal() and len(max(texts, key=len)) < _DIGITS:
         return True
     return all(text == "-" or (text.isdecimal() and len(text) < _DIGITS) for text in {*texts})
@@ -422,7 +424,7 @@ def _spell(value: object) -> str:
 
 
 def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
-    """Read a line that is not a capture: a legend, a fault, or None for a comment."""
+    """Return the layout of a legend, the fault of an invalid line, or None for a comment."""
     if legend := _LEGEND.fullmatch(line.rstrip(b"\r\n")):
         return _legend(legend[1].decode().split())
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
@@ -431,26 +433,26 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
 
 
 def _legend(letters: list[str]) -> Layout | CdxFault:
-    """Return the positions that a legend gives; wget's legend has no key."""
-    places = {
-        name: next((letters.index(letter) for letter in wanted if letter in letters), -1)
-        for name, wanted in _LETTERS.items()
+    """Return the positions of a legend's fields, or a fault if it lacks a field; wget's legend has no key."""
+    positions = {
+        name: next((letters.index(letter) for letter in choices if letter in letters), -1)
+        for name, choices in _LETTERS.items()
     }
-    missing = [name for name, place in places.items() if place < 0 and name not in {"key", "length"}]
+    missing = [name for name, position in positions.items() if position < 0 and name not in {"key", "length"}]
     if missing:
         return CdxFault(Reason.UNSUPPORTED, f"the legend does not name {', '.join(missing)}")
-    return Layout(len(letters), **places)
+    return Layout(len(letters), **positions)
 
 
-def line(address: str, at: str, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:
+def line(address: str, time: str, record: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:
     """Return one CDXJ line, without a line feed.
 
-    `at` is a time as in WARC-Date, `place` the WARC file's name with the record's offset and length in bytes.
+    `time` is as in WARC-Date, `record` the WARC file's name with the record's offset and length in bytes.
     """
-    warc, offset, length = place
+    warc, offset, length = record
     status_member = f'"status": "{status}", ' if status else ""
     content = (
         f'{{"url": {dumps(address)}, "mime": {dumps(mime)}, {status_member}"digest": {dumps(spell(digest))}, '
         f'"length": "{length}", "offset": "{offset}", "filename": {dumps(warc)}}}'
     )
-    return f"{surt(address)} {at[:4]}{at[5:7]}{at[8:10]}{at[11:13]}{at[14:16]}{at[17:19]} {content}"
+    return f"{surt(address)} {time[:4]}{time[5:7]}{time[8:10]}{time[11:13]}{time[14:16]}{time[17:19]} {content}"

@@ -58,7 +58,7 @@ def read(raw: bytes) -> Feed | None:
     ('Tea', 'A & B')
     """
     if len(raw) > _CAP:
-        raise StepError(f"{len(raw)} bytes, at most {_CAP} allowed", Reason.TOO_LARGE)
+        raise StepError(f"the feed has {len(raw)} bytes; the limit is {_CAP}", Reason.TOO_LARGE)
     start = raw.lstrip(b" \t\r\n")
     if start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
         return _json(raw)

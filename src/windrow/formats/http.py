@@ -23,7 +23,7 @@ _LISTS = dict.fromkeys(("content-encoding", "content-language", "link", "transfe
 _LISTS["x-robots-tag"] = "\n"
 """Fields that may have several lines (RFC 9110, section 5.3), and what their values are joined with."""
 
-_AROUND = " \t\r"
+_BLANKS = " \t\r"
 """May surround a name or a value; `str.strip()` would also remove the second byte of a letter in UTF-8, as of à."""
 
 _FOLD = re.compile(r"\r\n[ \t]++")
@@ -39,7 +39,7 @@ class HttpHead(NamedTuple):
 
 
 def unfold(text: str) -> str:
-    r"""Join continuation lines, which begin with a blank, to the field before (RFC 9112, section 5.2).
+    r"""Join continuation lines, which begin with a blank, to the previous field (RFC 9112, section 5.2).
 
     >>> unfold("Date: Sat,\r\n\t21 Nov 2026\r\nETag: x")
     'Date: Sat, 21 Nov 2026\r\nETag: x'
@@ -67,11 +67,15 @@ def read_head(head: bytes) -> HttpHead:
     """
     text = head.decode("latin-1").lstrip("\r\n").replace("\r\n", "\n").replace("\n", "\r\n")
     first, *lines = unfold(text).split("\r\n")
-    word = first.split(" ")[1:2]
-    status = int(word[0]) if word and word[0].isascii() and word[0].isdecimal() and len(word[0]) == 3 else None
-    split = (line.partition(":") for line in lines)
+    status_words = first.split(" ")[1:2]
+    status = (
+        int(status_words[0])
+        if status_words and status_words[0].isascii() and status_words[0].isdecimal() and len(status_words[0]) == 3
+        else None
+    )
+    pairs = (line.partition(":") for line in lines)
     return HttpHead(
-        status, joined((name.strip(_AROUND), value.strip(_AROUND)) for name, colon, value in split if colon)
+        status, joined((name.strip(_BLANKS), value.strip(_BLANKS)) for name, colon, value in pairs if colon)
     )
 
 
@@ -94,7 +98,7 @@ def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def as_utf_8(value: str) -> str:
-    """Decode a field's value, read as Latin-1, again as UTF-8, which most servers send; else leave it.
+    """Decode a field's value, read as Latin-1, again as UTF-8, which most servers send; unchanged if it is not UTF-8.
 
     >>> as_utf_8("/caf\u00c3\u00a9"), as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')
@@ -108,12 +112,12 @@ def as_utf_8(value: str) -> str:
 
 
 def location(fields: Mapping[str, str]) -> str:
-    """Return the Location of a response, at most 2,048 characters of it; empty if it has none."""
+    """Return the Location of a response, at most 2,048 characters of it, or an empty text if it has none."""
     return as_utf_8(fields.get("location", ""))[:2048]
 
 
 def validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag, else a strong Last-Modified, else an empty string.
+    """Return the validator for If-Range: a strong ETag, or a strong Last-Modified, or an empty text.
 
     The time is strong if the response was sent at least a second later (RFC 9110, sections
     8.8.2.2 and 13.1.5): within that second the file may have changed again.
@@ -131,8 +135,8 @@ def validator(fields: Mapping[str, str]) -> str:
     return last_modified if strong and not etag else ""
 
 
-def same(held: str, fields: Mapping[str, str]) -> bool:
-    """Tell whether a partial response is of the same version as `held`, which `validator` returned.
+def same(known: str, fields: Mapping[str, str]) -> bool:
+    """Return whether a partial response is of the same version as `known`, which `validator` returned.
 
     This detects a server that ignores If-Range: a partial response must repeat the ETag (RFC 9110,
     section 15.3.7), and may leave out Last-Modified.
@@ -140,13 +144,13 @@ def same(held: str, fields: Mapping[str, str]) -> bool:
     >>> same('"a"', {"etag": '"b"'}), same('"a"', {}), same('"a"', {"etag": '"a"'})
     (False, False, True)
     """
-    if held.startswith('"'):
-        return fields.get("etag") == held
-    return bool(held) and fields.get("last-modified", held) == held
+    if known.startswith('"'):
+        return fields.get("etag") == known
+    return bool(known) and fields.get("last-modified", known) == known
 
 
 def media_type(fields: Mapping[str, str]) -> str:
-    """Return the media type of Content-Type without parameters, in lower case; empty if it is not valid.
+    """Return the media type of Content-Type without parameters, in lower case, or an empty text if it is not valid.
 
     >>> media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'
@@ -157,8 +161,8 @@ def media_type(fields: Mapping[str, str]) -> str:
 @lru_cache(maxsize=256)
 def _media_type(text: str) -> str:
     kind = text.partition(";")[0].strip().lower()
-    sound = kind.isascii() and kind.isprintable() and " " not in kind and kind.count("/") == 1 and len(kind) <= 128
-    return kind if sound else ""
+    is_valid = kind.isascii() and kind.isprintable() and " " not in kind and kind.count("/") == 1 and len(kind) <= 128
+    return kind if is_valid else ""
 
 
 try:
@@ -215,7 +219,7 @@ def plain(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> b
         return body
     codings = [*_coding_names(content), *_coding_names(transfer)]
     if len(codings) > DEEP + 1:
-        raise StepError(f"the body has {len(codings)} codings, at most {DEEP + 1} are decoded", Reason.UNSUPPORTED)
+        raise StepError(f"the body has {len(codings)} codings; the limit is {DEEP + 1}", Reason.UNSUPPORTED)
     bounds = _Bounds(len(body), most, ratio)
     for coding in reversed(codings):
         if coding == "chunked":
@@ -257,11 +261,11 @@ def _join_chunks(body: bytes) -> bytes:
     joined_chunks = bytearray()  # there may be millions of small chunks
     view = memoryview(body)
     while size_line and (size := int(size_line[1], 16)):
-        after = size_line.end() + size
-        if not joined_chunks and body[after : after + 2] != b"\r\n":
+        chunk_end = size_line.end() + size
+        if not joined_chunks and body[chunk_end : chunk_end + 2] != b"\r\n":
             return body  # its first line only looks like a chunk size
-        joined_chunks += view[size_line.end() : after]
-        size_line = _SIZE.match(body, after + 2)
+        joined_chunks += view[size_line.end() : chunk_end]
+        size_line = _SIZE.match(body, chunk_end + 2)
     return bytes(joined_chunks)
 
 
@@ -286,7 +290,7 @@ def _deflate(body: bytes) -> _Blocks:
     return _inflate_stream(isal_zlib.decompressobj(wbits=15 if wrapped else -15), body, 0)
 
 
-def _inflate_stream(stream: Any, body: bytes, before: int) -> _Blocks:
+def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
     """Inflate one stream in pieces; earlier streams consumed `before` coded bytes."""
     pending, begun = body, False
     while not stream.eof:
@@ -300,7 +304,7 @@ def _inflate_stream(stream: Any, body: bytes, before: int) -> _Blocks:
                 return
             raise StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
         begun = True
-        yield block, before + len(body) - len(pending) - len(stream.unused_data)
+        yield block, consumed_before + len(body) - len(pending) - len(stream.unused_data)
 
 
 def _brotli(body: bytes) -> _Blocks:

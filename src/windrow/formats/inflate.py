@@ -35,7 +35,7 @@ class Inflated(io.RawIOBase):
         self._begin()
 
     def _begin(self) -> None:
-        """Go to the member's first byte."""
+        """Start again at the member's first byte."""
         self._blocks = self._checked_blocks()
         self._rest = memoryview(b"")
         self._position = 0
@@ -67,7 +67,7 @@ class Inflated(io.RawIOBase):
         target = max(0, offset + (0, self._position, self._size)[whence])
         if target < self._position:
             self._begin()
-        while self._position < target and self._more():
+        while self._position < target and self._load_block():
             step = min(target - self._position, len(self._rest))
             self._rest = self._rest[step:]
             self._position += step
@@ -75,7 +75,7 @@ class Inflated(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer from the next block."""
-        if not self._more():
+        if not self._load_block():
             return 0
         view = memoryview(buffer).cast("B")
         step = min(len(view), len(self._rest))
@@ -88,8 +88,8 @@ class Inflated(io.RawIOBase):
         """Return the rest."""
         return b"".join(self.blocks())
 
-    def _more(self) -> bool:
-        """Load the next block if none is left; False at the end."""
+    def _load_block(self) -> bool:
+        """Load the next block if none is left; return whether one is left."""
         if not self._rest:
             self._rest = memoryview(next(self._blocks, b""))
         return bool(self._rest)
@@ -100,11 +100,13 @@ class Inflated(io.RawIOBase):
         for block in self._stored() if self._method == STORED else self._deflated():
             size += len(block)
             if size > self._size:
-                raise StepError(f"the member is larger than the {self._size} bytes it announces", Reason.CORRUPT)
+                raise StepError(
+                    f"the member has more than the {self._size} bytes that its record announces", Reason.CORRUPT
+                )
             crc = isal_zlib.crc32(block, crc)
             yield block
         if size != self._size:
-            raise StepError(f"the member has {size} bytes and announces {self._size}", Reason.CORRUPT)
+            raise StepError(f"the member has {size} bytes; its record announces {self._size}", Reason.CORRUPT)
         if crc != self._crc:
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 

@@ -144,9 +144,9 @@ class LineSplitter:
     ['a', 'bc']
     """
 
-    def __init__(self, where: str) -> None:
-        """`where` is named in errors."""
-        self._where = where
+    def __init__(self, address: str) -> None:
+        """`address` is named in errors."""
+        self._address = address
         self._rest = b""
         self._size = 0
         self._lines: list[bytes] = []
@@ -156,11 +156,11 @@ class LineSplitter:
         *lines, self._rest = (self._rest + block).split(b"\n")
         self._lines += lines
         if len(self._rest) > LINE or any(len(line) > LINE for line in lines):
-            raise TerminalFailure(f"{self._where}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{self._address}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
         self._size += len(block)
-        refuse_too_many(len(self._lines), self._where)
+        refuse_too_many(len(self._lines), self._address)
         if self._size > WHOLE:
-            raise TerminalFailure(f"{self._where}: a listing of more than {WHOLE:,} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{self._address}: the listing has more than {WHOLE:,} bytes", Reason.TOO_LARGE)
 
     def end(self) -> Iterator[str]:
         """Return the lines as text; bytes that are not UTF-8 become lone surrogates."""
@@ -215,10 +215,10 @@ def read_manifest(folder: str, address: str, text: str) -> Entries:
     return list(entries.values())
 
 
-def refuse_too_many(count: int, where: str) -> None:
+def refuse_too_many(count: int, address: str) -> None:
     """Raise TerminalFailure with TOO_LARGE if a listing has more than `ENTRIES` entries."""
     if count > ENTRIES:
-        raise TerminalFailure(f"{where}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
+        raise TerminalFailure(f"{address}: the listing has more than {ENTRIES:,} entries", Reason.TOO_LARGE)
 
 
 def _number(text: str) -> int | None:
@@ -249,7 +249,7 @@ def _child(address: str, href: str) -> str | None:
 
 
 def _beside(link: html.HtmlElement, rows: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Yield the texts beside a link: after it, and in the next cells of its row, which `rows` caches by cell."""
+    """Yield the texts next to a link: after it, and in the next cells of its row, which `rows` caches by cell."""
     yield (link.tail or "")[:_TEXT]
     cell = link.getparent()
     if cell is not None and cell.tag == "td":
@@ -277,23 +277,23 @@ LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from a checksum file's bytes, or an empty string if it holds no single checksum.
+    """Return `algorithm:hex` from a checksum file's bytes, or an empty text if it does not have exactly one checksum.
 
-    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD). Of several different checksums the
-    one on a line that names the file counts; without such a line none does.
+    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD). If there are several different
+    checksums, the one on a line that names the file counts; without such a line the result is empty.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'
     """
-    whole, _, algorithm = path.rpartition(".")
-    algorithm, name = algorithm.lower(), whole.rpartition("/")[2]
+    base, _, algorithm = path.rpartition(".")
+    algorithm, name = algorithm.lower(), base.rpartition("/")[2]
     length = LENGTHS.get(algorithm)
     if length is None:
         return ""
-    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes by default
-    text = content.decode("utf-16" if wide else "utf-8", "replace")
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes by default
+    text = content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
     pattern = re.compile(rf"(?<![0-9A-Fa-f])[0-9A-Fa-f]{{{length}}}(?![0-9A-Fa-f])")
     lines = [(line, match[0].lower()) for line in text.splitlines() if (match := pattern.search(line))]
-    named = [digest for line, digest in lines if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line)]
-    chosen = set(named) if named else {digest for _, digest in lines}
-    return f"{algorithm}:{chosen.pop()}" if len(chosen) == 1 else ""
+    digests_of_file = [digest for line, digest in lines if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line)]
+    digests = set(digests_of_file) if digests_of_file else {digest for _, digest in lines}
+    return f"{algorithm}:{digests.pop()}" if len(digests) == 1 else ""

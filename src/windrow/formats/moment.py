@@ -57,7 +57,7 @@ def moment(text: str) -> datetime | None:
 
 
 def written(text: str) -> datetime | None:
-    """Read a time as a page writes it, aware if it has a zone, else naive; None if it is not a time.
+    """Read a time as a page writes it, aware if it has a zone and naive otherwise; None if it is not a time.
 
     ISO 8601, also with other separators or, at the start of the text, without any; dates of HTTP and mail; English
     dates anywhere in the text. `3/4/2024` is ambiguous and gives None; `13.4.2024` is not.
@@ -77,8 +77,8 @@ def written(text: str) -> datetime | None:
 
 def _iso(text: str) -> datetime | None:
     match = _ISO.match(text)
-    if not match and (within := _WITHIN.search(text)):
-        match = _ISO.match(text, within.start())
+    if not match and (late_start := _WITHIN.search(text)):
+        match = _ISO.match(text, late_start.start())
     if not match:
         return None
     year, _, month, day, hour, minute, second, zone = match.groups()

@@ -51,7 +51,7 @@ _FACTORS = [int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big")
 
 
 def sketch(text: str) -> bytes:
-    """Return the sketch of a text, 96 bytes; empty if it has fewer than 16 shingles.
+    """Return the sketch of a text, 96 bytes, or empty bytes if it has fewer than 16 shingles.
 
     >>> first = sketch("The ferry to the islands leaves from the old quay at nine each morning, except on "
     ...              "Sundays and in stormy weather, when nobody goes anywhere. Read 17 times.")
@@ -75,7 +75,7 @@ def similarity(first: bytes, second: bytes) -> float:
 
 def bands(sketch_: bytes) -> list[int]:
     """Return the twelve bands of a sketch as integers of 44 bits; similar texts have at least one in common."""
-    return [int.from_bytes(sketch_[at * ROWS : (at + 1) * ROWS], "big") << 4 | at for at in range(BANDS)]
+    return [int.from_bytes(sketch_[band * ROWS : (band + 1) * ROWS], "big") << 4 | band for band in range(BANDS)]
 
 
 def _plain(text: str) -> bytes:

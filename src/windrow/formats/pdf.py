@@ -34,7 +34,7 @@ _LINKS_PAGE = 500
 _HEAD = 16  # lines from the one in the largest letters on
 _WORD = 4  # the least letters or digits of a title
 _PIECES = 40  # pieces of the first page that are searched for its title
-_MARKS = 2_000  # entries of the table of contents
+_BOOKMARKS = 2_000  # entries of the table of contents
 _LONGEST = 2_048
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
@@ -94,7 +94,7 @@ class PdfPages(NamedTuple):
 
 
 def known() -> bool:
-    """Tell whether the extra is installed."""
+    """Return whether the extra is installed."""
     return find_spec("pypdfium2") is not None
 
 
@@ -109,16 +109,16 @@ def read_pages(raw: bytes) -> PdfPages:
     with _open(raw) as document:
         pages: list[str] = []
         head: list[PdfLine] = []
-        room = _CHARACTERS
+        characters_left = _CHARACTERS
         number = len(document)
-        for at in range(min(number, PAGES)):
-            text = _page_and_head(document, at, None if at else head)
-            pages.append(text[:room])
-            room -= len(text)
-            if room <= 0:
+        for index in range(min(number, PAGES)):
+            text = _page_and_head(document, index, None if index else head)
+            pages.append(text[:characters_left])
+            characters_left -= len(text)
+            if characters_left <= 0:
                 break
         title, created = _line(_metadata(document, b"Title")), moment(_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, number, pages, head, len(pages) < number or room <= 0)
+        return PdfPages(title, created, number, pages, head, len(pages) < number or characters_left <= 0)
 
 
 def picture(raw: bytes, width: int, height: int) -> bytes:
@@ -139,7 +139,7 @@ def _open(raw: bytes) -> Iterator[PdfDocument]:
     if not known():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _BYTES:
-        raise StepError(f"{len(raw)} bytes, at most {_BYTES} are read", Reason.TOO_LARGE)
+        raise StepError(f"the PDF has {len(raw)} bytes; the limit is {_BYTES}", Reason.TOO_LARGE)
     from pypdfium2 import PdfDocument, PdfiumError  # noqa: PLC0415 an extra
 
     try:
@@ -157,12 +157,12 @@ def _read(document: PdfDocument) -> Pdf:
     pages: list[str] = []
     links: list[PdfLink] = []
     number = len(document)
-    room = _CHARACTERS
-    for at in range(min(number, PAGES)):
-        text = _page_and_links(document, at, links)
-        pages.append(text[:room])
-        room -= len(text)
-        if room <= 0:
+    characters_left = _CHARACTERS
+    for index in range(min(number, PAGES)):
+        text = _page_and_links(document, index, links)
+        pages.append(text[:characters_left])
+        characters_left -= len(text)
+        if characters_left <= 0:
             break
     return Pdf(
         _line(_metadata(document, b"Title")),
@@ -173,16 +173,16 @@ def _read(document: PdfDocument) -> Pdf:
         pages,
         list(_contents(document)),
         links,
-        len(pages) < number or room <= 0,
+        len(pages) < number or characters_left <= 0,
     )
 
 
-def _page_and_links(document: PdfDocument, at: int, links: list[PdfLink]) -> str:
-    """Return the text of a page, and append its links to `links`; empty if the page cannot be read."""
+def _page_and_links(document: PdfDocument, index: int, links: list[PdfLink]) -> str:
+    """Append a page's links to `links` and return its text, which is empty if the page cannot be read."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
-        with closing(document[at]) as page, closing(page.get_textpage()) as text:
+        with closing(document[index]) as page, closing(page.get_textpage()) as text:
             if len(links) < _LINKS:
                 links.extend(_links(document, page, text))
             return _HYPHEN.sub("", text.get_text_bounded())
@@ -190,12 +190,12 @@ def _page_and_links(document: PdfDocument, at: int, links: list[PdfLink]) -> str
         return ""
 
 
-def _page_and_head(document: PdfDocument, at: int, head: list[PdfLine] | None) -> str:
-    """Return the text of a page, and append its top lines to `head`; empty if the page cannot be read."""
+def _page_and_head(document: PdfDocument, index: int, head: list[PdfLine] | None) -> str:
+    """Append a page's top lines to `head` and return its text, which is empty if the page cannot be read."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
-        with closing(document[at]) as page, closing(page.get_textpage()) as text:
+        with closing(document[index]) as page, closing(page.get_textpage()) as text:
             if head is not None:
                 head += _head(text)
             return _HYPHEN.sub("", text.get_text_bounded())
@@ -212,15 +212,15 @@ def _head(text: PdfTextPage) -> list[PdfLine]:
 
     lines: list[_Piece] = []
     try:
-        for at in range(min(text.count_rects(), _PIECES)):
-            piece = _Piece(*text.get_rect(at))
+        for index in range(min(text.count_rects(), _PIECES)):
+            piece = _Piece(*text.get_rect(index))
             lines.append(lines.pop().join(piece) if lines and lines[-1].is_beside(piece) else piece)
         sizes = [round(line.height(), 1) for line in lines]
-        for at in sorted(range(len(lines)), key=lambda at: (-sizes[at], at)):
-            if sum(map(str.isalnum, _line(text.get_text_bounded(*lines[at][:4])))) >= _WORD:
-                end = at + _HEAD
-                texts = (_line(text.get_text_bounded(*line[:4])) for line in lines[at:end])
-                return [PdfLine(*line) for line in zip(texts, sizes[at:end], strict=True) if line[0]]
+        for index in sorted(range(len(lines)), key=lambda index: (-sizes[index], index)):
+            if sum(map(str.isalnum, _line(text.get_text_bounded(*lines[index].box())))) >= _WORD:
+                end = index + _HEAD
+                texts = (_line(text.get_text_bounded(*line.box())) for line in lines[index:end])
+                return [PdfLine(line, size) for line, size in zip(texts, sizes[index:end], strict=True) if line]
     except PdfiumError:
         pass
     return []
@@ -235,11 +235,14 @@ class _Piece(NamedTuple):
     top: float
     size: float = 0.0
 
+    def box(self) -> tuple[float, float, float, float]:
+        return self.left, self.bottom, self.right, self.top
+
     def height(self) -> float:
         return self.size or self.top - self.bottom
 
     def is_beside(self, piece: _Piece) -> bool:
-        """Tell whether both are in one line."""
+        """Return whether both are in one line."""
         distance = abs(self.bottom + self.top - piece.bottom - piece.top) / 2
         return distance < max(self.top - self.bottom, piece.top - piece.bottom) / 2
 
@@ -252,9 +255,9 @@ class _Piece(NamedTuple):
 def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[PdfLink]:
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
-    place, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
+    position, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
     for _ in range(_LINKS_PAGE):
-        if not pdfium.FPDFLink_Enumerate(page.raw, place, link):
+        if not pdfium.FPDFLink_Enumerate(page.raw, position, link):
             return
         action = pdfium.FPDFLink_GetAction(link)
         if not action or pdfium.FPDFAction_GetType(action) != _ACTION_URI:
@@ -264,23 +267,23 @@ def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[
             continue
         buffer = ctypes.create_string_buffer(size)
         pdfium.FPDFAction_GetURIPath(document.raw, action, buffer, size)
-        words = ""
+        link_text = ""
         if pdfium.FPDFLink_GetAnnotRect(link, area):
-            edge = (area.top - area.bottom) / 4  # neighbouring lines overlap the link's box
-            words = _line(text.get_text_bounded(area.left, area.bottom + edge, area.right, area.top - edge))
-        yield PdfLink(buffer.value.decode("utf-8", "replace"), words)
+            inset = (area.top - area.bottom) / 4  # neighbouring lines overlap the link's box
+            link_text = _line(text.get_text_bounded(area.left, area.bottom + inset, area.right, area.top - inset))
+        yield PdfLink(buffer.value.decode("utf-8", "replace"), link_text)
 
 
 def _contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
-    """Yield level and title of each entry of the table of contents, at most `_MARKS`, even if it is circular."""
+    """Yield level and title of each entry of the table of contents, at most `_BOOKMARKS`: it may be circular."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
-    for at, mark in enumerate(document.get_toc(max_depth=6)):
-        if at >= _MARKS:
+    for number, bookmark in enumerate(document.get_toc(max_depth=6)):
+        if number >= _BOOKMARKS:
             return
-        title = _line(_text(pdfium.FPDFBookmark_GetTitle, mark.raw))
+        title = _line(_text(pdfium.FPDFBookmark_GetTitle, bookmark.raw))
         if title:
-            yield mark.level, title
+            yield bookmark.level, title
 
 
 def _metadata(document: PdfDocument, key: bytes) -> str:

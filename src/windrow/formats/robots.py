@@ -1,13 +1,13 @@
 """Read robots.txt (RFC 9309) with its path patterns, and the robots directives of a page.
 
-Where the RFC leaves a choice:
+The RFC leaves some choices open; these are ours:
 
-- Of a file longer than 500 KiB the whole lines within them count.
-- An agent is compared as a whole and in any case, up to the first space, `/`, `;`, `,` or `(`.
+- If a file is longer than 500 KiB, only the complete lines within its first 500 KiB count.
+- An agent's name is compared as a whole and in any case, up to the first space, `/`, `;`, `,` or `(`.
 - A line may lack its colon, and `disallow` may be misspelt in the usual ways: what was meant as a
-  refusal is obeyed.
+  refusal counts as one.
 - Crawl-delay is not a rule: it neither begins nor ends a group, and counts for the agents
-  named above it. Of several for one agent the longest counts, at most 180 seconds.
+  named above it. If an agent has several, the longest counts, at most 180 seconds.
 
 A pattern matches a path and query that begin with it. Matching uses no regular expression and
 is linear: a hostile pattern costs no more than its length.
@@ -49,19 +49,19 @@ class Pattern(NamedTuple):
         return len(self.pieces) == 1 and not self.ends
 
     def matches(self, target: str) -> bool:
-        """Tell whether a path and query, in canonical spelling, begin with the pattern."""
+        """Return whether a path and query, in canonical spelling, match the pattern."""
         first, *others = self.pieces
         if not target.startswith(first):
             return False
-        place = len(first)
+        end = len(first)
         if not others:
-            return not self.ends or place == len(target)
+            return not self.ends or end == len(target)
         for piece in others[:-1] if self.ends else others:
-            at = target.find(piece, place)
-            if at < 0:
+            found = target.find(piece, end)
+            if found < 0:
                 return False
-            place = at + len(piece)
-        return not self.ends or (place + len(others[-1]) <= len(target) and target.endswith(others[-1]))
+            end = found + len(piece)
+        return not self.ends or (end + len(others[-1]) <= len(target) and target.endswith(others[-1]))
 
 
 def pattern(text: str) -> Pattern:
@@ -70,9 +70,9 @@ def pattern(text: str) -> Pattern:
     >>> pattern("/*.pdf$").matches("/a/b.pdf"), pattern("/*.pdf$").matches("/a/b.pdf?x")
     (True, False)
     """
-    spelt = canonical(text)
-    first, *others = spelt.removesuffix("$").split("*")
-    return Pattern(spelt, (first, *filter(None, others[:-1]), *others[-1:]), spelt.endswith("$"))
+    spelling = canonical(text)
+    first, *others = spelling.removesuffix("$").split("*")
+    return Pattern(spelling, (first, *filter(None, others[:-1]), *others[-1:]), spelling.endswith("$"))
 
 
 def canonical(text: str, *, literal: bool = False) -> str:
@@ -85,20 +85,20 @@ def canonical(text: str, *, literal: bool = False) -> str:
     """
     if _EVEN.fullmatch(text):
         return text
-    spelt = _ODD.sub(_escape, text.encode("utf-8", "surrogateescape")).decode("ascii")
+    spelling = _ODD.sub(_escape, text.encode("utf-8", "surrogateescape")).decode("ascii")
     if literal:
-        return spelt.replace("*", "%2A").replace("$", "%24")
-    if "$" in spelt[:-1]:
-        return spelt[:-1].replace("$", "%24") + spelt[-1]
-    return spelt
+        return spelling.replace("*", "%2A").replace("$", "%24")
+    if "$" in spelling[:-1]:
+        return spelling[:-1].replace("$", "%24") + spelling[-1]
+    return spelling
 
 
 def _escape(match: re.Match[bytes]) -> bytes:
-    odd = match[0]
-    if len(odd) == 3:
-        octet = int(odd[1:], 16)
-        return bytes((octet,)) if octet in _UNRESERVED else odd.upper()
-    return b"%%%02X" % odd[0]
+    characters = match[0]
+    if len(characters) == 3:
+        octet = int(characters[1:], 16)
+        return bytes((octet,)) if octet in _UNRESERVED else characters.upper()
+    return b"%%%02X" % characters[0]
 
 
 CAP = 500 * 1024
@@ -119,7 +119,7 @@ _KEYS = {
 
 
 class RobotsVerdict(NamedTuple):
-    """Whether an address may be requested, and the line of the file that decides, counted from 1; None without one."""
+    """Whether an address may be requested, and the line of the file that decides, from 1; None if no line matches."""
 
     reason: Reason | None
     line: int | None = None
@@ -147,14 +147,14 @@ class Rule(NamedTuple):
 class Robots:
     """The rules of one robots.txt for one agent.
 
-    `agent` is the name of the group that applies: the agent's own, `*`, or empty without one.
+    `agent` is the name of the group that applies: the agent's own, `*`, or an empty text if no group does.
     """
 
     rules: tuple[Rule, ...] = ()
     agent: str = ""
     delay: float | None = None  # seconds
     sitemaps: tuple[str, ...] = ()
-    refusal: Reason | None = None  # why everything is refused, whatever the rules say
+    refusal: Reason | None = None  # why every address is refused, whatever the rules are
     _plain: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _wild: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
@@ -176,7 +176,9 @@ class Robots:
         object.__setattr__(self, "_starts", tuple({rule.pattern.pieces[0] for rule in wild}))
 
     def ask(self, target: str) -> RobotsVerdict:
-        r"""Judge the path and query of a normalised address: the longest rule wins, of equal ones the one that allows.
+        r"""Return whether the path and query of a normalised address may be requested.
+
+        The longest matching rule decides; if two are equally long, the one that allows.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.ask("/a.pdf")
@@ -194,18 +196,18 @@ class Robots:
         return RobotsVerdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
 
     def _find(self, target: str) -> Rule | None:
-        """Return the rule that applies to a target in canonical spelling, or None."""
-        whole = len(target)
-        rule_found = None
+        """Return the longest rule that matches a target in canonical spelling, or None."""
+        size_of_target = len(target)
+        longest = None
         for length in self._lengths:
-            if length <= whole and (rule_found := self._plain.get(target[:length])):
+            if length <= size_of_target and (longest := self._plain.get(target[:length])):
                 break
         for rule in self._wild if target.startswith(self._starts) else ():
-            if rule_found and (len(rule.pattern.text), rule.allow) <= (len(rule_found.pattern.text), rule_found.allow):
+            if longest and (len(rule.pattern.text), rule.allow) <= (len(longest.pattern.text), longest.allow):
                 break
             if rule.pattern.matches(target):
                 return rule
-        return rule_found
+        return longest
 
 
 ALLOW_ALL = Robots()
@@ -219,33 +221,33 @@ def parse(content: bytes, agent: str) -> Robots:
     >>> parse(b"User-agent: Example-Crawler/2\nCrawl-delay: 5", "example-crawler").delay
     5.0
     """
-    wanted = token(agent)
+    own_agent = token(agent)
     groups: dict[str, _Group] = {}
-    named: dict[str, _Group] = {}  # the agents that the current lines are for
-    open_ = False  # the last line was a user-agent line: another one joins the same group
+    current_groups: dict[str, _Group] = {}  # the agents that the current lines are for
+    in_agent_lines = False  # the last line was a user-agent line: another one joins the same group
     sitemaps: dict[str, None] = {}
     for number, line in enumerate(_lines(content), 1):
         key, value = _split(line)
         if key == "agent":
             name = token(value)
-            named = named if open_ else {}
-            if name in {wanted, "*"}:
-                named[name] = groups.setdefault(name, _Group())
-            open_ = True
+            current_groups = current_groups if in_agent_lines else {}
+            if name in {own_agent, "*"}:
+                current_groups[name] = groups.setdefault(name, _Group())
+            in_agent_lines = True
         elif key in {"allow", "disallow"}:
-            open_ = False
+            in_agent_lines = False
             if value.startswith(("/", "*")):
                 rule = Rule(key == "allow", pattern(value), number, line.strip()[:200])
-                for group in named.values():
+                for group in current_groups.values():
                     group.rules.append(rule)
         elif key == "delay" and _SECONDS.fullmatch(value):
-            for group in named.values():
+            for group in current_groups.values():
                 group.delays.append(min(float(value), LONGEST_DELAY))
         elif key == "sitemap" and len(sitemaps) < _SITEMAPS and (url := normalise(value).url):
             sitemaps[url] = None
-    chosen = wanted if wanted in groups else "*" if "*" in groups else ""
-    group = groups.get(chosen, _Group())
-    return Robots(tuple(dict.fromkeys(group.rules)), chosen, max(group.delays, default=None), tuple(sitemaps))
+    group_name = own_agent if own_agent in groups else "*" if "*" in groups else ""
+    group = groups.get(group_name, _Group())
+    return Robots(tuple(dict.fromkeys(group.rules)), group_name, max(group.delays, default=None), tuple(sitemaps))
 
 
 @dataclass(slots=True)
@@ -267,7 +269,7 @@ def token(agent: str) -> str:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Return the key (as in `_KEYS`) and the value of a line; both empty for an unknown line."""
+    """Return the key (as in `_KEYS`) and the value of a line, or two empty texts for an unknown line."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
     key = _KEYS.get(match[1].lower(), "") if match else ""
@@ -275,7 +277,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _lines(content: bytes) -> Iterable[str]:
-    """Decode a file and split it into lines; a last line that `CAP` cuts is left out."""
+    """Decode a file and split it into lines; a last line that is cut at `CAP` is left out."""
     text = content[:CAP]
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         lines = _END.split(text.decode("utf-16", "replace"))
@@ -336,19 +338,19 @@ def header(values: Iterable[str], agent: str) -> Directives:
     >>> header(["noarchive", "other: noindex", "Example-Crawler: nofollow"], "example-crawler/1")
     Directives(noindex=False, nofollow=True, noarchive=True, nosnippet=False, until=None)
     """
-    wanted = {token(agent), "*", "robots"}
-    asked = NOTHING
+    agent_names = {token(agent), "*", "robots"}
+    directives = NOTHING
     for value in values:
-        for_us = True
+        applies = True
         rest = value[:_LONGEST]
         while rest:
             prefix = _PREFIX.match(rest)
             if prefix and "," not in prefix[0][: prefix.start(2)] and prefix[1].lower() not in _VALUED:
-                for_us, rest = prefix[1].lower() in wanted, prefix[2]
+                applies, rest = prefix[1].lower() in agent_names, prefix[2]
                 continue
             directive, rest = _read_directive(rest)
-            asked = asked.join(directive) if for_us else asked
-    return asked
+            directives = directives.join(directive) if applies else directives
+    return directives
 
 
 def meta(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
@@ -357,10 +359,10 @@ def meta(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
     >>> meta([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
     True
     """
-    wanted = {token(agent), "robots"}
+    agent_names = {token(agent), "robots"}
     directives = NOTHING
     for name, content in pairs:
-        rest = content[:_LONGEST] if name.strip().lower() in wanted else ""
+        rest = content[:_LONGEST] if name.strip().lower() in agent_names else ""
         while rest:
             directive, rest = _read_directive(rest)
             directives = directives.join(directive)
@@ -368,7 +370,7 @@ def meta(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
 
 
 def nofollow(rel: str) -> bool:
-    """Tell whether a link's `rel` holds `nofollow`.
+    """Return whether a link's `rel` contains `nofollow`.
 
     >>> nofollow("external NOFOLLOW"), nofollow("no-nofollow"), nofollow("")
     (True, False, False)
@@ -377,7 +379,7 @@ def nofollow(rel: str) -> bool:
 
 
 def _read_directive(text: str) -> tuple[Directives, str]:
-    """Read the first directive of a list; return it and the rest."""
+    """Read the first directive of a list; return it and the rest of the list."""
     word, _, rest = text.partition(",")
     name, colon, value = word.partition(":")
     name = name.strip().lower()
@@ -389,7 +391,7 @@ def _read_directive(text: str) -> tuple[Directives, str]:
 
 
 def _read_until(text: str) -> tuple[Directives, str]:
-    """Read the time of `unavailable_after`, which may hold a comma; return it and the rest."""
+    """Read the time of `unavailable_after`, which may contain a comma; return it and the rest of the list."""
     parts = text.split(",", 2)
     for count in (2, 1):
         if len(parts) >= count and (time := moment(",".join(parts[:count]))):

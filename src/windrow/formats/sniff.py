@@ -22,7 +22,7 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ >]|<!--", re.IGNORECASE
 )
-_SIGNS: tuple[tuple[bytes, str], ...] = (
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -45,10 +45,10 @@ _SIGNS: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "application/x-elf"),
     (b"%!PS-Adobe-", "application/postscript"),
 )
-_INNER = ((b"RIFF", 8, b"WEBPVP", "image/webp"), (b"RIFF", 8, b"WAVE", "audio/wave"),
+_TWO_PART_SIGNATURES = ((b"RIFF", 8, b"WEBPVP", "image/webp"), (b"RIFF", 8, b"WAVE", "audio/wave"),
           (b"RIFF", 8, b"AVI ", "video/avi"), (b"FORM", 8, b"AIFF", "audio/aiff"),
           (b"", 4, b"ftyp", "video/mp4"))  # fmt: skip
-_UNSAID = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
+_NO_TYPE = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
 _VAGUE = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-download", "application/download",
                     "application/force-download"))  # fmt: skip
 _ROOT = re.compile(
@@ -72,34 +72,34 @@ def sniff(raw: bytes, claimed: str = "", *, encoded: bool = False) -> Sniffed:
 Sniffed(essence='application/json', conflict=False))
     """
     head = raw[:_HEAD]
-    sign = signature_type(head)
-    if claimed in _UNSAID:
-        return Sniffed(sign or _markup_type(raw) or _plain(head))
+    signed_type = signature_type(head)
+    if claimed in _NO_TYPE:
+        return Sniffed(signed_type or _markup_type(raw) or _plain(head))
     if claimed in _VAGUE:
-        return Sniffed(sign if sign == "application/pdf" else claimed)
+        return Sniffed(signed_type if signed_type == "application/pdf" else claimed)
     if not textual(claimed):
-        return _sniff_binary(raw, claimed, sign)
-    if sign:
-        return Sniffed(sign, conflict=True)
+        return _sniff_binary(raw, claimed, signed_type)
+    if signed_type:
+        return Sniffed(signed_type, conflict=True)
     if claimed == "text/html":
         return Sniffed(_feed(raw) or claimed)
-    garbled = claimed.startswith("text/") and not encoded and _plain(head) != "text/plain"
-    return Sniffed("application/octet-stream", conflict=True) if garbled else Sniffed(claimed)
+    is_binary = claimed.startswith("text/") and not encoded and _plain(head) != "text/plain"
+    return Sniffed("application/octet-stream", conflict=True) if is_binary else Sniffed(claimed)
 
 
-def _sniff_binary(raw: bytes, claimed: str, sign: str) -> Sniffed:
-    """Check a document announced as binary: servers often send a page instead of a missing one."""
+def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
+    """Return the type of a document announced as binary: servers often send a page instead of a missing file."""
     # a PDF's header may come late (ISO 32000-1, annex H: within the first 1,024 bytes)
-    if not raw or sign or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
-        lies = bool(sign) and claimed == "application/pdf" and sign != claimed
-        return Sniffed(sign if lies else claimed, conflict=lies)
+    if not raw or signed_type or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
+        is_wrong = bool(signed_type) and claimed == "application/pdf" and signed_type != claimed
+        return Sniffed(signed_type if is_wrong else claimed, conflict=is_wrong)
     kind = _markup_type(raw)
     is_media = claimed == "application/pdf" or claimed.startswith(("image/", "audio/", "video/"))
     return Sniffed(kind, conflict=True) if kind == "text/html" and is_media else Sniffed(claimed)
 
 
 def textual(essence: str) -> bool:
-    """Tell whether documents of a media type are text.
+    """Return whether documents of a media type are text.
 
     >>> textual("application/atom+xml"), textual("image/svg+xml"), textual("image/png")
     (True, True, False)
@@ -110,18 +110,18 @@ def textual(essence: str) -> bool:
 
 
 def signature_type(head: bytes) -> str:
-    """Return the binary type whose signature the first bytes have; empty if they have none."""
-    for sign, kind in _SIGNS:
+    """Return the binary type whose signature the first bytes have, or an empty text if they have none of them."""
+    for sign, kind in _SIGNATURES:
         if head.startswith(sign):
             return kind
-    for start, at, inner, kind in _INNER:
-        if head.startswith(start) and head.startswith(inner, at):
+    for first_sign, offset, second_sign, kind in _TWO_PART_SIGNATURES:
+        if head.startswith(first_sign) and head.startswith(second_sign, offset):
             return kind
     return ""
 
 
 def root(raw: bytes) -> bytes:
-    """Return the local name of the first element of anything like XML; empty if there is none.
+    """Return the local name of the first element of anything like XML, or empty bytes if no element is found.
 
     >>> root(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'
@@ -131,12 +131,12 @@ def root(raw: bytes) -> bytes:
 
 
 def _feed(raw: bytes) -> str:
-    """Return a feed's type by its root element (section 8.2); empty for anything else."""
+    """Return a feed's type by its root element (section 8.2), or an empty text for anything else."""
     return _FEEDS.get(root(raw), "")
 
 
 def _markup_type(raw: bytes) -> str:
-    """Return the type of HTML, XML or a feed by its first tag (section 7.1); empty for anything else."""
+    """Return the type of HTML, XML or a feed by its first tag (section 7.1), or an empty text for anything else."""
     start = raw[:_HEAD].removeprefix(_MARKS[2]).lstrip(_SPACE)
     if _HTML.match(start):
         return "text/html"
@@ -150,9 +150,9 @@ def _plain(head: bytes) -> str:
 
 
 ENOUGH = 0.9
-"""The least probability at which a detected language is believed."""
+"""The least probability at which a detected language is accepted."""
 
-_LOOKED_AT = 600  # characters; more take longer and give no better answer
+_EXAMINED = 600  # characters; more take longer and give no better answer
 _LEAST = 40
 
 
@@ -171,32 +171,32 @@ def normal(tag: str) -> str | None:
     if not match:
         return None
     languages, scripts, regions = _registry()
-    name, script, region = (part or "" for part in match.groups())
-    language_ = languages.get(name.lower())
-    if language_ is None:
+    language_name, script, region = (part or "" for part in match.groups())
+    subtag = languages.get(language_name.lower())
+    if subtag is None:
         return None
     script = script.title() if script.title() in scripts else ""
     region = region.upper() if region.isdigit() or region.upper() in regions else ""
-    return "-".join(filter(None, (language_, script, region)))
+    return "-".join(filter(None, (subtag, script, region)))
 
 
 @cache
 def _registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
     """Return languages with their preferred subtag, scripts and regions, as `tools/languages.py` wrote them."""
-    written = (get_data("windrow.formats", "languages.txt") or b"").decode()  # a file of the package
-    languages, scripts, regions = map(str.split, written.splitlines())
-    known_ = {name: preferred or name for name, _, preferred in (each.partition("=") for each in languages)}
-    return known_, frozenset(scripts), frozenset(regions)
+    registry = (get_data("windrow.formats", "languages.txt") or b"").decode()  # a file of the package
+    languages, scripts, regions = map(str.split, registry.splitlines())
+    preferred_by_name = {name: preferred or name for name, _, preferred in (each.partition("=") for each in languages)}
+    return preferred_by_name, frozenset(scripts), frozenset(regions)
 
 
 def known() -> bool:
-    """Tell whether a language detector is installed."""
+    """Return whether a language detector is installed."""
     return find_spec("py3langid") is not None
 
 
 def language(text: str) -> str | None:
     """Return the language of a text's beginning as an IANA subtag; None if uncertain, or without a detector."""
-    begin = text[:_LOOKED_AT]
+    begin = text[:_EXAMINED]
     if len(begin) < _LEAST:
         return None
     detector = _detector()
@@ -208,7 +208,7 @@ def language(text: str) -> str | None:
 
 @cache
 def _detector() -> LanguageIdentifier | None:
-    """Load the model once in each process: it takes a second and a hundred megabytes."""
+    """Load the model once in each process (it takes a second and 100 MB); None if the extra is not installed."""
     if not known():
         return None
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 an extra, and slow to load

@@ -1,6 +1,6 @@
 """Convert GROBID's TEI documents to JSON, in the two shapes that readers of journal-extract tables know.
 
-`table_shape` always has all keys, null for what is missing; `later_shape` is the legacy dictionary of the public
+`table_shape` always has all keys, null for what is missing; `legacy_shape` is the legacy dictionary of the public
 package grobid-tei-xml, which leaves out what is missing.
 """
 
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def read(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document; StepError with NOT_WELL_FORMED and the like, or WRONG_ROOT if it is not TEI."""
+    """Parse a document; StepError if it is not XML within the limits, or WRONG_ROOT if it is not TEI."""
     root = parse(content, replace(limits, elements=max(limits.elements, 1_000_000)))
     if root.tag != f"{_TEI}TEI" or _find(root, ".//teiHeader") is None:
         raise StepError("the document is not TEI: it has no teiHeader", Reason.WRONG_ROOT)
@@ -40,13 +40,13 @@ def metadata(shape: Mapping[str, Any]) -> Json:
 
 
 def _path(steps: str) -> str:
-    """Put every step of a path into the namespace of TEI."""
+    """Return a path with every step in the namespace of TEI."""
     return "/".join(step if step in {".", ""} else f"{_TEI}{step}" for step in steps.split("/"))
 
 
 def _find(element: etree._Element, steps: str) -> etree._Element | None:
-    first: etree._Element | None = element.find(_path(steps))
-    return first
+    match: etree._Element | None = element.find(_path(steps))
+    return match
 
 
 def _all(element: etree._Element, steps: str) -> list[etree._Element]:
@@ -54,14 +54,14 @@ def _all(element: etree._Element, steps: str) -> list[etree._Element]:
 
 
 def _text(element: etree._Element, steps: str) -> str | None:
-    """Return the text of the first element at a path; None without an element, empty if it has no text."""
-    first: str | None = element.findtext(_path(steps))
-    return first
+    """Return the text of the first element at a path, which may be empty; None if no element is there."""
+    text: str | None = element.findtext(_path(steps))
+    return text
 
 
 def _attribute(element: etree._Element, steps: str, name: str) -> str | None:
-    first = _find(element, steps)
-    return None if first is None else first.get(name)
+    match = _find(element, steps)
+    return None if match is None else match.get(name)
 
 
 def _full_text(element: etree._Element | None) -> str:
@@ -72,7 +72,7 @@ def _full_text(element: etree._Element | None) -> str:
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return a document in the shape of the table, with all keys, null for what is missing."""
+    """Return a document in the shape of the table of 2018, with all keys; missing values are null."""
     header = _find(root, ".//teiHeader")
     assert header is not None
     doi = _text(header, './/idno[@type="DOI"]')
@@ -92,7 +92,9 @@ def table_shape(root: etree._Element) -> Json:
         "date": _published(header),
         "fatcat_release": _text(header, './/idno[@type="fatcat"]'),
         "doi": doi.lower() if doi else None,
-        "citations": [_citation(at, reference) for at, reference in enumerate(_all(root, ".//listBibl/biblStruct"))],
+        "citations": [
+            _citation(index, reference) for index, reference in enumerate(_all(root, ".//listBibl/biblStruct"))
+        ],
         "abstract": _passage(root, ".//profileDesc/abstract"),
         "body": _passage(root, ".//text/body"),
         "acknowledgement": _passage(root, './/back/div[@type="acknowledgement"]'),
@@ -101,7 +103,7 @@ def table_shape(root: etree._Element) -> Json:
 
 
 def _passage(root: etree._Element, steps: str) -> str | None:
-    """Return a passage's text; None if it holds no element, as in the old table."""
+    """Return a passage's text; None if it does not contain an element, as in the old table."""
     passage = _find(root, steps)
     return _full_text(passage) if passage is not None and len(passage) else None
 
@@ -139,11 +141,14 @@ def _citation(index: int, reference: etree._Element) -> Json:
     return citation
 
 
-# The later shape.
+# The legacy shape of grobid-tei-xml.
 
 
-def later_shape(root: etree._Element) -> Json:
-    """Return a document as grobid-tei-xml's legacy dictionary; what is missing has no key."""
+def legacy_shape(root: etree._Element) -> Json:
+    """Return a document as grobid-tei-xml's legacy dictionary, without keys for missing values.
+
+    Raises StepError if the document does not name the application that wrote it.
+    """
     header = _find(root, ".//teiHeader")
     assert header is not None
     application = _find(header, ".//appInfo/application")
@@ -161,7 +166,7 @@ def later_shape(root: etree._Element) -> Json:
         "grobid_version": application.get("version", "").strip(),
         "grobid_timestamp": application.get("when", "").strip(),
         "language_code": text.get(_LANGUAGE) if text is not None and len(text) else None,
-        "citations": [_record(reference, at) for at, reference in enumerate(_all(root, ".//listBibl/biblStruct"))],
+        "citations": [_record(reference, n) for n, reference in enumerate(_all(root, ".//listBibl/biblStruct"))],
         "abstract": _full_text(_find(root, ".//profileDesc/abstract")),
         "body": _full_text(_find(root, ".//text/body")),
         "acknowledgement": _full_text(_find(root, './/back/div[@type="acknowledgement"]')),
@@ -199,12 +204,12 @@ def _record(element: etree._Element, index: int | None) -> Json:
     record["arxiv_id"] = (record["arxiv_id"] or "").removeprefix("arXiv:")
     if record["doi"] and record["url"] and ("://doi.org/" in record["url"] or "://dx.doi.org/" in record["url"]):
         record["url"] = None  # it repeats the DOI
-    book = _find(element, './/title[@level="m"]')
-    name = book.text if book is not None and book.get("type") is None else None
-    if name and not record["title"]:
-        record["title"] = name
+    book_title = _find(element, './/title[@level="m"]')
+    untyped_title = book_title.text if book_title is not None and book_title.get("type") is None else None
+    if untyped_title and not record["title"]:
+        record["title"] = untyped_title
     elif not record["journal"]:
-        record["journal"] = name
+        record["journal"] = untyped_title
     kept: Json = _without_empty(record)
     return kept
 
@@ -238,8 +243,8 @@ def _editors(element: etree._Element) -> list[Json] | None:
     editors: list[Json] = []
     for editor in _all(element, ".//editor"):
         persons = _all(editor, "./persName")
-        bare = (editor.text or "").strip() if not len(editor) else ""
-        editors += [_person(person) for person in persons] or ([{"full_name": bare}] if len(bare) > 1 else [])
+        bare_name = (editor.text or "").strip() if not len(editor) else ""
+        editors += [_person(person) for person in persons] or ([{"full_name": bare_name}] if len(bare_name) > 1 else [])
     return editors or None
 
 
@@ -280,7 +285,7 @@ def _clean_url(url: str | None) -> str | None:
 
 
 def _without_empty(value: Any) -> Any:
-    """Leave out empty members of objects, also of objects in lists; lists stay even if empty."""
+    """Return a value without the empty members of its objects, also of objects in lists; empty lists stay."""
     if isinstance(value, dict):
         kept = {key: _without_empty(member) for key, member in value.items()}
         return {key: member for key, member in kept.items() if member is not None and member not in ({}, "")}

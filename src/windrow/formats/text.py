@@ -60,14 +60,14 @@ def json_text(value: Any, *, sort_keys: bool = False) -> str:
     return escape_json(json.dumps(value, ensure_ascii=False, sort_keys=sort_keys))
 
 
-def _units(sign: str) -> list[int]:
-    pairs = sign.encode("utf-16-be", "surrogatepass")
-    return [int.from_bytes(pairs[at : at + 2], "big") for at in range(0, len(pairs), 2)]
+def _units(character: str) -> list[int]:
+    pairs = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(pairs[offset : offset + 2], "big") for offset in range(0, len(pairs), 2)]
 
 
 _CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), " ")
 _LINE = re.compile(r"\r\n|[\n\r\x85\u2028\u2029\f]")
-_ALONE = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]\s")
+_LIST_ITEM = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]\s")
 _RULE = re.compile(r"[\W_]+")
 _NARROW = 30  # characters; shorter lines are those of a list, not of a wrapped paragraph
 _SHORT = 0.65  # of the usual width; a shorter line ends a paragraph
@@ -84,25 +84,25 @@ def paragraphs(text: str) -> list[str]:
     """
     lines = _LINE.split(text)
     lengths = sorted(len(line.rstrip()) for line in lines if line.strip())
-    usual = max(lengths[len(lengths) * 4 // 5], _NARROW) if lengths else 0
+    usual_width = max(lengths[len(lengths) * 4 // 5], _NARROW) if lengths else 0
     paragraphs_: list[str] = []
-    open_: list[str] = []
+    current: list[str] = []
     for line in lines:
-        if open_ and (not line.strip() or _ALONE.match(line)):
-            paragraphs_.append(" ".join(open_))
-            open_ = []
+        if current and (not line.strip() or _LIST_ITEM.match(line)):
+            paragraphs_.append(" ".join(current))
+            current = []
         words = clean(line).split()
-        open_ += words
-        if words and len(line.rstrip()) < usual * _SHORT:
-            paragraphs_.append(" ".join(open_))
-            open_ = []
-    if open_:
-        paragraphs_.append(" ".join(open_))
+        current += words
+        if words and len(line.rstrip()) < usual_width * _SHORT:
+            paragraphs_.append(" ".join(current))
+            current = []
+    if current:
+        paragraphs_.append(" ".join(current))
     return [paragraph for paragraph in paragraphs_ if paragraph]
 
 
 def clean(text: str) -> str:
-    r"""Replace controls and lone surrogates by spaces.
+    r"""Return a text with spaces in place of controls and lone surrogates.
 
     >>> clean("a\x00b\ud800")
     'a b '
@@ -111,7 +111,7 @@ def clean(text: str) -> str:
 
 
 def first(lines: list[str], longest: int = 120) -> str:
-    """Return the first paragraph that is not only a rule, if it is short enough for a title; else an empty string.
+    """Return the first paragraph that is not only a rule, or an empty text if it is too long for a title.
 
     >>> first(["=====", "Release notes", "What is new"])
     'Release notes'
@@ -121,7 +121,7 @@ def first(lines: list[str], longest: int = 120) -> str:
 
 
 class Table(str):
-    """The lines of a table made by `table`; its cells hold no line ends."""
+    """The lines of a table made by `table`; its cells do not contain line ends."""
 
     __slots__ = ()
 
@@ -136,20 +136,23 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
     """
     rows = list(rows)
     body = [[show(cell) for cell in row] for row in rows]
-    right = [bool(rows) and all(isinstance(row[at], int) or row[at] is None for row in rows) for at in range(len(head))]
-    widths = [max(len(line[at]) for line in (list(head), *body)) for at in range(len(head))]
+    is_number = [
+        bool(rows) and all(isinstance(row[column], int) or row[column] is None for row in rows)
+        for column in range(len(head))
+    ]
+    widths = [max(len(line[column]) for line in (list(head), *body)) for column in range(len(head))]
     lines = []
     for line in (list(head), *body):
         cells = [
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(line, widths, right, strict=True)
+            cell.rjust(width) if right_aligned else cell.ljust(width)
+            for cell, width, right_aligned in zip(line, widths, is_number, strict=True)
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return Table("\n".join(lines))
 
 
 def apart(parts: Iterable[str]) -> list[str]:
-    """Put an empty line between parts; return the lines.
+    """Return the parts as lines, with an empty line between any two.
 
     >>> apart(["a", "b"])
     ['a', '', 'b']
@@ -158,7 +161,7 @@ def apart(parts: Iterable[str]) -> list[str]:
 
 
 def show(value: object) -> str:
-    """Spell a value for people: times to the second, a missing value as a dash, numbers with commas.
+    """Return a value as people read it: times to the second, a missing value as a dash, numbers with commas.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')
@@ -195,9 +198,9 @@ def span(seconds: float) -> str:
     """
     if seconds < 60:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, seconds_left = divmod(int(seconds), 60)
     if minutes < 60:
-        return f"{minutes} min {rest} s"
+        return f"{minutes} min {seconds_left} s"
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
@@ -211,7 +214,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def of(name: str, text: str) -> str:
-    """Put a name before a message about it, unless the message begins with it.
+    """Return a message with a name before it, unless the message begins with that name.
 
     >>> of("jax", "no answer"), of("jax", "jax: no answer")
     ('jax: no answer', 'jax: no answer')

@@ -53,8 +53,8 @@ class Resolved(NamedTuple):
 def normalise(href: str, base: str = "") -> Resolved:
     """Normalise a link, resolved against `base`, the normalised address of its page, if given.
 
-    Refused are schemes other than http and https (NO_TRANSPORT), invalid addresses and those with an
-    escaped control character (BAD_ADDRESS), and addresses longer than `LONGEST` (ADDRESS_TOO_LONG).
+    The result has a reason for schemes other than http and https (NO_TRANSPORT), invalid addresses and those with
+    an escaped control character (BAD_ADDRESS), and addresses longer than `LONGEST` (ADDRESS_TOO_LONG).
 
     >>> normalise("../%7euser/?#top", "http://Example.org:80/a/b").url
     'http://example.org/~user/'
@@ -82,7 +82,7 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 
 def _strict(address: str) -> str:
-    """Apply our own rules to an address in ada's spelling; empty if we refuse it."""
+    """Return an address in ada's spelling with our own rules applied, or an empty text if we refuse it."""
     scheme, _, rest = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""
@@ -116,7 +116,7 @@ _PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[
 
 
 class Parts(NamedTuple):
-    """An address in parts; `port` is None if it is the scheme's default, `query` None if there is none."""
+    """An address in parts; `port` is None if it is the scheme's default, `query` None if it is missing."""
 
     text: str
     scheme: str
@@ -158,10 +158,10 @@ def other(href: str) -> Resolved:
     if len(href) > LONGEST:
         return Resolved("", None, Reason.ADDRESS_TOO_LONG)
     try:
-        spelt = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
+        normalised = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
     except ValueError:
-        spelt = ""
-    url, _, fragment = spelt.partition("#")
+        normalised = ""
+    url, _, fragment = normalised.partition("#")
     scheme, slashes, rest = url.partition("://")
     if slashes:
         authority, slash, path = rest.partition("/")
@@ -178,14 +178,14 @@ def without(url: str, names: Iterable[str]) -> str:
     ('/terms?page=2', '/terms#a')
     """
     removed = {name.lower() for name in names}
-    bare, hash_, fragment = url.partition("#")
-    path, mark, query = bare.partition("?")
+    address, hash_, fragment = url.partition("#")
+    path, mark, query = address.partition("?")
     if not mark or not removed:
         return url
-    left = [
+    kept_parameters = [
         parameter for parameter in query.split("&") if unquote_plus(parameter.partition("=")[0]).lower() not in removed
     ]
-    return f"{path}{'?' if left else ''}{'&'.join(left)}{hash_}{fragment}"
+    return f"{path}{'?' if kept_parameters else ''}{'&'.join(kept_parameters)}{hash_}{fragment}"
 
 
 _ROOM = 8_192  # links remembered
@@ -205,7 +205,7 @@ _APART = re.compile(rf"({_SITE})(/{_C})({_Q})")
 
 
 def quick(href: str, base: str, origin: str) -> Resolved | None:
-    """Resolve a link of safe characters only against a normalised address; None if it has others.
+    """Resolve a link against a normalised address; None if it has other than safe characters.
 
     >>> quick("b.html#c", "https://example.org/a/?q", "https://example.org")
     Resolved(url='https://example.org/a/b.html', fragment='c', reason=None)
@@ -214,23 +214,23 @@ def quick(href: str, base: str, origin: str) -> Resolved | None:
     """
     if "/." in href:  # perhaps a dot segment
         return None
-    first = href[:1]
-    before = ""
-    if first == "/":
-        match, before = _PATH.fullmatch(href), origin
-    elif first in "?#":
+    first_character = href[:1]
+    prefix = ""
+    if first_character == "/":
+        match, prefix = _PATH.fullmatch(href), origin
+    elif first_character in "?#":
         match = _QUERY.fullmatch(href)
-        before = base.partition("?")[0] if first == "?" else base
+        prefix = base.partition("?")[0] if first_character == "?" else base
     elif href.startswith("http"):
         match = _WHOLE.fullmatch(href)
         if not match and href.startswith(f"{origin}/"):
-            match, before = _PATH.fullmatch(href, len(origin)), origin
+            match, prefix = _PATH.fullmatch(href, len(origin)), origin
     else:
         match = _NAME.fullmatch(href)
-        before = base.partition("?")[0].rpartition("/")[0] + "/"
+        prefix = base.partition("?")[0].rpartition("/")[0] + "/"
     if not match:
         return None
-    url = before + match[1]
+    url = prefix + match[1]
     return Resolved(url, match[2] or None) if len(url) <= LONGEST else None
 
 

@@ -65,8 +65,8 @@ def text(element: etree._Element, *names: str) -> str:
     """Return the first text that is not empty among the children of these local names, the most trusted name first."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
-            if (written := (child.text or "").strip()) != "":
-                return written
+            if (child_text := (child.text or "").strip()) != "":
+                return child_text
     return ""
 
 
@@ -94,7 +94,7 @@ def feed_entry(element: etree._Element) -> tuple[str, str, str]:
 def items(content: bytes) -> Iterator[tuple[str, str, str]]:
     """Yield address, time and an empty base of the items of a JSON Feed."""
     if len(content) > _JSON:
-        raise StepError(f"{len(content)} bytes, at most {_JSON} allowed", Reason.TOO_LARGE)
+        raise StepError(f"the JSON has {len(content)} bytes; the limit is {_JSON}", Reason.TOO_LARGE)
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
@@ -123,10 +123,10 @@ def _alternate(element: etree._Element) -> str:
 
 
 def _relative_to(element: etree._Element) -> str:
-    """Return the nearest `xml:base` (XML Base); empty without one."""
-    if own := element.get(_BASE):
-        return own
-    return next((base for above in element.iterancestors() if (base := above.get(_BASE))), "")
+    """Return the nearest `xml:base` (XML Base) of an element, or an empty text if none is set."""
+    if own_base := element.get(_BASE):
+        return own_base
+    return next((base for ancestor in element.iterancestors() if (base := ancestor.get(_BASE))), "")
 
 
 _GZIP = b"\x1f\x8b"
@@ -172,7 +172,7 @@ def read(content: bytes, base: str) -> UrlHints:
 
 
 def _read_xml(content: bytes, base: str) -> UrlHints:
-    """Read XML element by element, so that memory use does not grow."""
+    """Read the hints of XML element by element, so that memory use does not grow."""
     stripped = content.lstrip(_SPACE) if content[:1] in _SPACE else content  # many have it before the declaration
     try:
         text = xml.admit(stripped, _LIMITS)
@@ -194,8 +194,8 @@ def _elements(content: bytes, tag: str, entry: Any) -> Iterator[tuple[str, str, 
                 raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN)
             yield entry(element)
             element.clear()
-            while (before := element.getprevious()) is not None:
-                before.getparent().remove(before)
+            while (previous := element.getprevious()) is not None:
+                previous.getparent().remove(previous)
     except etree.XMLSyntaxError:
         raise StepError("the document is broken", Reason.NOT_WELL_FORMED) from None
 
@@ -214,19 +214,19 @@ def _read_text(content: bytes, base: str) -> UrlHints:
 
 
 def _gather(kind: HintKind, rows: Rows, base: str) -> UrlHints:
-    """Normalise addresses and times, each address once; repeated and refused ones count for the limit too."""
+    """Return rows as hints with normalised addresses, each once; repeated and refused ones count for the limit too."""
     entries: dict[str, UrlHint] = {}
     refused = 0
     try:
-        for number, (written, time, within) in enumerate(rows):
+        for number, (address, modified, entry_base) in enumerate(rows):
             if number >= ENTRIES:
                 return UrlHints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS, refused)
-            inner = normalise(within, base).url if within else ""
-            url = normalise(written, inner or base).url if written else ""
+            inner_base = normalise(entry_base, base).url if entry_base else ""
+            url = normalise(address, inner_base or base).url if address else ""
             if not url:
                 refused += 1
             else:
-                entries.setdefault(url, UrlHint(url, moment(time)))
+                entries.setdefault(url, UrlHint(url, moment(modified)))
     except UnicodeDecodeError:
         return UrlHints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused)
     except StepError as error:

@@ -1,4 +1,4 @@
-"""Write and read headers of WARC/1.1 records (ISO 28500:2017), and read those of ARC, the format before it.
+"""Write and read headers of WARC/1.1 records (ISO 28500:2017), and read those of ARC, its predecessor.
 
 The Internet Archive wrote two versions of ARC from 1996 on, Heritrix until 2009 and later: a record's line has the
 address, the IP address, a time of 14 digits, the media type and the length, and in version 2 five fields between the
@@ -44,7 +44,7 @@ class Header(NamedTuple):
 
 
 def packed(head: bytes) -> bool:
-    """Tell from its first bytes whether content is already compressed.
+    """Return whether content is already compressed, by its first bytes.
 
     >>> packed(b"PK" + bytes([3, 4])), packed(b"<xml/>")
     (True, False)
@@ -54,8 +54,10 @@ def packed(head: bytes) -> bool:
 
 def record_id() -> str:
     """Return a new WARC-Record-ID: a random UUID as a URN."""
-    word = os.urandom(16).hex()  # as `uuid.uuid4`, in a third of the time
-    return f"<urn:uuid:{word[:8]}-{word[8:12]}-4{word[13:16]}-{_VARIANT[word[16]]}{word[17:20]}-{word[20:]}>"
+    digits = os.urandom(16).hex()  # as `uuid.uuid4`, in a third of the time
+    return (
+        f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANT[digits[16]]}{digits[17:20]}-{digits[20:]}>"
+    )
 
 
 def target(address: str) -> str:
@@ -76,50 +78,52 @@ def header(kind: str, fields: list[tuple[str, str]], length: int) -> bytes:
 def warcinfo(name: str, fields: list[tuple[str, str]], at: datetime) -> tuple[bytes, str]:
     """Return the warcinfo record for the start of a file, and its id."""
     block = "".join(f"{key}: {value}\r\n" for key, value in fields).encode()
-    ident = record_id()
-    head = [("WARC-Record-ID", ident), ("WARC-Date", spell(at)), ("WARC-Filename", name)]
-    return header("warcinfo", [*head, ("Content-Type", "application/warc-fields")], len(block)) + block + END, ident
+    record = record_id()
+    head = [("WARC-Record-ID", record), ("WARC-Date", spell(at)), ("WARC-Filename", name)]
+    return header("warcinfo", [*head, ("Content-Type", "application/warc-fields")], len(block)) + block + END, record
 
 
 def open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
     """Return a header with blanks for length and payload digest, which `close_header` fills in."""
-    room = ("WARC-Payload-Digest", " " * _DIGEST_ROOM)
-    lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, room))]
+    blank_digest = ("WARC-Payload-Digest", " " * _DIGEST_ROOM)
+    lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, blank_digest))]
     return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_ROOM}\r\n\r\n").encode()
 
 
-def close_header(written: bytes, digest: str, length: int) -> bytes:
+def close_header(open_: bytes, digest: str, length: int) -> bytes:
     """Fill in the blanks of an open header; its size does not change."""
-    blank = b"WARC-Payload-Digest: " + b" " * _DIGEST_ROOM
-    full = b"WARC-Payload-Digest: " + spell_digest(digest).encode()
-    number = f"Content-Length: {length:>{_LENGTH_ROOM}}\r\n".encode()
-    return written.replace(blank, full).replace(b"Content-Length: " + b" " * _LENGTH_ROOM + b"\r\n", number)
+    blank_digest = b"WARC-Payload-Digest: " + b" " * _DIGEST_ROOM
+    filled_digest = b"WARC-Payload-Digest: " + spell_digest(digest).encode()
+    filled_length = f"Content-Length: {length:>{_LENGTH_ROOM}}\r\n".encode()
+    return open_.replace(blank_digest, filled_digest).replace(
+        b"Content-Length: " + b" " * _LENGTH_ROOM + b"\r\n", filled_length
+    )
 
 
 def read_header(block: bytes) -> Header:
-    r"""Read a record's header at the start of `block`; ArchiveError if there is none.
+    r"""Read the header of a record at the start of `block`; ArchiveError if `block` does not begin with one.
 
     Versions 0.17 to 1.1 do not differ in what is read. Blank lines before a header belong to it, and a line that
-    begins with a blank continues the field before.
+    begins with a blank continues the previous field.
 
     >>> read_header(b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\n c\r\n\r\n").fields["a"]
     'b c'
     """
     begin = BEGIN.match(block)
-    line = begin[1] if begin else b""
-    end = block.find(line * 2, begin.end() - len(line)) if begin else -1
+    line_end = begin[1] if begin else b""
+    end = block.find(line_end * 2, begin.end() - len(line_end)) if begin else -1
     if begin is None or end < 0:
-        raise ArchiveError("no WARC record here")
+        raise ArchiveError("the block does not begin with a WARC record")
     fields = {}
     text = block[begin.end() : end].decode("utf-8", "surrogateescape")
-    for field in unfold(text if line == b"\r\n" else text.replace("\n", "\r\n")).split("\r\n"):
+    for field in unfold(text if line_end == b"\r\n" else text.replace("\n", "\r\n")).split("\r\n"):
         name, _, value = field.partition(":")
         fields[name.strip().lower()] = value.strip()
-    return Header(fields.get("warc-type", "").lower(), fields, end + 2 * len(line))
+    return Header(fields.get("warc-type", "").lower(), fields, end + 2 * len(line_end))
 
 
 def header_ends(block: bytes) -> bool:
-    r"""Tell whether the header at the start of `block` also ends in it.
+    r"""Return whether the header at the start of `block` also ends in it.
 
     >>> header_ends(b"WARC/1.0\nA: b\n\n"), header_ends(b"WARC/1.0\r\nA: b\n\n")
     (True, False)
@@ -129,7 +133,7 @@ def header_ends(block: bytes) -> bool:
 
 
 def holds_http(header_: Header, start: bytes) -> bool:
-    """Tell whether a record's block, of which `start` is the first bytes, is an HTTP message.
+    """Return whether a record's block, of which `start` is the first bytes, is an HTTP message.
 
     Some writers leave out its Content-Type, or give a wrong one.
 
@@ -145,29 +149,29 @@ ARC_BEGIN = re.compile(
     rb"[\r\n]*+([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{1,8192}?) ([0-9A-Fa-f.:-]{1,45}) (\d{8,17}) ([^ \r\n]{0,256})"
     rb"(?: [^ \r\n]{0,4096}){0,9}? (\d{1,15})\r?\n"
 )
-"""The start of a record: its line, after the blank lines that separate it from the record before."""
+"""The start of a record: its line, after the blank lines that separate it from the previous record."""
 
 LONGEST = 16_384
 """The most bytes of the line of a record."""
 
 
 def read_line(block: bytes) -> Header:
-    r"""Read the line of an ARC record as fields of a WARC header; ArchiveError if there is none.
+    r"""Read the line of an ARC record as fields of a WARC header; ArchiveError if `block` does not begin with one.
 
     >>> read_line(b"http://a.example/x 192.0.2.1 20040131120000 text/html 20\n").fields["warc-date"]
     '2004-01-31T12:00:00Z'
     """
     match = ARC_BEGIN.match(block[:LONGEST])
     if match is None:
-        raise ArchiveError("no ARC record here")
+        raise ArchiveError("the block does not begin with an ARC record")
     address, ip, at, kind, length = (part.decode("utf-8", "surrogateescape") for part in match.groups())
-    web = address.lower().startswith(("http:", "https:"))
+    is_web = address.lower().startswith(("http:", "https:"))
     fields = {
         "warc-target-uri": address,
         "warc-ip-address": ip,
         "warc-date": f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10] or '00'}:{at[10:12] or '00'}:{at[12:14] or '00'}Z",
-        "content-type": "application/http;msgtype=response" if web else kind,
+        "content-type": "application/http;msgtype=response" if is_web else kind,
         "content-length": length,
     }
-    name = "warcinfo" if address.startswith("filedesc:") else "response" if web else "resource"
+    name = "warcinfo" if address.startswith("filedesc:") else "response" if is_web else "resource"
     return Header(name, fields, match.end())

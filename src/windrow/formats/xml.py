@@ -74,15 +74,15 @@ class XmlText(NamedTuple):
 
 
 def admit(content: bytes, limits: Limits) -> XmlText:
-    """Check a document before it is parsed: StepError if too large, wrongly encoded, with a DTD or too many elements.
+    """Convert a document to UTF-8 for parsing; StepError if too large, wrongly encoded, with a DTD or many elements.
 
-    The root is empty if something that XML does not allow precedes it; see `rooted`.
+    The name of the root is empty if something that XML does not allow precedes it; see `rooted`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
     """
     if len(content) > limits.member_size:
-        raise StepError(f"{len(content)} bytes, at most {limits.member_size} allowed", Reason.TOO_LARGE)
+        raise StepError(f"the document has {len(content)} bytes; the limit is {limits.member_size}", Reason.TOO_LARGE)
     text = _utf8(content)
     prolog = PROLOG.match(text)
     start = prolog.end() if prolog else 0
@@ -90,13 +90,13 @@ def admit(content: bytes, limits: Limits) -> XmlText:
         line = text.count(b"\n", 0, start) + 1
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN, line=line)
     root = ROOT.match(text, start)
-    _bound(text, limits.elements)
-    _bound_texts(text)
+    _check_elements(text, limits.elements)
+    _check_texts(text)
     return XmlText(text, root[1].decode("utf-8", "replace") if root else "")
 
 
 def rooted(text: XmlText) -> XmlText:
-    """Refuse a document with something before its root that XML does not allow.
+    """Return a text unchanged; StepError if something that XML does not allow precedes its root.
 
     A parser that skips it, such as a second byte order mark, would also skip a document type declaration
     after it.
@@ -163,8 +163,8 @@ def refusal(error: etree.XMLSyntaxError, log: Any) -> StepError:
     return StepError(message, reason, line=first.line or None, column=first.column or None)
 
 
-def _bound_texts(text: bytes) -> None:
-    """Refuse a text of more than `TEXT` bytes: the parser accepts it when validating, but not when building a tree."""
+def _check_texts(text: bytes) -> None:
+    """Raise StepError for a text of more than `TEXT` bytes: the parser refuses it only when it builds a tree."""
     start = 0
     while start + TEXT < len(text):
         last = text.rfind(b"<", start, start + TEXT)
@@ -183,10 +183,12 @@ def _utf8(content: bytes) -> bytes:
     announced = declaration[1].decode("ascii", "replace") if declaration else ""
     codec = _codec(announced) if announced else family or "utf-8"
     if family and family != codec and not (family.startswith(codec) or (family, codec) == ("utf-8", "ascii")):
-        raise StepError(f"announced as {announced}, written in {family}", Reason.WRONG_ENCODING, line=1)
+        raise StepError(
+            f"the document is announced as {announced}, but written in {family}", Reason.WRONG_ENCODING, line=1
+        )
     if not family and codec.startswith(("utf-16", "utf-32")):
         raise StepError(
-            f"announced as {announced}, written in an encoding of single bytes", Reason.WRONG_ENCODING, line=1
+            f"the document is announced as {announced}, but written in single bytes", Reason.WRONG_ENCODING, line=1
         )
     if codec == "utf-8" or (codec == "ascii" and body.isascii()):
         return body  # the parser's error says where a byte is wrong
@@ -198,7 +200,7 @@ def _utf8(content: bytes) -> bytes:
 
 
 def _mark(content: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark, and the encoding that it or else the first character indicates; both may be empty."""
+    """Return the byte order mark, and the encoding by the mark or the first character; both may be empty."""
     mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
     return mark, family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
 
@@ -215,8 +217,8 @@ def _codec(announced: str) -> str:
     return name
 
 
-def _bound(text: bytes, limit: int) -> None:
-    """Refuse a document of too many elements; they are counted only if its size and brackets do not exclude that."""
+def _check_elements(text: bytes, limit: int) -> None:
+    """Raise StepError for a document of too many elements; they are counted only if its size allows that many."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0
@@ -227,10 +229,10 @@ def _bound(text: bytes, limit: int) -> None:
 
     reader = expat.ParserCreate("utf-8")
     reader.StartElementHandler = start
-    for at in range(0, len(text), SLICE):
+    for start_of_slice in range(0, len(text), SLICE):
         try:
-            reader.Parse(text[at : at + SLICE], at + SLICE >= len(text))
+            reader.Parse(text[start_of_slice : start_of_slice + SLICE], start_of_slice + SLICE >= len(text))
         except expat.ExpatError:
             return  # the parser's own error says more
         if elements > limit:
-            raise StepError(f"more than {limit} elements", Reason.TOO_MANY_ELEMENTS)
+            raise StepError(f"the document has more than {limit} elements", Reason.TOO_MANY_ELEMENTS)

@@ -32,7 +32,7 @@ STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 @dataclass(slots=True)
 class _Branch:
-    """One step of the wanted paths, and the steps below it."""
+    """One step of the searched paths, and the steps below it."""
 
     path: str = ""
     below: dict[tuple[str, int], _Branch] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class _NullTarget:
     """A parser target that ignores all events, so that the parser only validates."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Return nothing: the parser's log has the findings."""
 
 
 class _Imports(etree.Resolver):
@@ -158,7 +158,7 @@ class _Imports(etree.Resolver):
         self.missing: list[str] = []
 
     def resolve(self, system_url: str, public_id: str | None, context: Any = None) -> Any:  # noqa: ARG002
-        """Return the file of that name; if it is missing, note that and return an empty one."""
+        """Return the file of that name, or an empty one if it is missing, and remember its name as missing."""
         answer: Any = self  # lxml's stubs lack some methods
         content = self.imports.get(system_url.rpartition("/")[2])
         if content is None:
@@ -189,7 +189,7 @@ def load(sheets: Sheets) -> XmlSchema:
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
-    """Validate a document; return its findings, none if it is valid.
+    """Validate a document; return its findings, an empty list if it is valid.
 
     Findings are in the document's order, with line and column of their element. Findings beyond `LIMIT`
     are only counted, in a last one. StepError for a document that is not well-formed.
@@ -200,7 +200,7 @@ def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]
 def check(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
     """Validate an admitted document as `validate` does."""
     content = xml.rooted(text).content
-    total = _stream(content, schema)
+    total = _count_findings(content, schema)
     if not total:
         return []
     head = content if total <= LIMIT else _head(content, schema)
@@ -212,7 +212,7 @@ def check(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
     return findings
 
 
-def _stream(content: bytes, schema: XmlSchema) -> int:
+def _count_findings(content: bytes, schema: XmlSchema) -> int:
     """Validate while parsing; return the number of findings.
 
     The parser reports misplaced text once for each piece that it reads; a run of these counts once.

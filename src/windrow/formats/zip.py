@@ -30,6 +30,13 @@ LOCAL = Struct("<4s5H3L2H")
 ROOM = 1024
 """The most bytes of a directory record on average: it limits memory use."""
 SLICE = 1 << 20
+# Flags, methods and systems of a record (APPNOTE.TXT, sections 4.4.2, 4.4.4 and 4.4.5).
+_ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000  # encrypted, strongly encrypted, directory masked
+_PATCHED = 0x20
+_UTF_8 = 0x800
+_AES = 99
+_UNIX = 3
+_MAX_COMMENT = 0xFFFF
 FAR = 1 << 62
 """An offset beyond the end of any file; some files cannot even seek there."""
 
@@ -64,18 +71,20 @@ def read(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """
     end = _end(view)
     content = _content(view, end, limits)
-    records = [_record(content, place, end.shift) for place in _places(content, limits)]
+    records = [_read_record(content, position, end.shift) for position in _places(content, limits)]
     if len(records) != end.announced:
         raise StepError(f"the directory announces {end.announced} members and has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 
 def find(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record of this name without parsing the others; StepError if there is not exactly one."""
+    """Return the record of this name without parsing the others; StepError if the archive has none or several."""
     directory = _directory(view, limits)
-    places = [place for raw in _encodings(name) for place in directory.places.get(raw, ())]
+    positions = [position for raw in _encodings(name) for position in directory.places.get(raw, ())]
     records = [
-        record for place in places if (record := _record(directory.content, place, directory.shift)).name == name
+        record
+        for position in positions
+        if (record := _read_record(directory.content, position, directory.shift)).name == name
     ]
     if not records:
         raise StepError(f"the archive has no member {name!r}", Reason.NOT_FOUND)
@@ -107,15 +116,15 @@ def _directory(view: BinaryIO, limits: Limits) -> _Directory:
     if directory is None or directory.limits != limits:
         end = _end(view)
         content = _content(view, end, limits)
-        places: dict[bytes, list[int]] = {}
-        for place in _places(content, limits):
-            places.setdefault(_raw(content, place), []).append(place)
-        directory = _DIRECTORIES[view] = _Directory(content, end.shift, places, limits)
+        positions: dict[bytes, list[int]] = {}
+        for position in _places(content, limits):
+            positions.setdefault(_raw(content, position), []).append(position)
+        directory = _DIRECTORIES[view] = _Directory(content, end.shift, positions, limits)
     return directory
 
 
 def at(view: BinaryIO, offset: int, size: int) -> bytes:
-    """Read exactly `size` bytes at `offset`; StepError with TRUNCATED if the file ends before."""
+    """Read exactly `size` bytes at `offset`; StepError with TRUNCATED if the file ends earlier."""
     if offset >= FAR:
         raise StepError("a record lies far beyond the end of the archive", Reason.TRUNCATED)
     view.seek(offset)
@@ -132,53 +141,56 @@ def at(view: BinaryIO, offset: int, size: int) -> bytes:
 def _end(view: BinaryIO) -> _End:
     """Find and read the end record: 22 bytes and a comment at the end of the archive."""
     length = view.seek(0, 2)
-    tail = at(view, max(0, length - 65557), min(length, 65557))
-    place = tail.rfind(b"PK\x05\x06")
-    while place >= 0:
-        if place + END.size <= len(tail):
-            fields = END.unpack_from(tail, place)
-            if place + END.size + fields[7] == len(tail):
-                return _locate_directory(view, length - len(tail) + place, fields)
-        place = tail.rfind(b"PK\x05\x06", 0, place + 3)
+    most = END.size + _MAX_COMMENT
+    tail = at(view, max(0, length - most), min(length, most))
+    position = tail.rfind(b"PK\x05\x06")
+    while position >= 0:
+        if position + END.size <= len(tail):
+            *_, comment = fields = END.unpack_from(tail, position)
+            if position + END.size + comment == len(tail):
+                return _locate_directory(view, length - len(tail) + position, fields)
+        position = tail.rfind(b"PK\x05\x06", 0, position + 3)
     if length and at(view, 0, min(4, length)) == b"PK\x03\x04":
-        if surplus := _surplus(view, length):
+        if surplus := _count_trailing_bytes(view, length):
             raise StepError(f"{surplus} bytes follow the end of the archive", Reason.TRAILING_BYTES)
         raise StepError("the archive has no directory at its end", Reason.TRUNCATED)
     raise StepError("no zip directory was found", Reason.NOT_A_ZIP)
 
 
-def _surplus(view: BinaryIO, length: int) -> int:
-    """Return the number of bytes after an end record that matches the start of the file; 0 without such a record."""
+def _count_trailing_bytes(view: BinaryIO, length: int) -> int:
+    """Return the number of bytes after an end record that matches the start of the file; 0 if no end record matches."""
     for start in range(0, length, SLICE):
         part = at(view, start, min(SLICE + END.size, length - start))
-        place = part.find(b"PK\x05\x06")
-        while place >= 0 and place + END.size <= len(part):
-            _, _, _, _, count, size, offset, comment = END.unpack_from(part, place)
-            here = start + place
-            end = here + END.size + comment
+        position = part.find(b"PK\x05\x06")
+        while position >= 0 and position + END.size <= len(part):
+            _, _, _, _, count, size, offset, comment = END.unpack_from(part, position)
+            record_start = start + position
+            end = record_start + END.size + comment
             # The end record of an archive that is stored as a member of this one does not match.
-            if count and size + offset == here and at(view, offset, 4) == b"PK\x01\x02":
+            if count and size + offset == record_start and at(view, offset, 4) == b"PK\x01\x02":
                 return max(0, int(length - end))
-            place = part.find(b"PK\x05\x06", place + 1)
+            position = part.find(b"PK\x05\x06", position + 1)
     return 0
 
 
-def _locate_directory(view: BinaryIO, place: int, fields: tuple[int, ...]) -> _End:
-    """Find the directory from the fields of the end record at `place`, or from the 64-bit record if there is one."""
-    _, disk, first, here, count, size, offset, _ = fields
-    after = place
-    if place >= LOCATOR.size:
-        mark, *_ = LOCATOR.unpack(at(view, place - LOCATOR.size, LOCATOR.size))
+def _locate_directory(view: BinaryIO, position: int, fields: tuple[int, ...]) -> _End:
+    """Find the directory by the fields of the end record at `position`, or by a 64-bit end record before it."""
+    _, disk, first, count_here, count, size, offset, _ = fields
+    record_start = position
+    if position >= LOCATOR.size:
+        mark, *_ = LOCATOR.unpack(at(view, position - LOCATOR.size, LOCATOR.size))
         if mark == b"PK\x06\x07":
-            after = place - LOCATOR.size - END64.size
-            if after < 0:
+            record_start = position - LOCATOR.size - END64.size
+            if record_start < 0:
                 raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
-            mark, _, _, _, disk, first, here, count, size, offset = END64.unpack(at(view, after, END64.size))
+            mark, _, _, _, disk, first, count_here, count, size, offset = END64.unpack(
+                at(view, record_start, END64.size)
+            )
             if mark != b"PK\x06\x06":
                 raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
-    if disk or first or here != count:
+    if disk or first or count_here != count:
         raise StepError("the archive is one part of a split archive", Reason.UNSUPPORTED)
-    start = after - size
+    start = record_start - size
     if start < 0 or offset > start:
         raise StepError("the directory is not where the end record says", Reason.CORRUPT)
     return _End(start, size, count, start - offset)
@@ -188,7 +200,7 @@ def _content(view: BinaryIO, end: _End, limits: Limits) -> bytes:
     """Read the directory's bytes; StepError if it is too large for the allowed number of records."""
     if end.announced > limits.members or end.size > limits.members * ROOM:
         raise StepError(
-            f"{end.announced} members in {end.size} bytes, at most {limits.members} members allowed",
+            f"the directory has {end.announced} members in {end.size} bytes; the limit is {limits.members} members",
             Reason.TOO_MANY_MEMBERS,
         )
     return at(view, end.start, end.size)
@@ -196,47 +208,47 @@ def _content(view: BinaryIO, end: _End, limits: Limits) -> bytes:
 
 def _places(content: bytes, limits: Limits) -> Iterator[int]:
     """Yield the offset of each record in a directory; StepError if it holds anything else."""
-    place = number = 0
-    while place < len(content):
-        stop = place + CENTRAL.size
-        if not content.startswith(b"PK\x01\x02", place) or stop > len(content):
+    position = number = 0
+    while position < len(content):
+        stop = position + CENTRAL.size
+        if not content.startswith(b"PK\x01\x02", position) or stop > len(content):
             raise StepError("the directory holds something that is not a record", Reason.CORRUPT)
-        stop += sum(LENGTHS.unpack_from(content, place + 28))
+        stop += sum(LENGTHS.unpack_from(content, position + 28))
         number += 1
         if stop > len(content):
             raise StepError("the directory ends within a record", Reason.CORRUPT)
         if number > limits.members:
-            raise StepError(f"more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
-        yield place
-        place = stop
+            raise StepError(f"the archive has more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
+        yield position
+        position = stop
 
 
-def _raw(content: bytes, place: int) -> bytes:
+def _raw(content: bytes, position: int) -> bytes:
     """Return the bytes of a record's name."""
-    start = place + CENTRAL.size
-    return content[start : start + int.from_bytes(content[place + 28 : place + 30], "little")]
+    start = position + CENTRAL.size
+    return content[start : start + int.from_bytes(content[position + 28 : position + 30], "little")]
 
 
-def _record(content: bytes, place: int, shift: int) -> DirectoryRecord:
-    fields = CENTRAL.unpack_from(content, place)
-    system, flags, method = fields[2], fields[4], fields[5]
-    crc, packed, size, names, extras = fields[8:13]
-    raw = _raw(content, place)
-    start = place + CENTRAL.size + names
-    size, packed, offset = _wide(content[start : start + extras], size, packed, fields[17])
-    mode = fields[16] >> 16 if system == 3 else 0
+def _read_record(content: bytes, position: int, shift: int) -> DirectoryRecord:
+    (_, _, system, _, flags, method, _, _, crc, packed, size, names, extras, _, _, _, attributes, offset) = (
+        CENTRAL.unpack_from(content, position)
+    )
+    raw = _raw(content, position)
+    start = position + CENTRAL.size + names
+    size, packed, offset = _read_zip64_values(content[start : start + extras], size, packed, offset)
+    mode = attributes >> 16 if system == _UNIX else 0
     return DirectoryRecord(raw, _decode(raw, flags), flags, method, crc, packed, size, offset + shift, mode)
 
 
-def _wide(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Replace values that do not fit into 32 bits by those of the 64-bit extra field."""
+def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
+    """Return values with those that do not fit into 32 bits replaced by those of the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
-    place = 0
-    while place + 4 <= len(extra):
-        kind = int.from_bytes(extra[place : place + 2], "little")
-        length = int.from_bytes(extra[place + 2 : place + 4], "little")
-        body = extra[place + 4 : place + 4 + length]
+    position = 0
+    while position + 4 <= len(extra):
+        kind = int.from_bytes(extra[position : position + 2], "little")
+        length = int.from_bytes(extra[position + 2 : position + 4], "little")
+        body = extra[position + 4 : position + 4 + length]
         if kind == 1:
             replaced = []
             for value in values:
@@ -244,13 +256,13 @@ def _wide(extra: bytes, *values: int) -> tuple[int, ...]:
                 replaced.append(int.from_bytes(body[:8], "little") if is_wide else value)
                 body = body[8:] if is_wide else body
             return tuple(replaced)
-        place += 4 + length
+        position += 4 + length
     return values
 
 
 def _decode(raw: bytes, flags: int) -> str:
     """Decode a member's name; bytes that do not fit the encoding of its flag become visible escapes."""
-    return raw.decode("utf-8" if flags & 0x800 else "cp437", "backslashreplace")
+    return raw.decode("utf-8" if flags & _UTF_8 else "cp437", "backslashreplace")
 
 
 ARCHIVE = re.compile(r"\.(zip|jar|t?gz|tar|t?bz2?|t?xz|7z|rar|zst|lz4?|lzma|cab|arj|z)\Z", re.IGNORECASE)
@@ -337,7 +349,7 @@ def blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
 
 
 def is_archive(head: bytes) -> bool:
-    """Tell whether a document's first bytes are those of an archive or a compressed file.
+    """Return whether a document's first bytes are those of an archive or a compressed file.
 
     >>> is_archive(b"<?xml version='1.0'?>"), is_archive(b"PK" + bytes([3, 4]))
     (False, True)
@@ -351,8 +363,7 @@ def _member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMe
 
 def _start(view: BinaryIO, record: DirectoryRecord) -> int:
     """Check an entry's own header against the directory; return the offset of its packed bytes."""
-    head = LOCAL.unpack(at(view, record.offset, LOCAL.size))
-    mark, flags, method, names, extras = head[0], head[2], head[3], head[9], head[10]
+    mark, _, flags, method, *_, names, extras = LOCAL.unpack(at(view, record.offset, LOCAL.size))
     if mark != b"PK\x03\x04":
         raise StepError(f"{record.name!r} is not where the directory says", Reason.CORRUPT)
     name = at(view, record.offset + LOCAL.size, names)
@@ -362,7 +373,7 @@ def _start(view: BinaryIO, record: DirectoryRecord) -> int:
 
 
 def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], end: int) -> None:
-    """Refuse entries that share bytes with each other or with the directory.
+    """Raise StepError for entries that share bytes with each other or with the directory.
 
     Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
     """
@@ -381,8 +392,8 @@ def _fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
     faults = (
         (UNSAFE.search(record.name), Reason.UNSAFE_NAME),
         (record.name.endswith("/") or kind not in (0, stat.S_IFREG), Reason.NOT_A_FILE),
-        (record.flags & 0x2041 or record.method == 99, Reason.ENCRYPTED),
-        (record.method not in (STORED, DEFLATED) or record.flags & 0x20, Reason.UNSUPPORTED),
+        (record.flags & _ENCRYPTED_FLAGS or record.method == _AES, Reason.ENCRYPTED),
+        (record.method not in (STORED, DEFLATED) or record.flags & _PATCHED, Reason.UNSUPPORTED),
         (ARCHIVE.search(record.name), Reason.NESTED_ARCHIVE),
         (record.size > limits.member_size, Reason.TOO_LARGE),
         (record.size > record.packed * limits.ratio, Reason.BOMB_RATIO),

@@ -1,4 +1,4 @@
-"""How a collection declares its settings, and how values are resolved: flag, else variable, else file, else default."""
+"""How a collection declares its settings, and how values are resolved: from flags, variables, files and defaults."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SourceTable(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The input of `Configuration.section`.
+    """The values that `Configuration.section` is given.
 
     `values` has every setting of the workspace by dotted name; `rows` has, for each array of tables that the
     collection declares, one mapping for each table. `file` names the file in error messages.
@@ -71,18 +71,18 @@ def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed
 def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surroundings) -> Source:
     """Build a source from its table, with the values of all its settings as `options`.
 
-    ConfigError without a `url`, unless the source takes captures of others.
+    ConfigError if `url` is missing, unless the source takes captures of others, and for an address that is not valid.
     """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
     active = values["state"].value == "available"
     if not url.value and any(options.get(name) for name in _CAPTURES):
-        nowhere = Site("", agent=context.agent)
-        return Source(table.name, values["collection"].value, nowhere, active=active, options=options)
+        no_site = Site("", agent=context.agent)
+        return Source(table.name, values["collection"].value, no_site, active=active, options=options)
     if not url.value:
         capture_settings = [name for name in _CAPTURES if name in options]
-        missing = f": one of url, {', '.join(capture_settings)} is missing" if capture_settings else ".url is missing"
-        raise ConfigError(f"{table.file}: source.{table.name}{missing}", hint=f"edit {table.file}")
+        problem = f" needs url or one of {', '.join(capture_settings)}" if capture_settings else " needs url"
+        raise ConfigError(f"{table.file}: source.{table.name}{problem}", hint=f"edit {table.file}")
     try:
         address = split_address(url.value, context.root)
     except ConfigError as error:
@@ -116,17 +116,20 @@ _RESERVED = frozenset({"host", "content-length", "transfer-encoding", "connectio
 def credentials_of(
     secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
 ) -> tuple[Credential, ...]:
-    """Return a secret with the header or parameter that carries it; ConfigError if that is missing or unfit."""
+    """Return a secret with the header or parameter that carries it, or () if it is the password of the address.
+
+    Raises ConfigError if the header or parameter is missing or not valid.
+    """
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
         if secret_header or secret_query:
-            raise ConfigError("secret = is missing, though secret_header or secret_query says where to send it")
+            raise ConfigError("secret is missing, but secret_header or secret_query is set")
         return ()
     if not secret_header and not secret_query and not secret_prefix:
         return ()  # it is the password of the source's own address
     if bool(secret_header) == bool(secret_query):
-        raise ConfigError("wanted one of secret_header and secret_query, to say where the secret is sent")
+        raise ConfigError("wanted either secret_header or secret_query, to say where the secret is sent")
     if secret_header and (not _TOKEN.fullmatch(secret_header) or secret_header.lower() in _RESERVED):
-        raise ConfigError(f"secret_header: {secret_header[:40]!r} is not a header that can carry a secret")
+        raise ConfigError(f"secret_header: {secret_header[:40]!r} cannot be used as the header of a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
         raise ConfigError("secret_query: wanted only a parameter's name: letters, digits, and . _ ~ -")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
@@ -210,7 +213,7 @@ class Layers(NamedTuple):
 
 
 def resolve_values(settings: Iterable[Setting], layers: Layers, root: Path) -> dict[str, Value]:
-    """Return each setting's value by name; ConfigError names the origin of a wrong one."""
+    """Return each setting's value by name; ConfigError with its origin for a value that is not valid."""
     return {setting.name: _value(setting, layers, root) for setting in settings}
 
 
@@ -241,7 +244,7 @@ def _hint(origin: str, root: Path) -> str:
     return f"unset {origin.removeprefix('env ')}" if origin.startswith("env ") else "windrow config"
 
 
-def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, at: str = "") -> dict[str, RawValue]:
+def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, table_path: str = "") -> dict[str, RawValue]:
     """Turn nested tables into dotted names; ConfigError for a name that is not one of `names`.
 
     `at` is the dotted path of `tree` itself, for the message.
@@ -250,21 +253,23 @@ def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, at: str = 
     renamed = {old: new for old, new in SETTINGS.items() if new in known}
     tables = {name[:end] for name in (*known, *renamed) for end, mark in enumerate(name) if mark == "."}
     values_by_name: dict[str, RawValue] = {}
-    for written, value in _walk(tree, tables):
-        if written in tables:
-            raise ConfigError(f"{file}: {at}{written}: wanted a table [{at}{written}]", hint=f"edit {file}")
-        name = current(renamed, written, f"{file}: {at}")
+    for dotted, value in _walk(tree, tables):
+        if dotted in tables:
+            raise ConfigError(
+                f"{file}: {table_path}{dotted}: wanted a table [{table_path}{dotted}]", hint=f"edit {file}"
+            )
+        name = current(renamed, dotted, f"{file}: {table_path}")
         if name not in known:
-            raise _unknown_setting(f"{at}{name}", (f"{at}{each}" for each in known | tables), file)
+            raise _unknown_setting(f"{table_path}{name}", (f"{table_path}{each}" for each in known | tables), file)
         if name in values_by_name:
-            raise ConfigError(f"{file}: {at}{name} is there under its old name too", hint=f"edit {file}")
+            raise ConfigError(f"{file}: {table_path}{name} is also set under its old name", hint=f"edit {file}")
         values_by_name[name] = (value, file)
     return values_by_name
 
 
-def _walk(tree: Mapping[str, Any], tables: set[str], above: str = "") -> Iterator[tuple[str, Any]]:
+def _walk(tree: Mapping[str, Any], tables: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in tree.items():
-        name = above + key
+        name = prefix + key
         if name in tables and isinstance(value, dict):
             yield from _walk(value, tables, f"{name}.")
         else:
@@ -274,28 +279,30 @@ def _walk(tree: Mapping[str, Any], tables: set[str], above: str = "") -> Iterato
 def _unknown_setting(name: str, known: Iterable[str], file: str) -> ConfigError:
     names = sorted(known)
     by_last_part = {each.rpartition(".")[2]: each for each in names}
-    guess = get_close_matches(name, names, 1, 0.6)
-    guess = guess or [by_last_part[part] for part in get_close_matches(name.rpartition(".")[2], by_last_part, 1, 0.6)]
-    meant = f"; did you mean {guess[0]}?" if guess else ""
-    return ConfigError(f"{file}: {name} is not a setting{meant}", hint=f"edit {file}")
+    guesses = get_close_matches(name, names, 1, 0.6)
+    guesses = guesses or [
+        by_last_part[part] for part in get_close_matches(name.rpartition(".")[2], by_last_part, 1, 0.6)
+    ]
+    suggestion = f"; did you mean {guesses[0]}?" if guesses else ""
+    return ConfigError(f"{file}: {name} is not a setting{suggestion}", hint=f"edit {file}")
 
 
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the environment with each variable of an old name under the new one; `prefixes` are those of settings."""
-    pairs = {variable(at + old): variable(at + new) for at in prefixes for old, new in SETTINGS.items()}
+    """Return the environment with variables of old names under their new ones; `prefixes` are those of the settings."""
+    pairs = {variable(prefix + old): variable(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()}
     return {
         current(pairs, name, "env "): value for name, value in environ.items() if pairs.get(name, "") not in environ
     }
 
 
 def refuse_mistyped_variables(environ: Mapping[str, str], known: Iterable[str]) -> None:
-    """Raise ConfigError if a variable looks like a mistyped one of ours; others may belong to another program."""
+    """Raise ConfigError if a variable looks like a misspelt setting; others may belong to another program."""
     names = {each.removeprefix(PREFIX): each for each in known}
     for variable_ in sorted(environ):
         if not variable_.startswith(PREFIX) or variable_.removeprefix(PREFIX) in names:
             continue
-        if guess := get_close_matches(variable_.removeprefix(PREFIX), names, 1, 0.85):
+        if guesses := get_close_matches(variable_.removeprefix(PREFIX), names, 1, 0.85):
             raise ConfigError(
-                f"env {variable_} is not a setting; did you mean {names[guess[0]]}?",
+                f"env {variable_} is not a setting; did you mean {names[guesses[0]]}?",
                 hint=f"unset {variable_}",
             )

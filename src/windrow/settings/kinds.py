@@ -71,9 +71,9 @@ def duration(value: object) -> float:
         number = float(value)
     elif isinstance(value, str) and len(value) < 100 and not _AMOUNT.sub("", value).strip():
         parts = [(float(figure), unit.lower()) for figure, unit in _AMOUNT.findall(value)]
-        known = all(unit in _SECONDS for _, unit in parts) or (len(parts) == 1 and not parts[0][1])
-        known = known and bool(parts)
-        number = sum(figure * _SECONDS.get(unit, 1.0) for figure, unit in parts) if known else -1.0
+        is_known = all(unit in _SECONDS for _, unit in parts) or (len(parts) == 1 and not parts[0][1])
+        is_known = is_known and bool(parts)
+        number = sum(figure * _SECONDS.get(unit, 1.0) for figure, unit in parts) if is_known else -1.0
     else:
         number = -1.0
     if not 0 <= number <= 3650 * 86400:
@@ -115,7 +115,7 @@ class ValueKind(NamedTuple):
 
 
 def wanted(noun: str, value: object) -> ConfigError:
-    """Return an error that says what was wanted, and only the type of what was given: that may be a secret."""
+    """Return an error that says what was wanted and names only the type of `value`, which may be a secret."""
     names = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
     kind = names.get(type(value), "a list" if isinstance(value, list) else "a table")
     return ConfigError(f"wanted {noun}, not {kind}" if kind != noun else f"this is not {noun}")
@@ -163,29 +163,29 @@ def _pattern(value: Any, root: Path) -> str:
 
 
 def secret(value: Any, root: Path) -> Secret | None:
-    """Read the place of a secret; None if empty. A secret itself is refused, and not repeated in the message."""
+    """Read the place of a secret; None if the text is empty. ConfigError for anything else, without repeating it."""
     text = _text(value, root)
     if not text:
         return None
-    kind, _, where = text.partition(":")
-    if kind == "env" and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", where):
+    kind, _, location = text.partition(":")
+    if kind == "env" and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", location):
         return Secret(text)
-    if kind == "file" and where:
-        return Secret(f"file:{_under(root, where)}")
+    if kind == "file" and location:
+        return Secret(f"file:{_under(root, location)}")
     raise ConfigError("wanted the place of a secret, env:NAME or file:PATH, not the secret itself")
 
 
 def _address(value: Any, root: Path) -> str:
-    """Read an address, and refuse one with a password in it."""
+    """Read an address; ConfigError if it contains a password."""
     text = _text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address holds a password; use secret = to name its place instead")
+        raise ConfigError("the address contains a password; set secret = to its place instead")
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address holds a password; use secret = to name its place instead")
+        raise ConfigError("the address contains a password; set secret = to its place instead")
     return text
 
 
@@ -294,7 +294,7 @@ class AddressParts(NamedTuple):
 def split_address(url: str, root: Path) -> AddressParts:
     """Split the address of a source; a `file:` address may be relative to `root`.
 
-    A password in it is refused, and not repeated in the message.
+    Raises ConfigError for an address that is not valid or contains a password, which the message does not repeat.
 
     >>> split_address("sftp://harvest@drop.example.org:2222/out/", Path("/w"))
     AddressParts(scheme='sftp', host='drop.example.org', port=2222, username='harvest', base='/out/')
@@ -308,16 +308,16 @@ def split_address(url: str, root: Path) -> AddressParts:
         raise ConfigError(f"this is not an address: {_safe_reason(error)}") from None
     if parts.password is not None or "@" in parts.path + parts.query + parts.fragment:
         raise ConfigError(
-            'an address may not hold a password; name its place: secret = "env:NAME" or "file:PATH"'
-            " (spell @ in a folder's name as %40)"
+            'an address may not contain a password; set its place: secret = "env:NAME" or "file:PATH"'
+            " (write @ in a folder's name as %40)"
         )
     if parts.scheme not in SCHEMES:
         raise ConfigError(f"wanted an address that begins with one of {', '.join(SCHEMES)}")
     if parts.query or parts.fragment:
-        raise ConfigError("the base folder may not hold ? or #; spell them as %3F and %23")
+        raise ConfigError("the base folder may not contain ? or #; write them as %3F and %23")
     base = unquote(parts.path)
     if ".." in base.split("/") or re.search(r"[\x00-\x1f\x7f]", base):
-        raise ConfigError("the base folder may not hold '..' or control characters")
+        raise ConfigError("the base folder may not contain '..' or control characters")
     if parts.scheme == "file":
         return _folder(parts, base, root)
     if not parts.hostname:
@@ -334,5 +334,5 @@ def _folder(parts: SplitResult, base: str, root: Path) -> AddressParts:
 
 
 def _safe_reason(error: ValueError) -> str:
-    """Say what is wrong without repeating any part of the address: it may hold a password."""
+    """Return what is wrong with an address, without any part of it: it may contain a password."""
     return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not valid"

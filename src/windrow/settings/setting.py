@@ -70,7 +70,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text is a valid name of a source."""
+    """Return whether a text is a valid name of a source."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -152,7 +152,7 @@ CAPTURED = (
         "warc_secret",
         SECRET,
         "",
-        "place of the secret for `warc_urls`: KEY:SECRET for s3, else the header Authorization",
+        "place of the secret for `warc_urls`: KEY:SECRET for s3, or the header Authorization for https",
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),

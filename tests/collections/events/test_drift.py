@@ -25,7 +25,7 @@ def learn(*answers):
 def test_no_event_where_there_were_always_some_is_drift_and_goes_on_to_be_until_there_are():
     habit = learn(answer(5), answer(4), answer(5))
     learned, drifts = detect_drift(habit, [])
-    assert drifts == ("there are no events; each of the 3 responses before had some",)
+    assert drifts == ("the response has no events; each of the 3 earlier ones had some",)
     assert detect_drift(learned, [])[1] == drifts
     assert detect_drift(learned, answer(3))[1] == ()
 

@@ -250,7 +250,7 @@ def test_html_is_read_by_selector_and_by_the_headings_of_a_table():
     ]
     assert read_events[0].aside["source_text"].startswith('<tr class="e">')
     assert [part.reason for part in unread] == [Reason.INCOMPLETE_RECORD]
-    with pytest.raises(StepError, match="nothing at"):
+    with pytest.raises(StepError, match="selects nothing"):
         read("<p>We moved.</p>", "html", items="tr.e", fields=fields)
     assert read("<table id=t></table>", "html", items="tr.e", root="#t", fields=fields) == ([], [])
     with pytest.raises(StepError):

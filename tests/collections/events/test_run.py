@@ -392,7 +392,7 @@ def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, si
     whole = load(tmp_path, environ={})  # with all collections, as the status needs each
     (state,) = current_state(whole, ledger, {"events": tuple(COLLECTION.phases)}).sources
     ledger.close()
-    assert "drift: there are no events" in state.error
+    assert "drift: the response has no events" in state.error
 
 
 def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace_crawls(tmp_path, site):

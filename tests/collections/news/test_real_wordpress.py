@@ -75,7 +75,7 @@ def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to
     gone = {post["link"] for post in (trashed, hidden, unlisted)}
     assert gone < written.keys()  # files of deleted posts are kept
     fields = summaries(tmp_path)[1]
-    assert (fields["details"]["gone"], fields["details"]["error: protected"]) == (3, 1)
+    assert (fields["details"]["gone"], fields["details"]["error: password_protected"]) == (3, 1)
     assert fields["statistics"]["articles_new"] == 3
     searched = ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results
     assert not gone & {hit.url for hit in searched}

@@ -56,7 +56,7 @@ def test_each_kind_of_bad_post_has_its_reason_is_counted_and_the_others_go_on(tm
     run(wordpress(tmp_path, press))
     (summary,) = summaries(tmp_path)
     assert summary["details"].items() >= {
-        "error: no_title": 2, "error: no_text": 1, "error: protected": 1, "type page": 1, "error: bad_address": 2,
+        "error: no_title": 2, "error: no_text": 1, "error: password_protected": 1, "type page": 1, "error: bad_address": 2,
         "doubtful_date: in the future": 1,
     }.items()  # fmt: skip
     assert summary["statistics"]["errors"] == 6 + ("error: listed_twice" in summary["details"])
@@ -150,7 +150,7 @@ def good(**fields):
     ({"first_seen_timestamp_gmt": "1"}, "first_seen"), ({"first_seen_timestamp_gmt": 0}, "first_seen"),
     ({"publication_timestamp_gmt": 1763670600000}, "publication_timestamp_gmt"), ({"keywords": "a"}, "keywords"),
     ({"publication_timestamp_gmt": 1732132200}, "publication_timestamp_gmt: is 1732132200"), ({"author": ["x"]}, "author"),
-    ({"source_domain": "www.example.com"}, "should lie in 'www.example.com'"), ({"metadata": []}, "metadata"),
+    ({"source_domain": "www.example.com"}, "should be in the folder 'www.example.com'"), ({"metadata": []}, "metadata"),
 ])  # fmt: skip
 def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, changes, words):
     folder = tmp_path / "example.com"

@@ -1,7 +1,7 @@
 """Find the time of day and its zone in a text that also has a date.
 
-What looks like a time of day or like a zone and is not understood makes a text unreadable: an event is never moved to
-midnight, or into the zone of its source, because its clock was overlooked.
+A text with an unknown form of a time of day or zone cannot be read: an event is never moved to midnight, or into the
+zone of its source, because its clock was overlooked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NAMES = (
     r"(?:[cmp][sd]t|edt|est(?=\W*$)|[ahn][sd]t|(?:ak|ae|aw|nz)[sd]?t|utc|gmt|bst|mes?z|msk|sast|jst|kst|hkt|z"
     r"|(?-i:EST|[ECMP]T|[CEW]ES?T|(?!(?:SAT|OCT|SEPT|AT)\b)[A-Z]{2,3}T|WIB|WITA))"
 )
-"""Names of zones; in small letters where they are no other word. What looks like one is taken for one, known or not."""
+"""Names of zones, also in small letters if they are not another word; unknown names of the same form match too."""
 _IANA = (
     r"(?-i:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific"
     r"|US)(?:/[A-Z][A-Za-z_+-]+){1,2}\d*)"
@@ -61,7 +61,7 @@ _BARE = re.compile(
     rf"(?=\s*$|,|\s*[(\[]?(?:{_NAMES})\b){_ZONE}",
     re.IGNORECASE | re.ASCII,
 )
-"""A time of four digits, also with a dot: only where nothing else of them can be meant."""
+"""A time of four digits, also with a dot, in places where the digits cannot mean anything else."""
 
 _BETWEEN = re.compile(r"\s*(?:-|\u2013|\u2014|to|bis|until|till|und|and|&)?\s*", re.IGNORECASE)
 _OVERLOOKED = re.compile(
@@ -82,7 +82,7 @@ class Clock(NamedTuple):
     zone: str = ""
 
     def on(self, day: datetime, zone: ZoneInfo) -> datetime | None:
-        """Return this time on a day, with a time zone where one is named that is not `zone`; None if there is none."""
+        """Return this time on a day, aware if it names another zone than `zone`; None if time or zone is not valid."""
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
         at = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
@@ -90,22 +90,22 @@ class Clock(NamedTuple):
         )
         if not self.zone:
             return at
-        own = _without_season((at.replace(tzinfo=zone).tzname() or "").upper())
-        if _without_season(self.zone.upper()) == own:
+        own_zone = _without_season((at.replace(tzinfo=zone).tzname() or "").upper())
+        if _without_season(self.zone.upper()) == own_zone:
             return at
-        named = _zone(self.zone)
-        return at.replace(tzinfo=named) if named else None
+        named_zone = _zone(self.zone)
+        return at.replace(tzinfo=named_zone) if named_zone else None
 
 
 class Dated(NamedTuple):
-    """What a text says: its date, still as text, and its time of day, None where it has none."""
+    """The date in a text, still as text, and its time of day, or None if it does not have one."""
 
     day: str
     clock: Clock | None
 
 
 def split(text: str) -> Dated | None:
-    """Part the date of a text from its time of day, the first one of a range; None if one is not understood.
+    """Split a text into its date and its time of day, the first of a range; None if it cannot be read.
 
     >>> split("18:00 - 20:00 Uhr CET, 24.11.2026")
     Dated(day='24.11.2026', clock=Clock(hour=18, minute=0, second=0, zone='CET'))
@@ -135,12 +135,12 @@ def _without(text: str, times: Sequence[re.Match[str]]) -> str:
     return text
 
 
-def _start_of_range(first: Clock, written: re.Match[str], second: Clock, between: str) -> Clock | None:
-    """Return the first of two times, in the zone behind the second; None if that may as well be an offset."""
+def _start_of_range(first: Clock, first_match: re.Match[str], second: Clock, between: str) -> Clock | None:
+    """Return the first of two times, in the zone after the second; None if the second may be an offset."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if between == "-" and second.hour < 13:
-        if written.groupdict().get("second_24"):  # 18:00:00-05:00
+        if first_match.groupdict().get("second_24"):  # 18:00:00-05:00
             return first._replace(zone=f"-{second.hour:02}{second.minute:02}")
         if (second.hour, second.minute) < (first.hour, first.minute):
             return None
@@ -168,7 +168,7 @@ def _hour_of_day(hour: str, *, afternoon: bool) -> int:
 
 
 def _without_season(name: str) -> str:
-    """Return the name of a zone as it is all the year.
+    """Return the name of a zone without the letter of summer or winter.
 
     >>> [_without_season(name) for name in ("EST", "CEST", "AKDT", "MEZ", "JST")]
     ['ET', 'CET', 'AKT', 'CET', 'JST']

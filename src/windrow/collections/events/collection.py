@@ -38,7 +38,7 @@ def _parse_json(setting: Any) -> Any:
     try:
         return json.loads(setting)
     except ValueError:
-        raise ConfigError("wanted JSON, where it is not a table of the file") from None
+        raise ConfigError("wanted JSON") from None
 
 
 def _read_table(setting: Any, _root: Path) -> dict[str, str]:
@@ -61,7 +61,7 @@ def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
     with suppress(ValueError):
         since = date.fromisoformat(since) if isinstance(since, str) else since
     if not isinstance(since, date) or isinstance(since, datetime):
-        raise ConfigError("a version has no date; add one: since = 2026-07-01")
+        raise ConfigError("the version does not have a date; add one, such as since = 2026-07-01")
     version: dict[str, Any] = {"since": since}
     for name, value in table.items():
         if name == "since":
@@ -127,77 +127,85 @@ def ready_names() -> tuple[str, ...]:
 def ready_parser(name: str) -> EventParser | None:
     """Return the built-in parser of a name from `parsers/NAME.toml`; None if there is no such file.
 
-    The file has the settings of a source. With `like` it takes the others from the file of another parser.
+    The file has the settings of a source. With `like` it takes its other settings from the file of another parser.
     """
     if name not in ready_names():
         return None
     kinds = {setting.name: setting.kind for setting in SOURCE}
-    words = _ready_words(name)
-    values = {word: kinds[word].read(value, Path()) for word, value in words.items() if word != "url"}
+    settings = _ready_words(name)
+    values = {
+        name_of_setting: kinds[name_of_setting].read(value, Path())
+        for name_of_setting, value in settings.items()
+        if name_of_setting != "url"
+    }
     return EventParser(
         name,
         values["branch"],
         values["entity"],
-        versions=(ParserRules(**{word: values[word] for word in RULES if word in values}),),
-        url=words.get("url", ""),
+        versions=(
+            ParserRules(
+                **{name_of_setting: values[name_of_setting] for name_of_setting in RULES if name_of_setting in values}
+            ),
+        ),
+        url=settings.get("url", ""),
         complete=values.get("complete") != "no",
-        **{word: values[word] for word in ("every",) if word in values},
+        **{name_of_setting: values[name_of_setting] for name_of_setting in ("every",) if name_of_setting in values},
     )
 
 
 def _ready_words(name: str) -> dict[str, Any]:
-    words = tomllib.loads((get_data(_PACKAGE, f"parsers/{name}.toml") or b"").decode())
-    like = words.pop("like", "")
-    return {**_ready_words(like), **words} if like else words
+    settings = tomllib.loads((get_data(_PACKAGE, f"parsers/{name}.toml") or b"").decode())
+    like = settings.pop("like", "")
+    return {**_ready_words(like), **settings} if like else settings
 
 
-def event_source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
+def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Build a source from its table; its options have its parser and its address, including the query."""
     ready = ready_parser(values["parser"].value)
     url = values["url"]
     address = url.value or (ready.url if ready else "")
     if address.startswith("webcal://"):
         address = "https://" + address.removeprefix("webcal://")
-    where = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
-    source = source_at_url(table, {**values, "url": where}, around)
+    bare_url = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
+    source = source_at_url(table, {**values, "url": bare_url}, surroundings)
     if source.site.scheme not in {"http", "https"} and not (source.options.get("from") and not address):
         raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an http or https address")
     _refuse_secrets(table, address)
     try:
-        parser = _build_parser(table, values, around, ready)
+        parser = _build_parser(table, values, surroundings, ready)
     except ConfigError as error:
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=error.hint) from None
     return replace(source, options={**source.options, ADDRESS: address.partition("#")[0], PARSER: parser})
 
 
 def _refuse_secrets(table: SourceTable, address: str) -> None:
-    """Refuse an address that contains a key: addresses are written to the ledger, the archive and all exports."""
-    words = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
-    if words & {"api_key", "apikey", "key", "token", "access_token", "password"}:
+    """Raise ConfigError for an address with a key in it: addresses are written to the ledger, archive and exports."""
+    names = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
+    if names & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(
-            f"{table.file}: source.{table.name}.url: contains a key, which would be written to every record",
+            f"{table.file}: source.{table.name}.url: it contains a key, which would be written to every record",
             hint='remove it, and set where it is kept: secret = "env:NAME" and secret_query or secret_header',
         )
 
 
 def _build_parser(
-    table: SourceTable, values: Mapping[str, Value], around: Surroundings, ready: EventParser | None
+    table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, ready: EventParser | None
 ) -> EventParser:
-    """Build a source's parser: the built-in one with the source's settings over it, or one of the source alone."""
+    """Build a source's parser: a built-in one overridden by the source's settings, or one from its settings alone."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
     if ready is None and not configured.get("reader"):
         raise ConfigError(
-            f"there is no built-in parser {name!r}, and no reader is set", hint=f"reader: {', '.join(READERS)}; "
+            f"{name!r} is not a built-in parser, and reader is not set", hint=f"reader: {', '.join(READERS)}; "
             f"built-in parsers: {', '.join(ready_names())}",
         )  # fmt: skip
-    own = {name: configured[name] for name in RULES if name in configured}
+    own_rules = {name: configured[name] for name in RULES if name in configured}
     versions = ready.versions if ready else (ParserRules(),)
-    versions = tuple(replace(version, **own) for version in versions) if own else versions
+    versions = tuple(replace(version, **own_rules) for version in versions) if own_rules else versions
     versions += tuple(replace(versions[-1], **overrides) for overrides in values["versions"].value)
-    first = ready or EventParser(name, "", "")
-    branches = BRANCHES + tuple(around.values["events.branches"].value)
-    entities = ENTITIES + tuple(around.values["events.entities"].value)
+    base_parser = ready or EventParser(name, "", "")
+    branches = BRANCHES + tuple(surroundings.values["events.branches"].value)
+    entities = ENTITIES + tuple(surroundings.values["events.entities"].value)
     zone = configured.get("timezone") or (ready.zone if ready else "")
     if not zone or zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
@@ -205,10 +213,10 @@ def _build_parser(
     if complete is None:
         complete = ready.complete if ready else READERS[versions[-1].reader].complete
     return replace(
-        first,
+        base_parser,
         name=name,
-        branch=check_name(configured.get("branch") or first.branch, branches, "events.branches"),
-        entity=check_name(configured.get("entity") or first.entity, entities, "events.entities"),
+        branch=check_name(configured.get("branch") or base_parser.branch, branches, "events.branches"),
+        entity=check_name(configured.get("entity") or base_parser.entity, entities, "events.entities"),
         zone=zone,
         versions=versions,
         complete=complete,

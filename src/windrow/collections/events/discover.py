@@ -1,6 +1,6 @@
 """Request documents of events: addresses that depend on the day, following pages, and the detection of drift.
 
-What the responses of an address had so far is kept with what is learned of its source.
+What earlier responses of an address contained is kept with what is learned of its source.
 """
 
 from __future__ import annotations
@@ -29,35 +29,37 @@ _FULL, _BARE, _FEW = 0.8, 0.2, 3
 
 
 class DriftVerdict(NamedTuple):
-    """What is to be remembered of an address, and a sentence for each thing that its responses no longer have."""
+    """What to remember of an address, and a sentence for each thing that its responses no longer contain."""
 
     known: dict[str, Any]
     drifts: tuple[str, ...]
 
 
-def detect_drift(known: Mapping[str, Any], read: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]) -> DriftVerdict:
+def detect_drift(known: Mapping[str, Any], parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]) -> DriftVerdict:
     """Compare a response with the earlier ones of its address.
 
     `known` has `row`, the number of responses in a row with events, `empty`, whether any had none, and `shares`, the
     share of events that had each field.
     """
-    events = [part for part in read if isinstance(part, ReadEvent)]
-    row, empty = int(known.get("row", 0)), bool(known.get("empty", False))
+    events = [part for part in parts if isinstance(part, ReadEvent)]
+    answers_in_a_row, was_empty = int(known.get("row", 0)), bool(known.get("empty", False))
     shares: Mapping[str, float] = known.get("shares", {})
     if not events:
-        has_placeholder = any(isinstance(part, SkippedPart) and part.reason is Reason.PLACEHOLDER for part in read)
-        if row >= ANSWERS and not empty and not has_placeholder:
-            return DriftVerdict(dict(known), (f"there are no events; each of the {row} responses before had some",))
+        has_placeholder = any(isinstance(part, SkippedPart) and part.reason is Reason.PLACEHOLDER for part in parts)
+        if answers_in_a_row >= ANSWERS and not was_empty and not has_placeholder:
+            return DriftVerdict(
+                dict(known), (f"the response has no events; each of the {answers_in_a_row} earlier ones had some",)
+            )
         return DriftVerdict({**known, "row": 0, "empty": True}, ())
-    filled = {name: round(sum(bool(event.value.get(name)) for event in events) / len(events), 3) for name in FIELDS}
+    shares_now = {name: round(sum(bool(event.value.get(name)) for event in events) / len(events), 3) for name in FIELDS}
     drifts = tuple(
         f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
-        for name, share in filled.items()
-        if row >= ANSWERS and len(events) >= _FEW and shares.get(name, 0.0) >= _FULL and share <= _BARE
+        for name, share in shares_now.items()
+        if answers_in_a_row >= ANSWERS and len(events) >= _FEW and shares.get(name, 0.0) >= _FULL and share <= _BARE
     )
     if drifts:
         return DriftVerdict(dict(known), drifts)
-    return DriftVerdict({"row": min(row + 1, 1_000_000), "empty": empty, "shares": filled}, ())
+    return DriftVerdict({"row": min(answers_in_a_row + 1, 1_000_000), "empty": was_empty, "shares": shares_now}, ())
 
 
 DRIFT = "Drift"
@@ -93,36 +95,36 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     media = answer.fields.get("content-type", "")
     document = source_document(parser, answer.view.read(), answer.request.url, answer.at, media)
     try:
-        read = list(read_document(parser, document))
+        parts = list(read_document(parser, document))
     except StepError as error:
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
-    offers = {part.uid: Offering(part.uid) for part in read if isinstance(part, ReadEvent | WithdrawnEvent)}
-    skipped = [part for part in read if isinstance(part, SkippedPart)]
+    offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
+    skipped = [part for part in parts if isinstance(part, SkippedPart)]
     findings = [Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped]
     skipped_keys = {part.key for part in skipped if part.reason is not Reason.PLACEHOLDER}
     next_page = READERS[document.rules.reader].next_page(document)
     url = join_url(document.url, next_page) if next_page else ""
     url = "" if url == document.url else url
-    whole = parser.complete or READERS[document.rules.reader].growing
-    asked: tuple[Request, ...] = ()
+    is_complete = parser.complete or READERS[document.rules.reader].growing
+    requests: tuple[Request, ...] = ()
     if url:
-        asked = (Request(url, _LISTS[1], only_if_new=not whole, when_named=whole),)
-    if answer.request.method == "GET":  # a form whose response has the same form would be sent without end
+        requests = (Request(url, _LISTS[1], only_if_new=not is_complete, when_named=is_complete),)
+    if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
         details = READERS[document.rules.reader].details(document)
         offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL}
-        asked += details
+        requests += details
     elif not offers:
         findings.append(Finding("NoEvent", "the response to a form has no event", Level.WARN))
-    end = "" if asked else "the last page" if answer.request.name == _LISTS[1] else "there are no more pages"
+    end = "" if requests else "the last page" if answer.request.name == _LISTS[1] else "there are no more pages"
     remembered: dict[str, Any] = {}
     if answer.request.name in _FIRST:
         name = f"habits of {document.url}"[:300]
-        verdict = detect_drift(learned.get(name, {}), read)
+        verdict = detect_drift(learned.get(name, {}), parts)
         remembered[name] = verdict.known
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in verdict.drifts), *findings]
     if not parser.complete or document.rules.details or answer.request.name not in _LISTS:
         offered = tuple(offers.values())
-        return FollowResult(asked, offered, remembered, end=end, findings=tuple(findings[:100]))
+        return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings[:100]))
     # A part that cannot be read is listed, too. If its event is not known, no event is known to be missing.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     begins = answer.request.name == _LISTS[0]
@@ -130,7 +132,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if in_part != bool(learned.get(_IN_PART)):
         remembered[_IN_PART] = in_part
     return FollowResult(
-        asked, tuple(offers.values()), remembered, end=end, findings=tuple(findings[:100]),
+        requests, tuple(offers.values()), remembered, end=end, findings=tuple(findings[:100]),
         begins_listing=begins, ends_listing=not url and not in_part,
     )  # fmt: skip
 
@@ -143,7 +145,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 
 
 def refuse_capture(media: str, line: CdxLine) -> Skip | None:
-    """Return why a capture is not wanted, None if it is."""
+    """Return why a capture is not wanted, or None if it is."""
     if line.status != 200:
         return _NO_ANSWER
     return None if media in (line.mime or "") else _OTHER_MEDIA
@@ -171,7 +173,7 @@ def fill_address(address: str, at: datetime) -> str:
     if "{" not in address:
         return address
     today = at.date()
-    sitting = today.year if (today.month, today.day) >= (1, 3) else today.year - 1
+    year_of_session = today.year if (today.month, today.day) >= (1, 3) else today.year - 1
     term = today.year if today.month >= 10 else today.year - 1
     sunday = today - timedelta(days=today.isoweekday() % 7)
     words = {
@@ -182,8 +184,8 @@ def fill_address(address: str, at: datetime) -> str:
         "week": f"{today - timedelta(days=today.weekday()):%Y%m%d}",
         "sunday": f"{sunday:%m%d%Y}",
         "saturday": f"{sunday + timedelta(days=6):%m%d%Y}",
-        "congress": str((sitting - 1789) // 2 + 1),
-        "session": "1" if sitting % 2 else "2",
+        "congress": str((year_of_session - 1789) // 2 + 1),
+        "session": "1" if year_of_session % 2 else "2",
         "term": f"{term % 100:02}",
     }
     for name, word in words.items():

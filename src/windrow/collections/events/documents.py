@@ -34,7 +34,7 @@ _MAX_REQUESTS = 100  # in a run's log
 
 
 class EventVersion(NamedTuple):
-    """An event as a source had it at a visit; `value` is None where the source withdrew it.
+    """An event as a source had it at a visit; `value` is None if the source withdrew it.
 
     `aside` has what is kept beside the value and is not compared, such as the text it was read from.
     """
@@ -53,7 +53,7 @@ class EventDocument(NamedTuple):
 
 
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
-    """Make an event's document of its versions, in the order of the visits; None where none of them has a value.
+    """Return an event's document from its versions, in the order of the visits; None if none of them has a value.
 
     Its status is withdrawn if its source withdrew it, and missing if it was left out of a listing that should have it.
     """
@@ -64,15 +64,15 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
     state = ""  # missing or withdrawn
     last_seen = None
     for version in versions:
-        before = {**current, "status": state} if current and state else current
+        previous = {**current, "status": state} if current and state else current
         if version.value is None or version.value["status"] == MISSING:
             new_state = MISSING if version.value else WITHDRAWN
-            if before and current and state != new_state:
+            if previous and current and state != new_state:
                 state = new_state
-                history.append({"at": format_utc(version.at), "fields": {"status": [before["status"], new_state]}})
+                history.append({"at": format_utc(version.at), "fields": {"status": [previous["status"], new_state]}})
             continue
         content = dict(version.value)
-        if before is not None and (changed := _changed(before, content)):
+        if previous is not None and (changed := _changed(previous, content)):
             history.append({"at": format_utc(version.at), "fields": changed})
         if content != current:
             current, latest = content, version
@@ -86,7 +86,7 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Seen(NamedTuple):
-    """The first version of an event, the first with its present content, the last, and its state: empty if listed."""
+    """Versions of an event: first, first with the current content, and last; `state` is empty if it is listed."""
 
     first: EventVersion
     latest: EventVersion
@@ -118,7 +118,7 @@ def _document(
 
 
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Add the keys of windrow to a document that another program wrote; None where its start is not a valid time.
+    """Add the keys of windrow to a document that another program wrote; None if its start is not a valid time.
 
     A time of 00:00:00 means that the event has no time of day, as in VotersDaily's standard.
     """
@@ -139,7 +139,7 @@ def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _is_moment(text: Any) -> TypeGuard[str]:
-    """Tell whether this is a time as the standard writes it: YYYY-MM-DDTHH:MM:SSZ."""
+    """Return whether a value is a time as the standard writes it: YYYY-MM-DDTHH:MM:SSZ."""
     if not isinstance(text, str) or len(text) != len("2009-08-19T13:43:21Z"):
         return False
     try:
@@ -158,24 +158,20 @@ def id_of(event: Mapping[str, Any]) -> str:
 
 
 def distinct_id(name: str, uid: str) -> str:
-    """Return the id for an event where the document of another event has the id `name`."""
+    """Return the id for an event's document if another event's document already has the id `name`."""
     return f"{name} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[Any]]:
-    names = [
-        name
-        for name in {**before, **after}
-        if name not in _NOT_COMPARED and not _same(before.get(name), after.get(name))
-    ]
-    return {name: [_cut_text(before.get(name)), _cut_text(after.get(name))] for name in names}
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
+    names = [name for name in {**old, **new} if name not in _NOT_COMPARED and not _same(old.get(name), new.get(name))]
+    return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}
 
 
-def _same(before: Any, after: Any) -> bool:
-    """Tell whether two values are equal; a number equals the text that an earlier version of a parser made of it."""
-    if isinstance(before, str) and isinstance(after, int | float):
-        return before == json_to_text(after)
-    return bool(before == after)
+def _same(old: Any, new: Any) -> bool:
+    """Return whether two values are equal; a number equals the text that an earlier version of a parser made of it."""
+    if isinstance(old, str) and isinstance(new, int | float):
+        return old == json_to_text(new)
+    return bool(old == new)
 
 
 def _cut_text(content: Any) -> Any:
@@ -183,7 +179,7 @@ def _cut_text(content: Any) -> Any:
 
 
 def end_of_event(event: Mapping[str, Any]) -> datetime:
-    """Return when an event ends: its end, or its start if it has none; of whole days, the day after the last one."""
+    """Return an event's end, or its start if it has no end; if it lasts whole days, the day after the last one."""
     end = parse_utc(event["end_datetime"] or event["datetime"])
     return day_after(end) if event["all_day"] else end
 
@@ -191,7 +187,7 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
 class AskedAddress(NamedTuple):
     """One address that a parser's run requested, and the outcome.
 
-    `result` is the name of the error, empty if there was none, and `message` its text. `seconds` is how long the
+    `result` is the name of the error, or empty for a success, and `message` its text. `seconds` is how long the
     response and reading it took. `facts` may have `http_status`, `bytes` and `digest`.
     """
 
@@ -220,7 +216,7 @@ class ParserRun(NamedTuple):
 
 
 def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
-    """Make the log document of a parser's run; an `ordinal` above 1 is appended to its id."""
+    """Return the log document of a parser's run; an `ordinal` above 1 is appended to its id."""
     first = run.asked[0]
     failed = next((address for address in run.asked if address.result), None)
     result_name, at = failed.result if failed else SUCCESS, format_utc(first.at)
@@ -261,6 +257,6 @@ def _outcome(run: ParserRun, drifts: Sequence[str]) -> str:
 
 
 def _request(address: AskedAddress) -> dict[str, Any]:
-    """Make the log's entry for one of several requests; the response is in the archive, under its digest."""
+    """Return the log's entry for one of several requests; its response is in the archive, under its digest."""
     request = {"source_url": address.url, "access_datetime": format_utc(address.at), "events": address.events}
     return request | {"insert_count": address.inserted, "result": address.result or SUCCESS, **address.facts}

@@ -69,15 +69,15 @@ def event_urn(uid: str) -> str:
 
 
 def page_of(event: Mapping[str, Any]) -> str:
-    """Return the address of an event's page, or of its source where it has no page."""
+    """Return the address of an event's page, or of its source if it has no page."""
     return str(event.get("event_url") or event["source_url"])
 
 
 def describe_event(event: Mapping[str, Any]) -> str:
-    """Describe an event in a few lines: time, location, status unless it is scheduled, description."""
-    when = event.get("local_datetime") or event["datetime"]
+    """Return an event as a few lines: time, location, status unless it is scheduled, description."""
+    time = event.get("local_datetime") or event["datetime"]
     zone = "" if event["all_day"] else f" ({event['source_timezone']})"
-    lines = [f"{str(when).replace('T', ' ')}{zone}"]
+    lines = [f"{str(time).replace('T', ' ')}{zone}"]
     lines += [str(event["location"])] if event.get("location") else []
     lines += [f"Status: {event['status']}"] if event["status"] != "scheduled" else []
     lines += [str(event["description"])] if event["description"] else []
@@ -123,14 +123,14 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield DTSTART and, where the event has an end, DTEND; of whole days DTEND is the day after the last one."""
+    """Yield DTSTART and, if the event has an end, DTEND; if it lasts whole days, that is the day after the last one."""
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:
-        after = day_after(max(start, end or start))
+        following_day = day_after(max(start, end or start))
         yield f"DTSTART;VALUE=DATE:{_ical_date(start)}"
-        if after.date() > start.date():  # without a DTEND the event lasts one day (RFC 5545, section 3.6.1)
-            yield f"DTEND;VALUE=DATE:{_ical_date(after)}"
+        if following_day.date() > start.date():  # without a DTEND the event lasts one day (RFC 5545, section 3.6.1)
+            yield f"DTEND;VALUE=DATE:{_ical_date(following_day)}"
         return
     yield f"DTSTART:{_ical_utc(event['datetime'])}"
     if end is not None and end > start:
@@ -156,7 +156,7 @@ def escape_value(text: str) -> str:
 
 
 def _fold_line(line: str) -> str:
-    """Fold a line into pieces of at most 75 octets (RFC 5545, section 3.1), never within a character; add CRLF."""
+    """Return a line folded into pieces of at most 75 octets (RFC 5545, section 3.1), with CRLF at the end."""
     content = line.encode("utf-8", "replace")
     if len(content) <= _MAX_OCTETS:
         return f"{line}\r\n"
@@ -217,15 +217,15 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to an event of Open Civic Data (OCDEP 4)."""
-    cut = slice(0, 10) if event["all_day"] else slice(None)
+    date_part = slice(0, 10) if event["all_day"] else slice(None)
     standard = {*COLUMNS, "source_text", "access_datetime", "history", "unique_key", "source", "_rev"}
     return {
         "_type": "event",
         "name": event["title"],
         "description": event["description"] or "",
         "classification": "event",
-        "start_date": event["datetime"][cut],
-        "end_date": (event["end_datetime"] or "")[cut],
+        "start_date": event["datetime"][date_part],
+        "end_date": (event["end_datetime"] or "")[date_part],
         "timezone": event["source_timezone"],
         "all_day": event["all_day"],
         "status": _OCD_STATUSES.get(event["status"], "tentative"),
@@ -268,15 +268,15 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for event in events:
         url = page_of(event)
         title = xml_text(event["title"])
-        linked = f'<a href="{xml_text(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
+        link = f'<a href="{xml_text(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
         when = xml_text(describe_event(event).splitlines()[0])
-        cells = (when, xml_text(event["entity"]), linked, xml_text(event["status"]))
+        cells = (when, xml_text(event["entity"]), link, xml_text(event["status"]))
         yield f"<tr><td>{'<td>'.join(cells)}\n"
     yield "</table>\n"
 
 
 def _form(media: str, write: Writer) -> EventForm:
-    """Make a form that also accepts documents which another program wrote; those without a start are left out."""
+    """Return a form that also accepts documents of other programs, without those that have no valid start."""
     return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 

@@ -43,10 +43,10 @@ class ParserRules:
 
     `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, description,
     url, status, location, branch, entity); `extra` selects further keys. Their syntax depends on the `reader`.
-    `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" where times without a zone are in UTC, and
-    empty where they are in the source's zone. `statuses` maps the source's words to ours. `next_page` selects the next
+    `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a zone are in UTC, and
+    empty if they are in the source's zone. `statuses` maps the source's words to ours. `next_page` selects the next
     page. `root` is what the document must have; one without it is an error page. `placeholders` are titles of entries
-    which say that there are no events, `html_fields` the fields that are HTML. `details` is `LIST:URL:CHANGED` where
+    which say that there are no events, `html_fields` the fields that are HTML. `details` is `LIST:URL:CHANGED` if
     events have documents of their own: the path of their list, and in an entry those of the address and of what differs
     when it changed.
     """
@@ -93,7 +93,7 @@ class EventParser:
     entities: tuple[str, ...] = ENTITIES
 
     def rules_at(self, when: datetime) -> ParserRules:
-        """Return the rules for a document that was fetched at a time: the latest in force then, else the first."""
+        """Return the rules for a document that was fetched at a time: the latest in force then, or the first of all."""
         day = when.astimezone(UTC).date()
         by_day = sorted(self.versions, key=lambda rules: rules.since)
         return next((rules for rules in reversed(by_day) if rules.since <= day), by_day[0])
@@ -109,24 +109,24 @@ class SourceDocument(NamedTuple):
     parser: EventParser
     rules: ParserRules
     zone: ZoneInfo  # the source's
-    calendar_zone: ZoneInfo | None = None  # that of times which name none, where the document gives another one
+    calendar_zone: ZoneInfo | None = None  # the zone of times that do not name one, if the document gives another one
 
 
 def left_out(listed: int, read: int, limit: str) -> str:
-    """Say that events of a document were left out."""
-    return f"listed {listed} events, read {read}, those to come first: {limit}"
+    """Return a message which says that events of a document were left out."""
+    return f"the document has {listed} events; only {read} were read, the coming ones first: {limit}"
 
 
 class RawEvent(NamedTuple):
     """An event as a reader returns it.
 
-    A field is None where this kind of source never has it, and empty where this event does not have it. `text` is the
+    A field is None if this kind of source never has it, and empty if this event does not have it. `text` is the
     part of the document that the event was read from.
     """
 
     id: str
     title: str
-    start: EventTime | None  # None where the source withdrew the event
+    start: EventTime | None  # None if the source withdrew the event
     text: str
     end: EventTime | str | None = None
     description: str | None = None
@@ -141,7 +141,7 @@ class RawEvent(NamedTuple):
 class SkippedPart(NamedTuple):
     """A part of a document that is not read as an event, and why.
 
-    `key` is the source's id of the event, or its uid once `read_document` has made that; empty if it is not known.
+    `key` is the source's id of the event, or its uid once `read_document` has replaced it; empty if not known.
     """
 
     reason: Reason

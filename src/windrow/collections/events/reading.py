@@ -80,11 +80,11 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
                 yield WithdrawnEvent(_uid(parser, source_id))
             continue
         read_event = _build_event(document, event, event.start, source_id)
-        same = known.get(read_event.uid)
-        if same and same.value == read_event.value:
+        earlier = known.get(read_event.uid)
+        if earlier and earlier.value == read_event.value:
             yield SkippedPart(Reason.DUPLICATE_RECORD, "the document lists it twice", read_event.uid)
             continue
-        if same:
+        if earlier:
             # The same id with other content: if the start differs, it is another event.
             read_event = read_event._replace(uid=f"{read_event.uid} {read_event.value['datetime']}")
             if read_event.uid in known:
@@ -100,25 +100,25 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 
 
 def _limit(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
-    """Return parts without the events beyond `most_events` and MAX_TEXT: those to come first, then the latest."""
+    """Return parts without the events beyond `most_events` and MAX_TEXT; coming events are kept first."""
     parts = list(_up_to(4 * MAX_TEXT, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
     most = document.parser.most_events
     if len(events) <= most and sum(len(event.text) for _, event in events) <= MAX_TEXT:
         return parts
-    size, kept = 0, set[int]()
+    size, kept_numbers = 0, set[int]()
     for number, event in sorted(events, key=lambda numbered: _distance(numbered[1].start, document.visited)):
         size += len(event.text)
-        if len(kept) == most or (kept and size > MAX_TEXT):
+        if len(kept_numbers) == most or (kept_numbers and size > MAX_TEXT):
             break
-        kept.add(number)
-    limit = f"most_events is {most}" if len(kept) == most else f"their texts have {MAX_TEXT} characters"
-    limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept]
-    return [*limited, SkippedPart(Reason.TOO_LARGE, left_out(len(events), len(kept), limit))]
+        kept_numbers.add(number)
+    limit = f"most_events is {most}" if len(kept_numbers) == most else f"their texts have {MAX_TEXT} characters"
+    limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept_numbers]
+    return [*limited, SkippedPart(Reason.TOO_LARGE, left_out(len(events), len(kept_numbers), limit))]
 
 
 def _up_to(size: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield parts until the texts of events have this many characters: elements within others multiply the text."""
+    """Yield parts until the texts of their events have `size` characters: nested elements multiply the text."""
     for part in parts:
         yield part
         size -= len(part.text) if isinstance(part, RawEvent) else 0
@@ -127,14 +127,14 @@ def _up_to(size: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEv
 
 
 def _distance(start: EventTime | None, now: datetime) -> tuple[bool, timedelta]:
-    """Return a key that sorts what is to come first, the nearest first; then what is past, the latest first."""
+    """Return a key that sorts coming events first, the nearest first, and then past ones, the latest first."""
     if start is None:
         return False, timedelta(0)
     return start.utc < now - timedelta(days=1), abs(start.utc - now)
 
 
 def _usable_ids(ids: list[str]) -> set[str]:
-    """Return the ids that identify events: not those that half of the events or more share."""
+    """Return the ids that identify events: all but those that half of the events or more share."""
     counted = Counter(id_.strip() for id_ in ids if id_.strip())
     most = max(2, len(ids) // 2)
     return {name for name, number in counted.items() if number == 1 or number < most or len(ids) <= 2}
@@ -177,7 +177,7 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
 
 
 def _uid(parser: EventParser, identity: str) -> str:
-    """Return an event's uid; one above MAX_UID characters is cut and ends in a digest."""
+    """Return an event's uid; if it has more than MAX_UID characters, it is cut and ends in a digest."""
     uid = f"{parser.name}/{identity}"
     if len(uid) <= MAX_UID:
         return uid
@@ -210,7 +210,7 @@ def parser_of(source: Source | None) -> EventParser:
 def read_events(task: Task) -> list[Observation | Skip]:
     """Return an observation of each event, by its uid, and a skip for each part that could not be read."""
     if task.source is None:
-        return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not in the configuration, which sets its parser")]
+        return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not configured, so its parser is not known")]
     assert task.visited is not None
     parser = parser_of(task.source)
     media = task.fields.get("content-type", "")
@@ -229,7 +229,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield as missing each future event that the last `missing_after` whole listings in a row do not have.
+    """Yield an observation with the status missing for each future event that `missing_after` listings in a row lack.
 
     An event that was cancelled before stays cancelled.
     """

@@ -31,10 +31,10 @@ UNKNOWN_ZONE = "unknown_zone"
 class EventTime(NamedTuple):
     """A time in UTC, or a day (`all_day`).
 
-    `note` is "ambiguous" or "nonexistent" where the local time occurs twice or not at all because the clocks change,
-    and UNKNOWN_ZONE where the source names a zone that is not known, and another one was taken.
-    `local` is the local time in ISO 8601, without its zone: in `zone`, an IANA name, where the text names one of its
-    own, else in that of the source.
+    `note` is "ambiguous" or "nonexistent" if the local time occurs twice or not at all because the clocks change,
+    and UNKNOWN_ZONE if the source names a zone that is not known, so that another one was used.
+    `local` is the local time in ISO 8601, without its zone: in `zone`, an IANA name, if the text names one of its
+    own, and otherwise in that of the source.
     """
 
     utc: datetime
@@ -93,34 +93,36 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
     naive = local.replace(tzinfo=None, microsecond=0, fold=0)
     try:
         utc = naive.replace(tzinfo=zone).astimezone(UTC)
-        second = naive.replace(tzinfo=zone, fold=1).astimezone(UTC)
-        back = utc.astimezone(zone).replace(tzinfo=None)
+        later = naive.replace(tzinfo=zone, fold=1).astimezone(UTC)
+        round_trip = utc.astimezone(zone).replace(tzinfo=None)
     except OverflowError:
         return None
-    note = "" if utc == second else "ambiguous" if back == naive else "nonexistent"
+    note = "" if utc == later else "ambiguous" if round_trip == naive else "nonexistent"
     return EventTime(utc, note=note, local=naive.isoformat())
 
 
 def from_zoned(at: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone; its note says if it is ambiguous or nonexistent there. None if it is out of range.
+    """Convert a time with a zone; its note says if it is ambiguous or nonexistent in it. None if it is out of range.
 
     >>> from_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
     'nonexistent'
     """
-    own = at.tzinfo if isinstance(at.tzinfo, ZoneInfo) and at.tzinfo.key not in _NO_PLACE else zone
-    event_time = from_aware(at, own)
+    own_zone = at.tzinfo if isinstance(at.tzinfo, ZoneInfo) and at.tzinfo.key not in _NO_PLACE else zone
+    event_time = from_aware(at, own_zone)
     if event_time is None or at.tzinfo is None:
         return event_time
-    event_time = event_time._replace(zone=own.key if own.key != zone.key else "")
+    event_time = event_time._replace(zone=own_zone.key if own_zone.key != zone.key else "")
     try:
-        second = at.replace(fold=1 - at.fold).astimezone(UTC).replace(microsecond=0)
-        back = event_time.utc.astimezone(at.tzinfo).replace(tzinfo=None)
+        other_fold = at.replace(fold=1 - at.fold).astimezone(UTC).replace(microsecond=0)
+        round_trip = event_time.utc.astimezone(at.tzinfo).replace(tzinfo=None)
     except (OverflowError, ValueError):
         return event_time
-    if second == event_time.utc:
+    if other_fold == event_time.utc:
         return event_time
     return event_time._replace(
-        note="ambiguous" if back == at.replace(tzinfo=None, microsecond=0, fold=back.fold) else "nonexistent"
+        note="ambiguous"
+        if round_trip == at.replace(tzinfo=None, microsecond=0, fold=round_trip.fold)
+        else "nonexistent"
     )
 
 
@@ -136,8 +138,8 @@ def from_aware(at: datetime, zone: ZoneInfo) -> EventTime | None:
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: str = "") -> EventTime | None:
     """Parse a time or a day as a source writes it; None if it cannot be parsed.
 
-    `formats` are strptime patterns, tried first. A time that names no zone is in UTC if `assumed` is "UTC", else in
-    `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
+    `formats` are strptime patterns, tried first. A time without a zone is in UTC if `assumed` is "UTC", and otherwise
+    in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> format_utc(read_time("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).utc)
@@ -166,7 +168,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: s
 
 
 def _read_written(plain: str, zone: ZoneInfo, assumed: str) -> EventTime | None:
-    """Parse a date as people write it, with or without a time of day; None if a part of it is not understood.
+    """Parse a date as people write it, with or without a time of day; None if any part of it cannot be read.
 
     >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT", "18.00 Uhr"), ZoneInfo("America/New_York")
     >>> [format_utc(_read_written(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]

@@ -53,10 +53,10 @@ class FoundArticle:
 
 
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
-    """Build an article's record with the standard's fields, except `first_seen_timestamp_gmt`; or a skip."""
+    """Return an article's record with the standard's fields but `first_seen_timestamp_gmt`; a skip if it lacks one."""
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
-        return Skip(Reason.BAD_ADDRESS, article.url[:500] or "an article without an address")
+        return Skip(Reason.BAD_ADDRESS, article.url[:500] or "the article has no address")
     title = " ".join(_SCRIPT.sub(" ", article.title).split())[:_MAX_TITLE]
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
@@ -95,7 +95,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
 
 
 def _remove_title(text: str, title: str) -> str:
-    r"""Remove a first headline that repeats the title, unless the text has nothing else.
+    r"""Return a text without a first headline that repeats the title, unless the text has nothing else.
 
     >>> _remove_title("# Tea\n\nPour it.", "Tea"), _remove_title("# Tea", "Tea")
     ('Pour it.', '# Tea')
@@ -103,10 +103,12 @@ def _remove_title(text: str, title: str) -> str:
     '![](https://a.example/a.jpg)\n\nPour it.'
     """
     parts = text.split("\n\n")
-    at = next((at for at, part in enumerate(parts) if not part.startswith(("![", "*", "[!["))), 0)  # after figures
-    is_title = parts[at][:2] == "# " and _words(parts[at].removeprefix("# ")) == _words(title)
-    rest = "\n\n".join((*parts[:at], *parts[at + 1 :]))
-    return rest if is_title and rest.strip() else text
+    index = next(
+        (index for index, part in enumerate(parts) if not part.startswith(("![", "*", "[!["))), 0
+    )  # after figures
+    is_title = parts[index][:2] == "# " and _words(parts[index].removeprefix("# ")) == _words(title)
+    without_title = "\n\n".join((*parts[:index], *parts[index + 1 :]))
+    return without_title if is_title and without_title.strip() else text
 
 
 def _words(text: str) -> list[str]:
@@ -114,7 +116,7 @@ def _words(text: str) -> list[str]:
 
 
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
-    """Convert a date to seconds since 1970, None if that is not possible; and return what is doubtful about it.
+    """Return a date in seconds since 1970, or None if it cannot be converted, and what is doubtful about it.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -160,13 +162,13 @@ _HTML = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Read the article of a page; `feed_entry` may have a `title` and a `published` date from a feed."""
+    """Return the article of a page, or a skip; `feed_entry` may have a `title` and a `published` date from a feed."""
     url = task.request.url if task.request else task.item.key
     if media_type(task.fields) not in _HTML:
         return Skip(Reason.NOT_WANTED, url, f"type {media_type(task.fields)}")
     body = task.view.read()
     if not body.strip():
-        return Skip(Reason.NO_TEXT, url, "an empty response")
+        return Skip(Reason.NO_TEXT, url, "the response is empty")
     if _is_noindex(body, task.fields):
         return Skip(Reason.NOINDEX, url)
     options = task.source.options if task.source else {}
@@ -175,7 +177,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
     except StepError as error:
         return Skip(error.reason or Reason.STEP_FAILED, url, str(error))
     if not (feed_entry or page.published or _ARTICLE.search(body[:_HEAD_BYTES])):
-        return Skip(Reason.NOT_WANTED, url, "type no article")
+        return Skip(Reason.NOT_WANTED, url, "not an article")
     base = normalise(page.base, url).url if page.base else url
     canonical = normalise(page.canonical, base).url if page.canonical else ""
     article = FoundArticle(
@@ -200,17 +202,17 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 
 
 def _is_own(canonical: str, url: str) -> bool:
-    """Tell whether a canonical address may be the article's own: some sites give that of a section instead.
+    """Return whether a canonical address may be the article's own: some sites give that of a section instead.
 
     >>> _is_own("https://a.example/news/", "https://a.example/news/the-quay")
     False
     >>> _is_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
     True
     """
-    path, own = (unquote(urlsplit(address).path).strip("/") for address in (canonical, url))
-    if not path or not own.startswith(f"{path}/"):
+    path, own_path = (unquote(urlsplit(address).path).strip("/") for address in (canonical, url))
+    if not path or not own_path.startswith(f"{path}/"):
         return bool(path or urlsplit(canonical).query) or url.count("/") <= 3
-    return all(_VARIANT.fullmatch(segment) for segment in own[len(path) + 1 :].split("/"))
+    return all(_VARIANT.fullmatch(segment) for segment in own_path[len(path) + 1 :].split("/"))
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:

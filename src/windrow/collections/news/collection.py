@@ -60,13 +60,13 @@ SOURCE = (
     Setting("timezone", ZONE, "", "the time zone of dates that name none"),
     Setting("seeds", TEXTS, [], "feeds, sitemaps or section pages to ask, relative to `url`; none: `url` itself"),
     Setting("origins", TEXTS, [], "other origins of the site at which articles lie, such as https://news.example.org"),
-    Setting("exclude_selectors", TEXTS, [], "CSS selectors of what is none of the article on pages of this site"),
+    Setting("exclude_selectors", TEXTS, [], "CSS selectors of what is not part of the article on pages of this site"),
 )
 
 
-def build(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
+def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Build a source from its table; ConfigError if it is not on the web or its range of days is empty."""
-    source = source_at_url(table, values, around)
+    source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: url: wanted an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
@@ -109,7 +109,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "2", statuses=(404, 410)),
     ),
     steps=(
-        Settle("read", "1", later(f"{_DISCOVER}:read"), make_entry=later(f"{_DISCOVER}:tell")),
+        Settle("read", "1", later(f"{_DISCOVER}:read"), make_entry=later(f"{_DISCOVER}:article_entry")),
         Derive("publish"),
     ),
     adapter="windrow.collections.news.adapter:ADAPTER",

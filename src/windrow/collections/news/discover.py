@@ -87,7 +87,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page and begin with it; the page may list articles itself."""
+    """Detect a site's kind by its front page and return its first requests; the page may list articles itself."""
     url = answer.request.url
     if answer.status != 200:
         skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED
@@ -97,12 +97,14 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
     if "kind" not in learned:
         offered = _detect_kind(answer.view.read(), answer.fields, url)
         answer.view.seek(0)
-    known = {**learned, **offered}
-    kind = known["kind"]
-    if url not in known.get("addresses", ()):
-        requests = READERS[kind].begin(source, known) if offered else ()
+    learned_now = {**learned, **offered}
+    kind = learned_now["kind"]
+    if url not in learned_now.get("addresses", ()):
+        requests = READERS[kind].begin(source, learned_now) if offered else ()
         return FollowResult(requests, (), offered, end="" if offered else KNOWN)
-    listing = feed.follow(source, known, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}")))
+    listing = feed.follow(
+        source, learned_now, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}"))
+    )
     if kind == "page" and not listing.requests and offered:
         finding = Finding("NoArticles", "the front page has no link to an article, a feed or an API", Level.WARN)
         refused = FollowResult(skip=Reason.NOT_A_FEED, findings=(*listing.findings, finding))
@@ -111,7 +113,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 
 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
-    """Request the feeds and sitemaps found at usual paths before; if there are none, try all paths, once a day."""
+    """Request the feeds and sitemaps found at usual paths earlier; if none were found, try all paths, once a day."""
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try another time
         return failure
     home, today = source.site.address("").rstrip("/"), answer.at.date().isoformat()
@@ -120,28 +122,30 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
     if learned.get("guessed_on") == today:
         return failure
     names = ((_ROBOTS_FILE, "robots.txt"), *((GUESS, path) for path in _USUAL_PATHS))
-    asked = tuple(Request(f"{home}/{path}", name, priority=2, when_named=True) for name, path in names)
-    return replace(failure, requests=asked, learned={**failure.learned, "guessed_on": today})
+    requests = tuple(Request(f"{home}/{path}", name, priority=2, when_named=True) for name, path in names)
+    return replace(failure, requests=requests, learned={**failure.learned, "guessed_on": today})
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Use a feed or sitemap that is at a usual path, and learn it, so that each later run requests it."""
+    """Follow a feed or sitemap at a usual path, and remember it, so that each later run requests it."""
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
     if answer.status == 200 and name == _ROBOTS_FILE:
-        named = robots.parse(body, source.site.agent).sitemaps[:_MAX_SITEMAPS]
-        asked = tuple(Request(address, GUESS, priority=2, when_named=True) for address in named)
-        return FollowResult(asked, skip=None if named else Reason.NOT_A_FEED)
-    known = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
+        sitemaps = robots.parse(body, source.site.agent).sitemaps[:_MAX_SITEMAPS]
+        requests = tuple(Request(address, GUESS, priority=2, when_named=True) for address in sitemaps)
+        return FollowResult(requests, skip=None if sitemaps else Reason.NOT_A_FEED)
+    other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
     if answer.status != 200 or url_hints.read(body, url).kind is HintKind.NONE:
         skip = Reason.NOT_A_FEED if answer.status == 200 else Reason.NOT_FOUND
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
         return FollowResult(
-            skip=skip, findings=(finding,), learned={"guessed": known} if url in learned.get("guessed", ()) else {}
+            skip=skip,
+            findings=(finding,),
+            learned={"guessed": other_guesses} if url in learned.get("guessed", ()) else {},
         )
     listing = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
-    return replace(listing, learned={**listing.learned, "guessed": [*known, url]})
+    return replace(listing, learned={**listing.learned, "guessed": [*other_guesses, url]})
 
 
 def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
@@ -174,8 +178,8 @@ def read(task: Task) -> list[Observation | Skip]:
     return [] if name == HOME else list(READERS[kind_of(name)].read(task))
 
 
-def tell(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | None:
-    """Return what was read at a visit, or, for a status of 404 or 410, that the article is gone.
+def article_entry(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | None:
+    """Return the observations of an attempt; for a status of 404 or 410, that the article is gone.
 
     An address that is not an article's changes nothing, as no record has its name.
     """
@@ -188,13 +192,13 @@ def tell(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | N
 def origins(source: Source) -> tuple[str, ...]:
     """Return the origins of a site's articles: http and https, with and without `www.`, and those configured."""
     home = source.site.address("") if source.site.scheme else ""
-    known = [parts(normalise(origin).url).origin for origin in source.options["origins"] if normalise(origin).url]
+    origins_ = [parts(normalise(origin).url).origin for origin in source.options["origins"] if normalise(origin).url]
     resolved = normalise(home).url
     host = parts(resolved).host if resolved else ""
     if source.site.port is None and "." in host and not host.replace(".", "").isdigit():
         bare = host.removeprefix("www.")
-        known += [f"{scheme}://{name}" for scheme in ("https", "http") for name in (bare, f"www.{bare}")]
-    return tuple(dict.fromkeys(known))
+        origins_ += [f"{scheme}://{name}" for scheme in ("https", "http") for name in (bare, f"www.{bare}")]
+    return tuple(dict.fromkeys(origins_))
 
 
 GONE = frozenset({404, 410})

@@ -36,7 +36,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class RefusedReply(NamedTuple):
-    """Why a response cannot be used; `code` is the error code of the API, empty if it gives none."""
+    """Why a response cannot be used; `code` is the error code of the API, if it gives one."""
 
     reason: Reason
     message: str
@@ -44,7 +44,7 @@ class RefusedReply(NamedTuple):
 
 
 def parse_reply(status: int, fields: Mapping[str, str], body: bytes) -> Any:
-    """Parse a response's JSON, without WordPress's envelope; a `RefusedReply` if it is not JSON or an error.
+    """Return a response's JSON, without WordPress's envelope, or a `RefusedReply` if it is an error or not JSON.
 
     >>> parse_reply(200, {}, b"<html>Are you a robot?").reason
     <Reason.BOT_WALL: 'bot_wall'>
@@ -52,12 +52,12 @@ def parse_reply(status: int, fields: Mapping[str, str], body: bytes) -> Any:
     RefusedReply(reason=<Reason.NOT_FOUND: 'not_found'>, message='status 404: rest_no_route', code='rest_no_route')
     """
     if len(body) > MAX_BYTES:
-        return RefusedReply(Reason.TOO_LARGE, f"{len(body)} bytes, at most {MAX_BYTES} allowed")
+        return RefusedReply(Reason.TOO_LARGE, f"the response has {len(body)} bytes; the limit is {MAX_BYTES}")
     start = body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<") or (not start.startswith((b"{", b"[")) and "html" in fields.get("content-type", "")):
         return RefusedReply(Reason.BOT_WALL, f"status {status}: HTML instead of JSON")
     if not start:
-        return RefusedReply(_REASONS.get(status, Reason.TRUNCATED), f"status {status}: an empty response")
+        return RefusedReply(_REASONS.get(status, Reason.TRUNCATED), f"status {status}: the response is empty")
     decoded = _parse_json(body)
     is_envelope = isinstance(decoded, dict) and {"body", "status", "headers"} <= decoded.keys()
     if is_envelope and isinstance(decoded["status"], int):
@@ -73,7 +73,7 @@ def _parse_json(body: bytes) -> Any:
     try:
         decoded = json.loads(body.decode("utf-8-sig"), parse_constant=_finite_number, parse_float=_finite_number)
     except UnicodeDecodeError:
-        return RefusedReply(Reason.WRONG_ENCODING, "it is not UTF-8")
+        return RefusedReply(Reason.WRONG_ENCODING, "the response is not UTF-8")
     except (ValueError, RecursionError) as error:
         return RefusedReply(Reason.NOT_WELL_FORMED, str(error)[:300])
     if _SURROGATE.search(body):  # half of a surrogate pair cannot be encoded
@@ -82,7 +82,7 @@ def _parse_json(body: bytes) -> Any:
 
 
 def _finite_number(text: str) -> float | None:
-    """Parse a number; None for NaN and infinity, which some servers write although JSON has neither."""
+    """Return a number; None for NaN and infinity, which some servers write although they are not valid JSON."""
     parsed = float(text)
     return parsed if isfinite(parsed) else None
 
@@ -145,32 +145,43 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult(tuple(Request(entry.url, f"{kind}.{LIST}", every=every, priority=1) for entry in newest))
     if hints.kind is HintKind.NONE:
         if not _is_html(body):
-            message = f"neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
+            message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
             return FollowResult(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", message, Level.WARN),))
-        named = dict.fromkeys(_article_links(body, answer, url), "")
-        return _article_requests(kind, learned, url, named, {})
-    named = {entry.url: entry.modified.isoformat() if entry.modified else "" for entry in hints.entries[:_MAX_ARTICLES]}
+        modified_by_url = dict.fromkeys(_article_links(body, answer, url), "")
+        return _article_requests(kind, learned, url, modified_by_url, {})
+    modified_by_url = {
+        entry.url: entry.modified.isoformat() if entry.modified else "" for entry in hints.entries[:_MAX_ARTICLES]
+    }
     since, until = source.options["since"], source.options["until"]
-    named = {address: at for address, at in named.items() if not at or ((not since or at[:10] >= since)
-                                                                and (not until or at[:10] <= until))}  # fmt: skip
+    modified_by_url = {
+        address: at
+        for address, at in modified_by_url.items()
+        if not at or ((not since or at[:10] >= since) and (not until or at[:10] <= until))
+    }
     details = _feed_details(body, url) if hints.kind is HintKind.FEED else {}
-    return _article_requests(kind, learned, url, named, details)
+    return _article_requests(kind, learned, url, modified_by_url, details)
 
 
 def _article_requests(
-    kind: str, learned: Mapping[str, Any], url: str, named: Mapping[str, str], details: Mapping[str, Mapping[str, Any]]
+    kind: str,
+    learned: Mapping[str, Any],
+    url: str,
+    modified_by_url: Mapping[str, str],
+    details: Mapping[str, Mapping[str, Any]],
 ) -> FollowResult:
-    """Request the articles in `named`, which has their times of change; a known one again if its time differs."""
+    """Request articles and remember their times of change; a known one is requested again if its time differs."""
     key = f"named.{number(url):x}"
-    before: Mapping[str, str] = learned.get(key, {})
-    now = {f"{number(address):x}": at for address, at in named.items()}
+    known_times: Mapping[str, str] = learned.get(key, {})
+    times = {f"{number(address):x}": modified for address, modified in modified_by_url.items()}
     requests = []
-    for address, at in named.items():
-        is_changed = before.get(f"{number(address):x}", at) != at
+    for address, modified in modified_by_url.items():
+        is_changed = known_times.get(f"{number(address):x}", modified) != modified
         context = json.dumps(details.get(address, {}))
         requests.append(Request(address, f"{kind}.{ARTICLE}", context=context, only_if_new=is_changed))
-    offers = tuple(Offering(f"{article_url[:400]}@{at}"[:500]) for article_url, at in named.items())
-    return FollowResult(tuple(requests), offers, {key: now}, end=f"{counted(len(named), 'article')} named")
+    offers = tuple(
+        Offering(f"{article_url[:400]}@{modified}"[:500]) for article_url, modified in modified_by_url.items()
+    )
+    return FollowResult(tuple(requests), offers, {key: times}, end=f"{counted(len(modified_by_url), 'article')} named")
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
@@ -197,20 +208,20 @@ def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
     """Return the links of a section page that look like articles of its site, in their order."""
     page = read_page(body, url, answer.fields.get("content-type", ""))
     base = normalise(page.head.base, url).url if page.head.base else url
-    here = urlsplit(url).hostname or ""
+    own_host = urlsplit(url).hostname or ""
     addresses: dict[str, None] = {}
     for anchor in page.outline.anchors:
         address = normalise(anchor.href, base).url if anchor.href else ""
         split = urlsplit(address)
-        same = (split.hostname or "").removeprefix("www.") == here.removeprefix("www.")
+        is_same_site = (split.hostname or "").removeprefix("www.") == own_host.removeprefix("www.")
         path = split.path
-        if same and not _NOT_ARTICLE.search(path) and (_DATED.search(path) or _SLUG.search(path)):
+        if is_same_site and not _NOT_ARTICLE.search(path) and (_DATED.search(path) or _SLUG.search(path)):
             addresses[address] = None
     return list(addresses)[:_MAX_LINKS]
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield the article of a page; nothing for a document that only lists articles."""
+    """Yield the article of a page; yield nothing for a document that only lists articles."""
     request = task.request
     assert request is not None
     kind, _, part = request.name.partition(".")

@@ -38,18 +38,18 @@ def file_name(url: str) -> str:
 
 
 def domain(url: str) -> str:
-    """Return the domain of an address, without `www.`, in lower case and punycode; empty if it has none.
+    """Return the domain of an address, without `www.`, in lower case and punycode, or an empty text if not valid.
 
     >>> domain("https://WWW.B\u00fccher.example:8080/x"), domain("https://../x")
     ('xn--bcher-kva.example', '')
     """
-    resolved = normalise(url).url
-    host = parts(resolved).host.strip("[]").removeprefix("www.") if resolved else ""
+    normalised = normalise(url).url
+    host = parts(normalised).host.strip("[]").removeprefix("www.") if normalised else ""
     return host if _HOST.fullmatch(host) and ".." not in host else ""
 
 
 def alias(url: str) -> str:
-    """Return a key that all spellings of an address share; empty if it is not an address.
+    """Return a key that all spellings of an address share, or an empty text if it is not an address.
 
     >>> alias("http://www.example.com/a/?utm_source=x#top") == alias("https://example.com/a")
     True
@@ -58,13 +58,13 @@ def alias(url: str) -> str:
     if not resolved:
         return ""
     address, _, query = resolved.partition("?")
-    plain = address.partition("://")[2].removeprefix("www.").rstrip("/")
+    address_part = address.partition("://")[2].removeprefix("www.").rstrip("/")
     kept = [pair for pair in query.split("&") if pair and not _TRACKING.match(pair.partition("=")[0])]
-    return f"{plain}?{'&'.join(kept)}" if kept else plain
+    return f"{address_part}?{'&'.join(kept)}" if kept else address_part
 
 
 def is_same_site(url: str, canonical: str) -> bool:
-    """Tell whether a canonical address is on the site of a page, so that it may be the address of the same article.
+    """Return whether a canonical address is on the site of a page, so that it may be the address of the same article.
 
     Hosts for mobile devices are the same site. Other subdomains are not, as they may belong to other people, such as
     the authors of blogs: a page must not claim the address of another site's article.
@@ -79,7 +79,7 @@ def is_same_site(url: str, canonical: str) -> bool:
 
 
 def format_article(article: Mapping[str, Any]) -> str:
-    """Format an article as its file has it: JSON, with the standard's fields first."""
+    """Return an article as the text of its file: JSON, with the standard's fields first."""
     known = {name: article[name] for name in FIELDS if name in article}
     known |= {name: value for name, value in article.items() if name not in known}
     return json.dumps(known, ensure_ascii=False, indent=2).encode("utf-8", "replace").decode() + "\n"
@@ -100,8 +100,8 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
         text = article.get(name)
         if not isinstance(text, str) or not text.strip():
             yield name, "is missing or empty" if text is None or isinstance(text, str) else "is not a text"
-    bare = article.get("source_domain")
-    if isinstance(bare, str) and ("/" in bare or any(map(str.isspace, bare))):
+    source_domain = article.get("source_domain")
+    if isinstance(source_domain, str) and ("/" in source_domain or any(map(str.isspace, source_domain))):
         yield "source_domain", "is not a domain alone"
     url = article.get("url")
     if isinstance(url, str) and url.strip() and (not url.startswith(("http://", "https://")) or not normalise(url).url):
@@ -141,7 +141,7 @@ MAX_BYTES = 64 << 20
 
 
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with an article's file: a field, empty for the whole file, and the problem."""
+    """Yield the problems of an article's file: the field, or an empty text for the whole file, and what is wrong."""
     try:
         article = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
@@ -163,9 +163,9 @@ def _refuse_constant(name: str) -> None:
 def _check_place(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:
     url, domain = article.get("url"), article.get("source_domain")
     if isinstance(url, str) and name != file_name(url):
-        yield "url", f"the file should be called {file_name(url)}"
+        yield "url", f"the file's name should be {file_name(url)}"
     if isinstance(domain, str) and domain != folder:
-        yield "source_domain", f"the file should lie in {domain[:100]!r}"
+        yield "source_domain", f"the file should be in the folder {domain[:100]!r}"
 
 
 def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -173,8 +173,8 @@ def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not isinstance(stamp, int) or not isinstance(date, str) or (at := written(date)) is None:
         return
     try:
-        apart = abs(at.timestamp() - stamp)
+        difference = abs(at.timestamp() - stamp)
     except (OverflowError, ValueError):
         return
-    if apart > (_TOLERANCE if at.tzinfo else _TOLERANCE_WITHOUT_ZONE):
+    if difference > (_TOLERANCE if at.tzinfo else _TOLERANCE_WITHOUT_ZONE):
         yield "publication_timestamp_gmt", f"is {stamp}, and publication_date is {date[:40]!r}"

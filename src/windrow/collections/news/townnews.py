@@ -32,10 +32,10 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _page_request(source: Source, offset: int, *, every: int | None = None, only_if_new: bool = False) -> Request:
-    words = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={offset}"
+    query = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={offset}"
     for name, day in (("d1", source.options["since"]), ("d2", source.options["until"])):
-        words += f"&{name}={day}" if day else ""
-    url = f"{source.site.address('').rstrip('/')}/{words}"
+        query += f"&{name}={day}" if day else ""
+    url = f"{source.site.address('').rstrip('/')}/{query}"
     return Request(url, SEARCH, priority=int(offset > 0), context=str(offset), every=every, only_if_new=only_if_new)
 
 
@@ -43,7 +43,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Offer the rows of a page, and request the next: in the first run to the oldest row, later to known ones."""
     content = parse_reply(answer.status, answer.fields, answer.view.read())
     if isinstance(content, RefusedReply) or not isinstance(content, dict) or not isinstance(content.get("rows"), list):
-        refused = content if isinstance(content, RefusedReply) else RefusedReply(Reason.NOT_VALID, "it has no rows")
+        refused = (
+            content if isinstance(content, RefusedReply) else RefusedReply(Reason.NOT_VALID, "the response has no rows")
+        )
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [row for row in content["rows"] if isinstance(row, dict)]
     keys = dict.fromkeys(f"{str(_name(row))[:300]}@{_time_text(row, 'lastupdated')[:40]}" for row in rows)
@@ -53,8 +55,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     is_last = not rows or (isinstance(total, int) and end >= total) or end >= _MAX_ROWS
     if is_last or (source.options["since"] and _is_before(rows, source.options["since"])):
         return FollowResult((), offers, {"complete": True}, end="the oldest row")
-    known = bool(learned.get("complete"))
-    return FollowResult((_page_request(source, end - len(rows) // _OVERLAP, only_if_new=known),), offers)
+    is_complete = bool(learned.get("complete"))
+    return FollowResult((_page_request(source, end - len(rows) // _OVERLAP, only_if_new=is_complete),), offers)
 
 
 def _is_before(rows: list[dict[str, Any]], day: str) -> bool:
@@ -135,12 +137,12 @@ def _flatten(nested: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _author_name(person: Mapping[str, Any]) -> str:
-    both = " ".join(texts_in([person.get("first_name"), person.get("last_name")]))
-    return strip_html(person.get("full_name")) or strip_html(both) or strip_html(person.get("screen_name"))
+    full_name = " ".join(texts_in([person.get("first_name"), person.get("last_name")]))
+    return strip_html(person.get("full_name")) or strip_html(full_name) or strip_html(person.get("screen_name"))
 
 
 def _timestamp(time: Any) -> int | None:
-    """Return the `utc` of a time, in milliseconds, as seconds since 1970; None if it is before 1990 or not a number."""
+    """Return the `utc` of a time, which is in milliseconds, in seconds since 1970; None if not valid or before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:

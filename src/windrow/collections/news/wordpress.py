@@ -71,8 +71,8 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     path = learned.get("api") or NAMESPACE
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
     options = source.options
-    wanted = f"{options['since']}..{options['until']}"
-    if learned.get("range") != wanted:
+    day_range = f"{options['since']}..{options['until']}"
+    if learned.get("range") != day_range:
         start = f"{options['since']}T00:00:00" if options["since"] else ""
         end = f"{options['until']}T23:59:59" if options["until"] else ""
         return (PostList("all", start, end).request(_with_attempt(api, learned)),)
@@ -86,13 +86,13 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Change an address that was refused before, as an address with a response is not requested again."""
+    """Return an address, changed if it was refused earlier, since an address with a response is not requested again."""
     tries = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={tries}" if tries else api
 
 
 def _overlap(source: Source) -> timedelta:
-    """Return how far a window overlaps the one before; at least one second."""
+    """Return the time by which a window overlaps the previous one; at least one second."""
     return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 
@@ -113,61 +113,69 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if isinstance(content, RefusedReply) and content.code == _INVALID_PAGE and listing.page > 1:
         return _finish_list(source, listing, answer, (), "the previous page was the last")
     if isinstance(content, RefusedReply) or not isinstance(content, list):
-        refused = content if isinstance(content, RefusedReply) else RefusedReply(Reason.NOT_VALID, "it is not a list")
+        refused = (
+            content
+            if isinstance(content, RefusedReply)
+            else RefusedReply(Reason.NOT_VALID, "the response is not a list of posts")
+        )
         return _try_elsewhere(source, learned, api, refused)
     posts = [post for post in content if isinstance(post, dict)]
     numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
     top = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
-    listed = ",".join(str(post.get("id")) for post in posts)[:2000]
+    numbers_text = ",".join(str(post.get("id")) for post in posts)[:2000]
     total, pages = _count_header(answer.fields, "x-wp-total"), _count_header(answer.fields, "x-wp-totalpages")
     listing = PostList(**{
         **vars(listing), "began": listing.began or answer.at.isoformat(), "total": total,
         "shrunk": listing.shrunk or 0 <= total < listing.total,
     })  # fmt: skip
-    last = 0 <= pages <= listing.page  # without this header the list ends with a page that is empty or refused
-    if not posts or last or listed == listing.last or _is_before(posts, listing) or listing.page >= _MAX_PAGES:
-        end = "an empty page" if not posts else "the last page" if last else "the rest is older or known"
+    is_last = 0 <= pages <= listing.page  # without this header the list ends with a page that is empty or refused
+    if not posts or is_last or numbers_text == listing.last or _is_before(posts, listing) or listing.page >= _MAX_PAGES:
+        end = "an empty page" if not posts else "the last page" if is_last else "the rest is older or known"
         finished = _finish_list(source, listing, answer, offers, end)
         return replace(finished, learned={**finished.learned, **top})
-    following = PostList(**{**vars(listing), "page": listing.page + 1, "last": listed})
-    return FollowResult((following.request(api),), offers, top)
+    next_list = PostList(**{**vars(listing), "page": listing.page + 1, "last": numbers_text})
+    return FollowResult((next_list.request(api),), offers, top)
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the posts that exist, and remove the numbers of the others."""
     content = parse_reply(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
-        refused = content if isinstance(content, RefusedReply) else RefusedReply(Reason.NOT_VALID, "it is not a list")
+        refused = (
+            content
+            if isinstance(content, RefusedReply)
+            else RefusedReply(Reason.NOT_VALID, "the response is not a list of posts")
+        )
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     posts = [post for post in content if isinstance(post, dict)]
-    there = {post["id"] for post in posts if isinstance(post.get("id"), int)}
-    not_there = set(wordpress_gone.requested_numbers(answer.request)) - there
+    existing = {post["id"] for post in posts if isinstance(post.get("id"), int)}
+    missing = set(wordpress_gone.requested_numbers(answer.request)) - existing
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
     return FollowResult(
-        (), offers, wordpress_gone.learned_numbers(learned, there, not_there), end=f"{len(not_there)} are gone"
+        (), offers, wordpress_gone.learned_numbers(learned, existing, missing), end=f"{len(missing)} are gone"
     )
 
 
 def _finish_list(
-    source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why: str
+    source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], end: str
 ) -> FollowResult:
-    """Learn up to when posts were read, or read the list again if posts were removed from it meanwhile."""
+    """Remember the time up to which posts were read, or read the list again if posts were removed from it meanwhile."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
-        again = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
-        return FollowResult((again.request(api),), offers)
+        next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
+        return FollowResult((next_list.request(api),), offers)
     began = listing.began or answer.at.isoformat()
     if listing.mode == "all":
-        wanted = f"{source.options['since']}..{source.options['until']}"
-        return FollowResult((), offers, {"range": wanted, "upto.date": began, "upto.modified": began}, end=why)
-    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=why)
+        day_range = f"{source.options['since']}..{source.options['until']}"
+        return FollowResult((), offers, {"range": day_range, "upto.date": began, "upto.modified": began}, end=end)
+    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=end)
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
-    """Return the end of a window, at least so late that the next one starts a second later than this one.
+    """Return the end of a window, so late that the next one starts at least a second later than this one.
 
-    Else the next window could have the same address, which is not requested again.
+    Otherwise the next window could have the same address, which is not requested again.
     """
     overlap = _overlap(source)
     if listing.mode == "id" or _before_overlap(began, overlap) > listing.start:
@@ -189,23 +197,23 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
             skip=refused.reason,
             findings=(finding,),
             learned={"kind": "feed", "closed": True, "tries": tries},
-            end="its API is not available: its feed is read from the next run on",
+            end="the API of the site is not available; from the next run on, its feed is read",
         )
     return FollowResult(skip=refused.reason, findings=(finding,), learned={"tries": tries})
 
 
 def _is_before(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Tell whether a page has posts from before the window, as from a server that ignores its parameter."""
+    """Return whether a page has posts from before the window, as from a server that ignores its parameter."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
-        known = int(listing.start.partition(".")[0])
-        return any(isinstance(post.get("id"), int) and post["id"] <= known for post in posts)
+        highest_known = int(listing.start.partition(".")[0])
+        return any(isinstance(post.get("id"), int) and post["id"] <= highest_known for post in posts)
     column = "modified_gmt" if listing.mode == "modified" else "date_gmt"
     times = [str(post.get(column) or post.get(column[:-4]) or "") for post in posts]
     # A date without one in UTC is in the zone of the site.
-    least = (datetime.fromisoformat(listing.start) - timedelta(days=1)).isoformat()
-    return all(time < least for time in times)
+    earliest = (datetime.fromisoformat(listing.start) - timedelta(days=1)).isoformat()
+    return all(time < earliest for time in times)
 
 
 def _count_header(fields: Mapping[str, str], name: str) -> int:
@@ -251,7 +259,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
 
 def _build_article(post: Mapping[str, Any], url: str, name: str, zone: str) -> FoundArticle:
     embedded = post.get("_embedded")
-    inside = embedded if isinstance(embedded, dict) else {}
+    embedded_objects = embedded if isinstance(embedded, dict) else {}
     yoast = post.get("yoast_head_json")
     head = yoast if isinstance(yoast, dict) else {}
     excerpt = strip_html(_rendered(post, "excerpt")).removesuffix("[…]").removesuffix("[...]").strip()
@@ -262,9 +270,9 @@ def _build_article(post: Mapping[str, Any], url: str, name: str, zone: str) -> F
         html=_rendered(post, "content") if isinstance(_rendered(post, "content"), str) else "",
         base=url,
         date=_date(post, "date", zone),
-        authors=_authors(inside) or texts_in(head.get("author")),
-        keywords=_terms(inside) or _slugs(post),
-        image=_image(inside, head, post),
+        authors=_authors(embedded_objects) or texts_in(head.get("author")),
+        keywords=_terms(embedded_objects) or _slugs(post),
+        image=_image(embedded_objects, head, post),
         excerpt=excerpt,
         metadata={
             "wp_post_id": post.get("id"), "wp_post_type": str(post.get("type", "post")),
@@ -283,7 +291,7 @@ def _rendered(post: Mapping[str, Any], name: str, part: str = "rendered") -> Any
 
 
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
-    """Return a post's date in UTC; the local one if the date in UTC is missing or, with a `timezone`, equals it."""
+    """Return a post's date in UTC, or the local one if that in UTC is missing or, with a `timezone`, equals it."""
     local, gmt = post.get(name), post.get(f"{name}_gmt")
     local = local if isinstance(local, str) else ""
     if not isinstance(gmt, str) or not gmt or gmt.startswith("0000"):
@@ -306,7 +314,7 @@ def _terms(embedded: Mapping[str, Any]) -> list[str]:
 
 
 def _slugs(post: Mapping[str, Any]) -> list[str]:
-    """Return the categories and tags in a post's CSS classes, if their names are not embedded."""
+    """Return the categories and tags in a post's CSS classes, for posts without embedded names."""
     classes = texts_in(post.get("class_list"))
     slugs = [name.partition("-")[2] for name in classes if name.startswith(("category-", "tag-"))]
     return [slug.replace("-", " ") for slug in slugs]
@@ -314,8 +322,8 @@ def _slugs(post: Mapping[str, Any]) -> list[str]:
 
 def _image(embedded: Mapping[str, Any], head: Mapping[str, Any], post: Mapping[str, Any]) -> str:
     media = embedded.get("wp:featuredmedia")
-    first = media[0] if isinstance(media, list) and media and isinstance(media[0], dict) else {}
+    featured = media[0] if isinstance(media, list) and media and isinstance(media[0], dict) else {}
     pictures = head.get("og_image")
-    shown = pictures[0] if isinstance(pictures, list) and pictures and isinstance(pictures[0], dict) else {}
-    addresses = (first.get("source_url"), shown.get("url"), post.get("jetpack_featured_media_url"))
+    open_graph = pictures[0] if isinstance(pictures, list) and pictures and isinstance(pictures[0], dict) else {}
+    addresses = (featured.get("source_url"), open_graph.get("url"), post.get("jetpack_featured_media_url"))
     return next((address for address in addresses if isinstance(address, str) and address), "")

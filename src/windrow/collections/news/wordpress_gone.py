@@ -1,9 +1,9 @@
 """Find deleted and missed posts of WordPress, by the numbers (ids) of all posts.
 
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
-time to time, in their order, a hundred in a response of about a kilobyte. A known number between the first and the last
-of a page that is not in it may be deleted; one in it that is not known was missed. Both are requested by number. The
-response has the posts that exist; the others are gone.
+time to time, in their order, a hundred in a response of about a kilobyte. A post with a known number between the first
+and the last of a page that is not in it may be deleted; one in it with an unknown number was missed. Both are requested
+by number. The response has the posts that exist; the others are gone.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def site_of(url: str) -> str:
     """
     address = url.partition("://")[2].removeprefix("www.")
     for ending in _ENDINGS:
-        before, separator, _ = address.partition(ending)
+        prefix, separator, _ = address.partition(ending)
         if separator:
-            return before.rstrip("/")
+            return prefix.rstrip("/")
     return address.partition("?")[0]
 
 
@@ -63,7 +63,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     if isinstance(posts, RefusedReply) and posts.code == "rest_post_invalid_page_number" and page > 1:
         posts = []
     if isinstance(posts, RefusedReply) or not isinstance(posts, list):
-        message = posts.message if isinstance(posts, RefusedReply) else "it is not a list of numbers"
+        message = posts.message if isinstance(posts, RefusedReply) else "the response is not a list of numbers"
         return FollowResult(
             end="the numbers of posts are not available", findings=(Finding("Refused", message, Level.WARN),)
         )
@@ -73,11 +73,12 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
     known = list(_known_between(learned, after, None if is_last else listed[-1]))
-    doubtful = sorted(set(known) ^ set(listed))
+    differing = sorted(set(known) ^ set(listed))
     began = f"{answer.at.timestamp():.0f}"
     api = base.partition("_fields=")[0].rstrip("?&")
     requests = [
-        _posts_request(api, doubtful[start : start + _PER_PAGE], began) for start in range(0, len(doubtful), _PER_PAGE)
+        _posts_request(api, differing[start : start + _PER_PAGE], began)
+        for start in range(0, len(differing), _PER_PAGE)
     ]
     if not is_last:
         requests.append(_numbers_request(base, page + 1, listed[-1], began))
@@ -98,27 +99,29 @@ def requested_numbers(request: Request) -> list[int]:
 
 def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
     """Yield as gone each post that was requested by number and is not in the response."""
-    there = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
+    existing = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
     for number in requested_numbers(request):
-        if number not in there:
+        if number not in existing:
             name = post_name(request.url, number)
             yield Observation(name, None, names=(name,))
 
 
 def learned_numbers(
-    learned: Mapping[str, Any], there: Iterable[int], not_there: Iterable[int] = ()
+    learned: Mapping[str, Any], existing: Iterable[int], missing: Iterable[int] = ()
 ) -> dict[str, list[int]]:
     """Return the blocks of known numbers that change; a block is stored as differences between successive numbers."""
     blocks: dict[str, set[int]] = {}
-    there, not_there = set(there), set(not_there)
-    for number in there | not_there:
+    existing, missing = set(existing), set(missing)
+    for number in existing | missing:
         blocks.setdefault(_block(number), set()).add(number)
     changed = {}
     for name, numbers in blocks.items():
-        before = learned.get(name, ())
-        now = sorted((set(accumulate(before)) | (numbers & there)) - (numbers & not_there))
-        differences = [following - previous for previous, following in zip([0, *now], now, strict=False)]
-        if differences != list(before):
+        stored = learned.get(name, ())
+        known_numbers = sorted((set(accumulate(stored)) | (numbers & existing)) - (numbers & missing))
+        differences = [
+            following - previous for previous, following in zip([0, *known_numbers], known_numbers, strict=False)
+        ]
+        if differences != list(stored):
             changed[name] = differences
     return changed
 

@@ -14,7 +14,7 @@ from windrow.collections.papers.collection import GROBID
 from windrow.collections.papers.verdict import plain
 from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
-from windrow.formats.tei import later_shape, read, table_shape
+from windrow.formats.tei import legacy_shape, read, table_shape
 from windrow.model import Limits
 from windrow.reasons import OVERSIZE, Reason
 
@@ -130,7 +130,7 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
         status = {"status": "fail", "reason": str(error.reason), "description": description[:MOST_ERROR]}
         return GrobidOutcome(200, status, content, transient=error.reason is Reason.NOT_WELL_FORMED)
     try:
-        legacy = later_shape(root)
+        legacy = legacy_shape(root)
     except StepError:
         legacy = None
     return GrobidOutcome(200, {"status": "success"}, content, table, legacy, quality(table))

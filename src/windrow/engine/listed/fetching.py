@@ -23,6 +23,7 @@ from windrow.engine.listed.connection_pool import paces
 from windrow.engine.listed.queue import FetchQueue, WantedFile
 from windrow.engine.listed.rest import OriginPauses, describe_pause, describe_rest, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
+from windrow.fetch.transport import transport_for
 from windrow.ledger import LedgerWriter
 from windrow.model import Attempt, Finding, Level, Source
 from windrow.reasons import Reason
@@ -176,7 +177,7 @@ class Fetching:
                 self._batches[number] = (name, host.breaks)
                 host.batches += 1
                 jobs = tuple(wanted.hosts[0][1] for wanted in files)
-                parallel_requests = 16 if host.source.site.scheme == "sftp" else 1
+                parallel_requests = transport_for(host.source.site.scheme).abreast
                 pace = self._paces[site_host(host.source.site)]
                 run.crew.submit_batch(
                     TransferBatch(number, host.source.site, jobs, pace=pace, abreast=parallel_requests)

@@ -68,7 +68,7 @@ def refusal(host: str, number: str, allowed: Allowed = NOTHING) -> Reason | None
 
 
 def refusal_behind_proxy(host: str, allowed: Allowed = NOTHING) -> Reason | None:
-    """Return why a proxy may not be asked to connect to a host; None for a name, whose number only the proxy knows.
+    """Return why a proxy may not be asked to connect to a host, or None if it may.
 
     >>> str(refusal_behind_proxy("2130706433")), str(refusal_behind_proxy("localhost"))
     ('private_address', 'private_address')
@@ -95,7 +95,8 @@ def loopback(host: str) -> bool:
 def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
     """Read the list `private_hosts`: networks (`10.1.0.0/16`, `127.0.0.1`, `fd00::/8`) and hosts (`.intranet.example`).
 
-    A source's `own_host` is allowed too where it is a number or this machine: who names it knows where it leads.
+    A source's `own_host` is allowed too if it is an IP address or this machine: the user named it. ConfigError for
+    anything else.
 
     >>> read_allowed(["127.0.0.1", "wiki.example"], "localhost").hosts
     ('wiki.example', 'localhost')
@@ -116,16 +117,16 @@ def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
 
 
 def describe_refusal(host: str, reason: Reason) -> str:
-    """Say why a host is not talked to and, where a person may allow it, the line that does.
+    """Return why a host is not contacted and, if the user may allow it, the setting that does.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
-    'if it may be asked, the line of its source: private_hosts = ["fd00::1"]'
+    'to allow it, add to its source: private_hosts = ["fd00::1"]'
     """
     if reason is not Reason.PRIVATE_ADDRESS:
         return reason.meaning
     line = f'private_hosts = ["{host.strip("[]")}"]'
     line += " (listed files: allow_private = true; warc_urls: warc_allow_private = true)"
-    return f"{reason.meaning}; if it may be asked, the line of its source: {line}"
+    return f"{reason.meaning}; to allow it, add to its source: {line}"
 
 
 def _is_public(number: IPv4Address | IPv6Address) -> bool:
@@ -144,7 +145,7 @@ def _unwrap(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def _normal_host(host: str) -> str:
-    """Return the normal form of a host, so that `0x7f.1` and 2130706433 are 127.0.0.1; empty if it is not a host."""
+    """Return the normal form of a host, so that `0x7f.1` and 2130706433 are 127.0.0.1; "" if it is not valid."""
     bare = host.strip("[]")
     if not _DELIMITERS.isdisjoint(bare):
         return ""
@@ -153,7 +154,7 @@ def _normal_host(host: str) -> str:
 
 
 def _literal_number(name: str) -> str:
-    """Return the IP address that a normal host is; empty for a name that has to be resolved."""
+    """Return the IP address that a normal host stands for, or an empty text for a name that has to be resolved."""
     if name == "localhost" or name.endswith(".localhost"):  # loopback, whoever resolves it (RFC 6761)
         return "127.0.0.1"
     try:
@@ -166,7 +167,7 @@ _HOST = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
 
 
 def host_pattern(text: str, setting: str) -> str:
-    """Read a host's name: `example.org` is this host, `.example.org` it and all below, `*` any.
+    """Return the normal form of a host pattern: `example.org` is this host, `.example.org` it and all below, `*` any.
 
     >>> host_pattern(".B\u00fccher.Example", "hosts")
     '.xn--bcher-kva.example'

@@ -2,13 +2,13 @@
 
 The wait lasts from the end of one answer to the beginning of the next request and is the longest of
 
-- the least delay: the robots.txt's Crawl-delay where it has one (180 seconds at most), else the site's own;
+- the least delay: robots.txt's Crawl-delay (180 seconds at most), or the site's own if it has no Crawl-delay;
 - the duration of the last request times 2 to the power p. p begins at 2 and falls by a tenth with
   every answer below 400, never below 0. A 429 raises it by 1 and ends its falling for the run;
-- after a 429, the longest of these that there was since, so that the pace never rises again in the run;
-- what Retry-After asked for, a day at most.
+- after a 429, the longest of these waits since then, so that the pace never rises again in the run;
+- the Retry-After of the last response, a day at most.
 
-Three 503 in a row give the site up for the run; so do eight 429, and ten failed connections.
+A site is given up for the run after three 503, eight 429, or ten failed connections in a row.
 """
 
 from __future__ import annotations
@@ -96,17 +96,17 @@ class Pace(NamedTuple):
         )
         if not pace.held:
             return pace
-        before = max(least, self.seconds * 2**self.p, self.floor)
-        return pace._replace(floor=max(before, pace.seconds * 2**pace.p))
+        previous_wait = max(least, self.seconds * 2**self.p, self.floor)
+        return pace._replace(floor=max(previous_wait, pace.seconds * 2**pace.p))
 
 
 def minimum_delay(delay: float | None, default: float) -> float:
-    """Return the least delay of a site: its Crawl-delay (already capped), else the configured one."""
+    """Return the least delay of a site: its Crawl-delay (already capped), or `default` if that is None."""
     return default if delay is None else delay
 
 
 def retry_after(text: str, now: datetime) -> float | None:
-    """Read Retry-After as seconds from `now`, from both of its forms (RFC 9110, section 10.2.3).
+    """Return a Retry-After in either form (RFC 9110, section 10.2.3) as seconds from `now`; None if it is not valid.
 
     >>> from datetime import UTC
     >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -121,7 +121,7 @@ def retry_after(text: str, now: datetime) -> float | None:
 
 
 def is_transient(reason: Reason | None, tries: int) -> bool:
-    """Return whether to repeat a request at once: only after the first try, and a failed connection.
+    """Return whether to repeat a request at once: only after the first try, and if the connection failed.
 
     >>> is_transient(Reason.CONNECT_FAILED, 1), is_transient(Reason.CONNECT_FAILED, 2), is_transient(Reason.TIMEOUT, 1)
     (True, False, False)

@@ -43,7 +43,7 @@ NEW = RobotsState(DENY_ALL, 0.0)
 
 
 def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
-    """Return the state after an attempt that ended `now`.
+    """Return the state after an attempt to fetch robots.txt that ended at `now`.
 
     `status` is None if there was no response; 3xx stands for a redirect that is not followed.
 
@@ -57,13 +57,13 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
     if status is not None and 300 <= status < 500 and status != 429:
         return RobotsState(ALLOW_ALL, now + MAX_AGE, now)
     wait = min(_FIRST_RETRY * 2 ** min(before.failures, 10), MAX_AGE)
-    fresh = before.read is not None and now - before.read < MAX_STALE
-    kept, read = (before.robots, before.read) if fresh else (DENY_ALL, None)
+    is_fresh = before.read is not None and now - before.read < MAX_STALE
+    kept, read = (before.robots, before.read) if is_fresh else (DENY_ALL, None)
     return RobotsState(kept, now + wait, read, before.failures + 1)
 
 
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
-    """Return the normal URL to which a redirect of robots.txt leads; empty if it is not followed.
+    """Return the normal URL to which a redirect of robots.txt leads, or an empty text if it is not followed.
 
     `hops` counts the redirects followed before this one.
 

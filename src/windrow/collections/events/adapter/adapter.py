@@ -73,15 +73,15 @@ class EventAdapter(RecordAdapter):
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
 
-    def _away(self, value: Any) -> str:
-        """Return why an event counts as gone: it is missing from its source; empty if it is not."""
-        return "its source no longer lists it" if value["status"] == MISSING else ""
+    def _describe_removal(self, record: Any) -> str:
+        """Return why an event counts as gone, which is if its source no longer lists it; or an empty text."""
+        return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> str:
         """Update both databases from the records and the ledger; return a summary."""
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
-                return "nothing is read yet"
+                return "no document has been read yet"
             assert isinstance(records, LateAttemptStore)
             with open_databases(workspace) as databases:
                 remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
@@ -107,10 +107,10 @@ class EventAdapter(RecordAdapter):
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Rebuild the records from the captures, then the documents from the records."""
-        done = super().replay(workspace, setup, progress)
-        if done is not None:
+        replayed = super().replay(workspace, setup, progress)
+        if replayed is not None:
             self._rewrite_documents(workspace)
-        return done
+        return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Check the records and the documents, and that the documents are not ahead of the records."""
@@ -119,13 +119,15 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return
             with open_databases(workspace) as databases:
-                name, again = place_of(workspace), "windrow replay rewrites the documents"
+                location, remedy = place_of(workspace), "windrow replay rewrites the documents"
                 if isinstance(databases.store, SqliteDocuments):
                     for line in databases.store.faults():
-                        yield Fault(name, line, again)
+                        yield Fault(location, line, remedy)
                 reached, last = databases.store.checkpoint(), records.checkpoint()
                 if reached > last:
-                    yield Fault(name, f"has documents up to visit {reached}; the records end at visit {last}", again)
+                    yield Fault(
+                        location, f"has documents up to visit {reached}; the records end at visit {last}", remedy
+                    )
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain an event, by its uid or its document's id, or an address, by itself or a log's id."""
@@ -140,23 +142,23 @@ class EventAdapter(RecordAdapter):
             lines.append(f"      {change['at']}  {'; '.join(fields)[:_LINE]}")
         return explanation._replace(lines=tuple(lines))
 
-    def _meant_document(self, workspace: Workspace, what: str) -> tuple[str, Stored | None]:
-        """Return the uid or address that `what` refers to, and the event's document, None for anything else."""
+    def _meant_document(self, workspace: Workspace, name_or_id: str) -> tuple[str, Stored | None]:
+        """Return the uid or address that a name or id means, and the event's document or, for anything else, None."""
         with self._store(workspace) as records:
-            last = records.history(what)[-1:] if records is not None and records.has_record(what) else []
+            last = records.history(name_or_id)[-1:] if records is not None and records.has_record(name_or_id) else []
         names = [id_of(version.value) for version in last if version.value]
-        ids = [id_ for name in names for id_ in (name, distinct_id(name, what))]
-        if not ids and " - " in what:
-            ids = [what]
+        ids = [id_ for name in names for id_ in (name, distinct_id(name, name_or_id))]
+        if not ids and " - " in name_or_id:
+            ids = [name_or_id]
         if not ids:
-            return what, None
+            return name_or_id, None
         with suppress(StoreError), open_databases(workspace) as databases:  # explain even if the CouchDB is down
             for stored in databases.store.get(databases.events, ids).values():
-                if stored.get("uid") == what or (not last and "uid" in stored):
+                if stored.get("uid") == name_or_id or (not last and "uid" in stored):
                     return stored["uid"], stored
             for stored in databases.store.get(databases.log, ids).values():
                 return stored["source_url"], None
-        return what, None
+        return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Erase what was removed from the file of records and from the documents."""

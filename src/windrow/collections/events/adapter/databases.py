@@ -67,7 +67,7 @@ def place_of(workspace: Workspace) -> str:
 
 @contextmanager
 def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
-    """Hold the databases open for a block."""
+    """Open the databases for a block and close them after it."""
     databases = connect_databases(workspace)
     try:
         yield databases
@@ -77,7 +77,7 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _LEARNED = "parser"
 _CONFIGURED = -1
-"""Stands for the visit from which the parser was learned, so that no takedown of a response removes it."""
+"""In place of the attempt from which the parser was learned, so that a takedown of a response does not remove it."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
@@ -106,7 +106,7 @@ def _parser_to_json(parser: EventParser) -> dict[str, Any]:
 
 
 def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields as JSON has them, to compare them with those in the ledger."""
+    """Return fields with lists in place of tuples, as JSON has them, to compare them with those in the ledger."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 

@@ -41,8 +41,8 @@ class EventProjection:
         self._records = records
         self._store = databases.store
         self._databases = databases
-        named = {source.name: source for source in sources}
-        self._logs = RunLogs(records, ledger, databases, named, archive=archive, limits=limits)
+        sources_by_name = {source.name: source for source in sources}
+        self._logs = RunLogs(records, ledger, databases, sources_by_name, archive=archive, limits=limits)
         self._written: Counter[str] = Counter()
 
     def run(self, pulse: Callable[[], bool]) -> str:
@@ -51,17 +51,17 @@ class EventProjection:
         Records and logs that change because an earlier visit was read late, or again, are rewritten.
         """
         after, upto = self._store.checkpoint(), self._records.checkpoint()
-        kept: set[str] | None = set() if after == 0 else None
-        logs: set[str] | None = set() if after == 0 else None
+        event_ids: set[str] | None = set() if after == 0 else None
+        log_ids: set[str] | None = set() if after == 0 else None
         for keys in _chunks(self._records.changed_keys((after + 1, upto)), PAGE):
-            self._write_events(keys, kept)
+            self._write_events(keys, event_ids)
             if not pulse():
                 return self._summarize()
-        if not self._logs.write(after, upto, logs, pulse):
+        if not self._logs.write(after, upto, log_ids, pulse):
             return self._summarize()
-        if kept is not None and logs is not None:
-            self._remove_stale(self._databases.events, kept, "uid")
-            self._remove_stale(self._databases.log, logs, "visit")
+        if event_ids is not None and log_ids is not None:
+            self._remove_stale(self._databases.events, event_ids, "uid")
+            self._remove_stale(self._databases.log, log_ids, "visit")
         self._store.write(self._databases.log, (), checkpoint=upto)
         self._write_late(upto, pulse)
         return self._summarize()
@@ -87,9 +87,9 @@ class EventProjection:
     def _remove_stale(self, database: str, known: set[str], mark: str) -> None:
         """Remove documents that are not in `known`, except those of other programs, which lack the key `mark`."""
         for names in _chunks([id_ for id_ in self._store.ids(database) if id_ not in known], PAGE):
-            ours = [name for name, document in self._store.get(database, names).items() if mark in document]
-            if ours:
-                self._store.write(database, (), ours)
+            own_names = [name for name, document in self._store.get(database, names).items() if mark in document]
+            if own_names:
+                self._store.write(database, (), own_names)
 
     def _write_events(
         self, keys: Sequence[str], kept: set[str] | None, removed: Mapping[str, Sequence[str]] | None = None
@@ -102,36 +102,36 @@ class EventProjection:
         events = {key: event for key in keys if (event := self._event(key, removed.get(key, ()))) is not None}
         self._remove_events({key: removed[key] for key in keys if key in removed and key not in events})
         ids = {key: (event.document["_id"], *event.previous_ids) for key, event in events.items()}
-        names = [name for event_ids in ids.values() for name in event_ids]
-        names += [distinct_id(name, key) for key, event_ids in ids.items() for name in event_ids]
+        names = [id_now for event_ids in ids.values() for id_now in event_ids]
+        names += [distinct_id(id_now, key) for key, event_ids in ids.items() for id_now in event_ids]
         known = self._store.get(self._databases.events, list(dict.fromkeys(names)))
         documents: list[dict[str, Any]] = []
         moved: list[tuple[list[dict[str, Any]], list[str]]] = []
-        placed: set[str] = set()
-        taken: dict[str, str] = {name: str(stored.get("uid")) for name, stored in known.items()}
+        placed_ids: set[str] = set()
+        uid_by_id: dict[str, str] = {id_now: str(stored.get("uid")) for id_now, stored in known.items()}
         for key, event in events.items():
-            name = str(event.document["_id"])
-            if taken.get(name, key) != key:  # another event has this id, as ids need not be unique
-                name = distinct_id(name, key)
-            document = {**event.document, "_id": name}
-            taken[name] = key
-            placed.add(name)
+            id_now = str(event.document["_id"])
+            if uid_by_id.get(id_now, key) != key:  # another event has this id, as ids need not be unique
+                id_now = distinct_id(id_now, key)
+            document = {**event.document, "_id": id_now}
+            uid_by_id[id_now] = key
+            placed_ids.add(id_now)
             if kept is not None:
-                kept.add(name)
-            before = known.get(name)
-            own = [id_ for plain_id in ids[key] for id_ in (plain_id, distinct_id(plain_id, key))]
-            gone = [id_ for id_ in own if id_ != name and taken.get(id_) == key]
-            for id_ in gone:
-                taken.pop(id_)
+                kept.add(id_now)
+            before = known.get(id_now)
+            own_ids = [id_ for plain_id in ids[key] for id_ in (plain_id, distinct_id(plain_id, key))]
+            former_ids = [id_ for id_ in own_ids if id_ != id_now and uid_by_id.get(id_) == key]
+            for id_ in former_ids:
+                uid_by_id.pop(id_)
             written = [document] if before is None or _bare(before) != document else []
             if written:
-                self._written["new" if before is None and not gone else "changed"] += 1
-            if gone:
-                moved.append((written, gone))
+                self._written["new" if before is None and not former_ids else "changed"] += 1
+            if former_ids:
+                moved.append((written, former_ids))
             else:
                 documents += written
-        for written, gone in grouped(moved):
-            self._store.write(self._databases.events, written, list(filterfalse(placed.__contains__, gone)))
+        for written, former_ids in grouped(moved):
+            self._store.write(self._databases.events, written, list(filterfalse(placed_ids.__contains__, former_ids)))
         if documents:
             self._store.write(self._databases.events, documents)
 
@@ -147,24 +147,24 @@ class EventProjection:
         """Remove the documents with these ids, by uid, unless they belong to other events."""
         names = {name for key, own_ids in ids.items() for id_ in own_ids for name in (id_, distinct_id(id_, key))}
         known = self._store.get(self._databases.events, sorted(names)) if names else {}
-        if gone := [name for name, document in known.items() if document.get("uid") in ids]:
-            self._store.write(self._databases.events, (), gone)
+        if names_of_events := [name for name, document in known.items() if document.get("uid") in ids]:
+            self._store.write(self._databases.events, (), names_of_events)
 
 
 def grouped(
     moved: Iterable[tuple[list[dict[str, Any]], list[str]]],
 ) -> Iterator[tuple[list[dict[str, Any]], list[str]]]:
-    """Group moved events into as many as fit in one request; an event's document stays with its former ids."""
+    """Yield moved events in groups that fit in one request; an event's document stays with its former ids."""
     documents: list[dict[str, Any]] = []
     removed: list[str] = []
     size = 0
-    for written, gone in moved:
-        more = sum(len(json.dumps(document)) for document in written)
-        count = len(documents) + len(removed) + len(written) + len(gone)
-        if documents and (count > _MAX_DOCUMENTS or size + more > _MAX_SIZE):
+    for written, former_ids in moved:
+        added_size = sum(len(json.dumps(document)) for document in written)
+        count = len(documents) + len(removed) + len(written) + len(former_ids)
+        if documents and (count > _MAX_DOCUMENTS or size + added_size > _MAX_SIZE):
             yield documents, removed
             documents, removed, size = [], [], 0
-        documents, removed, size = documents + written, removed + gone, size + more
+        documents, removed, size = documents + written, removed + former_ids, size + added_size
     if documents or removed:
         yield documents, removed
 

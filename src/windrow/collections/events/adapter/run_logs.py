@@ -39,7 +39,7 @@ _REFUSALS = {
 
 
 class _SourceRun(NamedTuple):
-    """The attempts of a session for one source, in order, and its task if that failed; either may be missing."""
+    """The attempts of a session for one source, in order, and its failed task, if any; `visits` may be empty."""
 
     session: int
     source: str
@@ -86,20 +86,20 @@ class RunLogs:
         return True
 
     def put(self, run: ParserRun, kept: set[str] | None) -> None:
-        """Write the log of a run, with the first ordinal whose id no other run has."""
+        """Write the log of a run, under the first id that no other run has, and add the id to `kept`."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
-            before = self._store.get(self._database, [document["_id"]]).get(document["_id"])
-            if before is None or (before.get("session"), before.get("source")) == (run.session, run.source):
+            stored = self._store.get(self._database, [document["_id"]]).get(document["_id"])
+            if stored is None or (stored.get("session"), stored.get("source")) == (run.session, run.source):
                 break
             ordinal += 1
         self._placed[document["_id"]] = run.session, run.source
         if kept is not None:
             kept.add(document["_id"])
-        if before is None or {name: value for name, value in before.items() if name != "_rev"} != document:
+        if stored is None or {name: value for name, value in stored.items() if name != "_rev"} != document:
             is_trouble = bool(document.get("drift")) or document["outcome"] == "failed"
-            if is_trouble and before is None and run.session == max(self._ledger.sessions.numbers(), default=0):
+            if is_trouble and stored is None and run.session == max(self._ledger.sessions.numbers(), default=0):
                 self.show_trouble(document)
             self._store.write(self._database, [document])
             self.written += 1
@@ -112,13 +112,13 @@ class RunLogs:
         for start in range(0, len(names), PAGE):
             documents = self._store.get(self._database, names[start : start + PAGE])
             run_of = {name: (document.get("session"), document.get("source")) for name, document in documents.items()}
-            if former := [name for name, run in run_of.items() if run in runs]:
-                self._store.write(self._database, (), former)
+            if former_names := [name for name, run in run_of.items() if run in runs]:
+                self._store.write(self._database, (), former_names)
 
     def show_trouble(self, document: Mapping[str, Any]) -> None:
         """Add a failed task for a source that drifted or failed, so that `windrow status` shows it.
 
-        Nothing is added if the same task is there, from a killed run, or if the source's phase `ask` failed itself.
+        Does nothing if the same task exists, from a killed run, or if the source's phase `ask` failed itself.
         """
         session, source = document["session"], document["source"]
         why = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
@@ -131,18 +131,18 @@ class RunLogs:
             writer.sessions.close_task(new_task, None, comment, failed=True)
 
     def _sessions(self, after: int, upto: int, late: Sequence[int]) -> Iterator[list[_SourceRun]]:
-        """Yield the runs of each session: from the one with the visit `after` on, and those with `late` visits."""
+        """Yield the runs of each session that is completely read: from the visit `after` on, and with `late` visits."""
         numbers = sorted(self._ledger.sessions.numbers())
         first = max((start for start in numbers if start <= after), default=0)
-        with_late = {max((start for start in numbers if start <= visit), default=0) for visit in late}
+        late_sessions = {max((start for start in numbers if start <= visit), default=0) for visit in late}
         # A killed session has no end: it extends to the next one.
         for number, following in zip(numbers, [*numbers[1:], _LATEST], strict=True):
-            if number < first and number not in with_late:
+            if number < first and number not in late_sessions:
                 continue
             span = (number, following - 1)
             visits = [*self._visits(*span)]
             documents = [recorded.seq for recorded in visits if recorded.attempt.kind in _DOCUMENTS]
-            is_logged = documents and documents[-1] <= after and number not in with_late
+            is_logged = documents and documents[-1] <= after and number not in late_sessions
             if is_logged or (documents and documents[-1] > upto):  # or its documents are not all read yet
                 continue
             tasks = {
@@ -211,7 +211,7 @@ class RunLogs:
         return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
 
     def _is_followed_redirect(self, recorded: RecordedAttempt) -> bool:
-        """Tell whether this is a redirect to another address that was requested."""
+        """Return whether an attempt is a redirect to another address that was requested."""
         attempt = recorded.attempt
         followed = self._ledger.requests.followed(recorded.seq) if _is_redirect(attempt) else None
         return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)
@@ -231,7 +231,10 @@ class RunLogs:
             reason = _REFUSALS.get(attempt.status or 0, default)
             message = f"status {attempt.status}"
             if _is_redirect(attempt):
-                reason, message = Reason.REDIRECTED, f"to {attempt.location}, which is not an address of this source"
+                reason, message = (
+                    Reason.REDIRECTED,
+                    f"redirected to {attempt.location}, which is not an address of this source",
+                )
         url = attempt.url
         if attempt.kind == ROBOTS:
             url = str(source.options[ADDRESS]) if source else attempt.url
@@ -248,7 +251,7 @@ class RunLogs:
         )  # fmt: skip
 
     def _text(self, address: int, kept: KeptResponse) -> str:
-        """Return the document of a response as text; empty if it cannot be read from the archive."""
+        """Return the document of a response as text, or an empty text if it cannot be read from the archive."""
         place = kept.place
         if kept.revisit:
             captures = self._ledger.captures

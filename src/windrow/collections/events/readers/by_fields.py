@@ -32,7 +32,7 @@ PathLookup = Callable[[str], str | None]
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Evaluate an expression; empty if none of its alternatives has a text.
+    """Return the text of an expression's first alternative that has one, or an empty text.
 
     >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
     ('Board', '1 May')
@@ -92,7 +92,7 @@ _EXACT = 1 << 53
 def event_of(
     document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
 ) -> RawEvent | SkippedPart:
-    """Read an event from an entry of a document, whose source is `text`.
+    """Return the event of an entry of a document, whose markup is `text`; a SkippedPart if its start cannot be read.
 
     In documents with types, `lookup_json` returns numbers and booleans as such, so that an extra key keeps its type.
     """
@@ -109,8 +109,10 @@ def event_of(
     if start is None and key and status == "withdrawn":
         return RawEvent(key, title, None, text, status=status)
     if start is None:
-        written = (field("start") or "")[:80]
-        return SkippedPart(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}", key)
+        start_text = (field("start") or "")[:80]
+        return SkippedPart(
+            Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", key
+        )
     end = field("end")
     url = field("url")
     extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
@@ -139,7 +141,7 @@ def remove_day(url: str) -> str:
 
 
 def join_url(base: str, url: str) -> str:
-    """Resolve an address against a base; empty if it is not a valid address."""
+    """Resolve an address against a base; return an empty text if it is not valid."""
     try:
         return urljoin(base, url)
     except ValueError:
@@ -147,7 +149,7 @@ def join_url(base: str, url: str) -> str:
 
 
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Evaluate the expression of an extra key: `#PATH` as an integer, a number of JSON as such, else a text."""
+    """Return the value of an extra key: `#PATH` as an integer, a number of JSON as a number, anything else as text."""
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
@@ -166,10 +168,10 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
 
 
 def status_of(document: SourceDocument, word: str) -> str:
-    """Return our word for a source's status of an event; empty if it is not known."""
-    known = {name.lower(): ours for name, ours in document.rules.statuses.items()}
-    lower = word.strip().lower()
-    return known.get(lower) or STATUSES.get(lower, "")
+    """Return our word for a source's word for an event's status, or an empty text if it is not known."""
+    our_words = {name.lower(): ours for name, ours in document.rules.statuses.items()}
+    word_in_lower_case = word.strip().lower()
+    return our_words.get(word_in_lower_case) or STATUSES.get(word_in_lower_case, "")
 
 
 _NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
@@ -205,7 +207,7 @@ def decode_text(content: bytes, media: str = "") -> str:
 
 
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a JSON document; StepError if there is no list at `items`."""
+    """Yield the events of a JSON document; StepError if the value at `items` is not a list."""
     tree = parse_json(document)
     if document.rules.details and isinstance(at_path(tree, document.rules.details.partition(":")[0]), list):
         return  # it only lists the addresses of the events' documents
@@ -215,10 +217,10 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
-        raise StepError(f"there is no list at {document.rules.items!r}", Reason.WRONG_ROOT)
+        raise StepError(f"{document.rules.items!r} is not a list", Reason.WRONG_ROOT)
     for number, event in enumerate(listed):
         if not isinstance(event, dict):
-            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"number {number + 1} of the list is not an object")
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not an object")
             continue
         text = json.dumps(event, ensure_ascii=False)
         lookup_json = partial(_resolve, tree, event)
@@ -269,7 +271,7 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_page(document: SourceDocument) -> str:
-    """Return the address of the next page at the path `next_page`; empty on the last page."""
+    """Return the address of the next page at the path `next_page`, or an empty text on the last page."""
     return (
         (json_to_text(at_path(parse_json(document), document.rules.next_page)) or "")
         if document.rules.next_page
@@ -278,7 +280,7 @@ def next_page(document: SourceDocument) -> str:
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Request the documents of events that a list links to; a changed one gets a new address."""
+    """Return requests for the documents of events that a list links to; a changed one gets a new address."""
     path, _, rest = document.rules.details.partition(":")
     url, _, changed = rest.partition(":")
     listed = at_path(parse_json(document), path) if path else None

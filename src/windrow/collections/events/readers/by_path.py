@@ -40,16 +40,18 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         text = etree.tostring(element, encoding="unicode", with_tail=False)
         yield event_of(document, lambda path, element=element: element_text(element, path), text)  # type: ignore[misc]
     if not has_events and not rules.root:
-        raise StepError(f"there is nothing at {rules.items!r}; set `root` if there may be no events", Reason.WRONG_ROOT)
+        raise StepError(
+            f"{rules.items!r} selects nothing; set `root` if the document may have no events", Reason.WRONG_ROOT
+        )
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; StepError if the name of its root is not the one in the rules."""
+    """Parse XML; StepError if it cannot be parsed, or the name of its root is not the one in the rules."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _LIMITS)
-    wanted = document.rules.root
-    if wanted and admitted.root != wanted:
-        raise StepError(f"the root is {admitted.root[:60]!r}, not {wanted!r}", Reason.WRONG_ROOT)
+    wanted_root = document.rules.root
+    if wanted_root and admitted.root != wanted_root:
+        raise StepError(f"the root is {admitted.root[:60]!r}, not {wanted_root!r}", Reason.WRONG_ROOT)
     return xml.tree(admitted.content)
 
 
@@ -63,7 +65,7 @@ def any_namespace(path: str) -> str:
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the text (with `@NAME` an attribute) of the elements at a path, joined by commas; None if none match."""
+    """Return the texts (with `@NAME`, attributes) of the elements at a path, joined by commas; None if none match."""
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]
@@ -82,23 +84,25 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page; StepError if it lacks `root`, or has no events and no `root` is set."""
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:
-        raise StepError(f"there is nothing at {rules.root!r}", Reason.WRONG_ROOT)
+        raise StepError(f"{rules.root!r} selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
     if not nodes and not rules.root:
-        raise StepError(f"there is nothing at {rules.items!r}; set `root` if there may be no events", Reason.WRONG_ROOT)
+        raise StepError(
+            f"{rules.items!r} selects nothing; set `root` if the document may have no events", Reason.WRONG_ROOT
+        )
     columns: dict[int, list[str]] = {}
     size = 0
     for node in nodes:
         text = node.html or ""
         size += len(text)
         if size > _MAX_BYTES:
-            yield SkippedPart(Reason.TOO_LARGE, f"the HTML of its events together has more than {_MAX_BYTES} bytes")
+            yield SkippedPart(Reason.TOO_LARGE, f"the HTML of all its events has more than {_MAX_BYTES} characters")
             return
         yield event_of(document, lambda path, node=node: _node_text(node, path, columns), text)  # type: ignore[misc]
 
 
 def next_html_page(document: SourceDocument) -> str:
-    """Return the address of the link that `next_page` selects; empty if there is none."""
+    """Return the address of the link that `next_page` selects, or an empty text if it selects nothing."""
     link = _select_first(html_tree(document).root, document.rules.next_page) if document.rules.next_page else None
     return (link.attributes.get("href") or "") if link is not None else ""
 
@@ -106,7 +110,7 @@ def next_html_page(document: SourceDocument) -> str:
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
     """Parse a page; StepError above 32 MiB."""
     if len(document.content) > _MAX_BYTES:
-        raise StepError(f"{len(document.content)} bytes, at most {_MAX_BYTES} allowed", Reason.TOO_LARGE)
+        raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_BYTES}", Reason.TOO_LARGE)
     return LexborHTMLParser(decode_text(document.content, document.media))
 
 
@@ -123,7 +127,7 @@ def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
 
 
 def _node_text(event_node: LexborNode, path: str, columns: dict[int, list[str]]) -> str | None:
-    """Return the text, attribute or table cell at a path of an event's node; None if there is none."""
+    """Return the text, attribute or table cell at a path of an event's node; None if the path does not exist."""
     if path.startswith(_COLUMN):
         return _cell_text(event_node, path.removeprefix(_COLUMN), columns)
     selector, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")
@@ -135,7 +139,7 @@ def _node_text(event_node: LexborNode, path: str, columns: dict[int, list[str]])
 
 
 def _cell_text(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str | None:
-    """Return the cell of a row below a heading; `columns` caches the headings by the id of the table's node."""
+    """Return a row's cell below a heading, or None; `columns` caches the headings by the id of the table's node."""
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
@@ -147,10 +151,10 @@ def _cell_text(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str
         columns[table.mem_id] = [" ".join(cell.text(separator=" ").split()).casefold() for cell in cells]
     headings = columns[table.mem_id]
     cells = [cell for cell in row.iter() if cell.tag in {"td", "th"}]
-    wanted = name.casefold()
-    if wanted not in headings or headings.index(wanted) >= len(cells):
+    heading = name.casefold()
+    if heading not in headings or headings.index(heading) >= len(cells):
         return None
-    return clean(" ".join(cells[headings.index(wanted)].text(separator=" ").split()))
+    return clean(" ".join(cells[headings.index(heading)].text(separator=" ").split()))
 
 
 _FEED_LIMITS = Limits(member_size=64 << 20, elements=1_000_000)
@@ -182,7 +186,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the text of an entry's first child of this local name, with `@NAME` its attribute; of a link, its href."""
+    """Return the text of an entry's first child of this name, its attribute (`@NAME`), or the href of a link."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

@@ -1,4 +1,4 @@
-"""Read iCalendar (RFC 5545): each VEVENT is parsed alone, so that a broken one costs no other; repetitions expanded."""
+"""Read iCalendar (RFC 5545), each VEVENT alone, so that a broken one does not lose others; expand repetitions."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def read(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     document = document._replace(calendar_zone=_calendar_zone(text))
     event_type = _library().Event
     blocks = [match[0].rstrip("\r") for match in _BLOCK.finditer(text)]
-    whole, most = len(blocks), document.parser.most_events
-    if whole > most:
+    block_count, most = len(blocks), document.parser.most_events
+    if block_count > most:
         blocks = sorted(blocks, key=lambda block: _distance(block, document.visited))[:most]
-        yield SkippedPart(Reason.TOO_LARGE, left_out(whole, most, f"most_events is {most}"))
+        yield SkippedPart(Reason.TOO_LARGE, left_out(block_count, most, f"most_events is {most}"))
     cancelled = _CANCEL.search(text) is not None
     events: list[tuple[str, Any]] = []
     for number, block in enumerate(blocks, 1):
@@ -80,10 +80,10 @@ def read(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         except _EXCEPTIONS as error:
             yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
     upper = text.upper()
-    if (begins := upper.count("BEGIN:VEVENT")) > whole:
-        yield SkippedPart(Reason.TRUNCATED, f"events without an end: {begins - whole}")
+    if (begin_count := upper.count("BEGIN:VEVENT")) > block_count:
+        yield SkippedPart(Reason.TRUNCATED, f"events without an end: {begin_count - block_count}")
     elif upper.count("BEGIN:VCALENDAR") > upper.count("END:VCALENDAR"):
-        yield SkippedPart(Reason.TRUNCATED, "the calendar has no end: there may be more events")
+        yield SkippedPart(Reason.TRUNCATED, "the calendar does not end: there may be more events")
     overrides = _overrides(document, events)
     for number, (block, event) in enumerate(events, 1):
         try:
@@ -94,7 +94,7 @@ def read(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _uid_of_single(block: str) -> str:
-    r"""Return the UID of an event that cannot be read; empty if it is a repeated one, whose repetitions share it.
+    r"""Return the UID of an event that cannot be read, or an empty text if its repetitions share it.
 
     >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
     'budget@example.org'
@@ -128,7 +128,7 @@ def _define_zones(text: str) -> None:
 
 
 def _calendar_zone(text: str) -> ZoneInfo | None:
-    r"""Return the zone of times that name none, which Google, Apple and others give in X-WR-TIMEZONE.
+    r"""Return the zone of times without one, which Google, Apple and others give in X-WR-TIMEZONE; None if not valid.
 
     >>> _calendar_zone("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n")
     zoneinfo.ZoneInfo(key='America/Chicago')
@@ -138,7 +138,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _distance(block: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts events to come first, the nearest first; then past ones, the latest first.
+    """Return a key that sorts coming events first, the nearest first, and then past ones, the latest first.
 
     An event that is repeated may come again.
     """
@@ -210,24 +210,24 @@ def _expand(
         elif (uid, format_utc(at.utc)) not in overrides.moved:
             end = _end(at, length if own_length is None else own_length)
             repetition = raw_event._replace(id=f"{uid} {format_utc(at.utc)}" if uid else "", start=at, end=end)
-            yield _changed_onward(repetition, at, overrides.onward.get(uid, ()))
+            yield _apply_override(repetition, at, overrides.onward.get(uid, ()))
 
 
-def _changed_onward(repetition: RawEvent, at: EventTime, changes: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
-    """Return a repetition as the latest override before it that is for this and future ones says (RFC 5545, 3.2.13)."""
+def _apply_override(repetition: RawEvent, at: EventTime, changes: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
+    """Return a repetition changed by the latest earlier override for this and future ones (RFC 5545, 3.2.13)."""
     for original, changed in reversed(changes):
         if original <= at.utc and changed.start:
-            start = _moved(at, changed.start.utc - original)._replace(all_day=changed.start.all_day)
-            lasts = changed.end.utc - changed.start.utc if isinstance(changed.end, EventTime) else None
-            repetition = changed._replace(id=repetition.id, start=start, end=_end(start, lasts))
+            start = _shift_time(at, changed.start.utc - original)._replace(all_day=changed.start.all_day)
+            length = changed.end.utc - changed.start.utc if isinstance(changed.end, EventTime) else None
+            repetition = changed._replace(id=repetition.id, start=start, end=_end(start, length))
             break
     return repetition
 
 
-def _moved(at: EventTime, by: timedelta) -> EventTime:
-    """Move a time and its local time."""
-    local = (datetime.fromisoformat(at.local) + by).isoformat() if at.local else ""
-    return at._replace(utc=at.utc + by, local=local[:10] if at.all_day else local)
+def _shift_time(at: EventTime, shift: timedelta) -> EventTime:
+    """Return a time shifted by a duration, also its local time."""
+    local = (datetime.fromisoformat(at.local) + shift).isoformat() if at.local else ""
+    return at._replace(utc=at.utc + shift, local=local[:10] if at.all_day else local)
 
 
 def _repetitions_in_window(
@@ -281,16 +281,16 @@ def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[da
 
 
 def _refuse_endless(rule: Any) -> None:
-    """Raise StepError for a rule with which the library searches without end, or for as long as all other events.
+    """Raise StepError for a rule that the library would need very long, or forever, to expand.
 
-    By hours, minutes or seconds, the library looks at each of them until it finds one in the right month, if any.
+    By hours, minutes or seconds, the library tries each of them until it finds one in the right month, if any.
     """
     frequency = str((rule.get("FREQ") or [""])[0]).upper()
     if 0 in rule.get("INTERVAL", ()):
-        raise StepError("RRULE with INTERVAL=0", Reason.NOT_WELL_FORMED)
+        raise StepError("the RRULE has INTERVAL=0", Reason.NOT_WELL_FORMED)
     filters = _FILTERS & {name.upper() for name in rule}
     if frequency in {"SECONDLY", "MINUTELY", "HOURLY"} and filters:
-        problem = f"RRULE with FREQ={frequency} and {', '.join(sorted(filters))}"
+        problem = f"the RRULE has FREQ={frequency} and {', '.join(sorted(filters))}"
         raise StepError(problem, Reason.NOT_WELL_FORMED)
 
 
@@ -313,7 +313,7 @@ def _naive(at: date | datetime, zone: Any) -> datetime:
 
 
 def _local(document: SourceDocument, prop: Any, at: datetime, zone: Any) -> EventTime | None:
-    """Return a local time in its zone, that of the calendar or that of the source; noted if it names an unknown one."""
+    """Return a local time in its own zone, the calendar's or the source's; with a note if it names an unknown zone."""
     zone = zone or document.calendar_zone
     event_time = from_local(at, document.zone) if zone is None else from_zoned(at.replace(tzinfo=zone), document.zone)
     if event_time and at.tzinfo is None and prop.dt.tzinfo is None and prop.params.get("TZID"):
@@ -326,7 +326,7 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, prop: Any) -> EventTime | None:
-    """Return a property as a time, in the zone of the calendar or source if it names none; None if it is not a time."""
+    """Return a property as a time, or None; a time without a zone is in that of the calendar or source."""
     at = _date_or_duration(prop)
     if isinstance(at, datetime):
         return from_zoned(at, document.zone) if at.tzinfo else _local(document, prop, at, None)
@@ -334,7 +334,7 @@ def _event_time(document: SourceDocument, prop: Any) -> EventTime | None:
 
 
 def _date_or_duration(prop: Any) -> Any:
-    """Return the date, time or duration of a property; None for another one, on which the library raises."""
+    """Return the date, time or duration of a property; None for any other, for which the library raises."""
     try:
         return getattr(prop, "dt", None)
     except _EXCEPTIONS:
@@ -342,9 +342,9 @@ def _date_or_duration(prop: Any) -> Any:
 
 
 def _length(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
-    """Return an event's duration, of whole days until its last day; None if it gives none, or a negative one."""
-    end, lasts = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
-    length = end.utc - start.utc if end else lasts if isinstance(lasts, timedelta) else None
+    """Return an event's duration (until its last day, if it lasts whole days); None if missing or negative."""
+    end, duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
+    length = end.utc - start.utc if end else duration if isinstance(duration, timedelta) else None
     if length is None or length < timedelta(0):
         return None
     if not start.all_day:
@@ -359,14 +359,14 @@ def _end(start: EventTime, length: timedelta | None) -> EventTime | str:
 
 
 def _text(event: Any, name: str) -> str:
-    """Return a property as text; the first one of several, empty if there is none."""
+    """Return a property as text, the first if there are several, or an empty text if the event lacks it."""
     prop = event.get(name)
     first = prop[0] if isinstance(prop, list) and prop else prop
     return "" if first is None else str(first).strip()
 
 
 def _url(event: Any) -> str:
-    """Return the URL of an event; empty if it is not an http or https address."""
+    """Return the URL of an event, or an empty text if it is not an http or https address."""
     address = _ADDRESS.match(_text(event, "URL"))
     return address[0] if address else ""
 

@@ -48,7 +48,7 @@ _FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event of a meeting's XML; nothing of a page of the calendar."""
+    """Yield the event of a meeting's XML; yield nothing for a page of the calendar, StepError for another page."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
@@ -57,7 +57,7 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
 
 
 def house_meetings(document: SourceDocument) -> tuple[Request, ...]:
-    """Request what a page links to: days, meetings and the next week, or the XML of its meeting."""
+    """Return requests for the days, meetings and next week that a page links to, or for the XML of its meeting."""
     if not _is_html(document):
         return ()
     page = html_tree(document)
@@ -70,8 +70,8 @@ def house_meetings(document: SourceDocument) -> tuple[Request, ...]:
             if pattern.search(href):
                 url = urljoin(document.url, pattern.search(href)[0])  # type: ignore[index]
                 requests[url] = Request(_with_day(document, url), name, priority=1)
-    if further := _next_week(document):
-        requests[further] = Request(_with_day(document, further), "week", priority=1)
+    if next_week := _next_week(document):
+        requests[next_week] = Request(_with_day(document, next_week), "week", priority=1)
     return tuple(requests.values())
 
 
@@ -84,7 +84,7 @@ def _with_day(document: SourceDocument, url: str) -> str:
 
 
 def _next_week(document: SourceDocument) -> str:
-    """Return the address of the next week's page; empty if it is WEEKS weeks ahead or this is not a week's page."""
+    """Return the address of the next week's page; "" if it is WEEKS weeks ahead or this is not a week's page."""
     week = _WEEK.search(document.url)
     if week is None:
         return ""
@@ -98,7 +98,7 @@ def _next_week(document: SourceDocument) -> str:
 
 
 def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Request, ...]:
-    """Request a meeting's XML by posting its page's form as the link does; nothing if there is no XML yet."""
+    """Return a request that posts the form of a meeting's page for its XML; empty if the page has no such link."""
     link = page.css_first(f"a[href*='{_BUTTON}'], a[id*='{_BUTTON}']")
     if link is None:
         return ()
@@ -142,7 +142,7 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_legistar_page(document: SourceDocument) -> str:
-    """Return the address of the next page; empty if this one is not full."""
+    """Return the address of the next page, or an empty text if this one is not full."""
     listed = parse_json(document)
     if not isinstance(listed, list) or len(listed) < PAGE_SIZE:
         return ""
@@ -171,32 +171,32 @@ def read_senate(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     congress, session = element_text(root, "congress") or "", element_text(root, "session") or ""
     for vote in root.iterfind(any_namespace(document.rules.items)):
         date = element_text(vote, "vote_date") or ""
-        words = {
+        values = {
             "date": f"{date}-{year + 1 if _BEFORE_SESSION.fullmatch(date) else year}",
             "congress": congress,
             "session": session,
             "page": _VOTE_PAGE.format(congress, session, element_text(vote, "vote_number") or ""),
         }
         text = etree.tostring(vote, encoding="unicode", with_tail=False)
-        yield event_of(document, lambda path, vote=vote, words=words: words.get(path) or element_text(vote, path), text)  # type: ignore[misc]
+        yield event_of(document, lambda path, vote=vote, own=values: own.get(path) or element_text(vote, path), text)  # type: ignore[misc]
 
 
 def read_house(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the vote of a file; nothing if there is no such vote yet, which the site says with status 200."""
-    if not is_absent(document):
+    """Yield the vote of a file, or nothing if the vote does not exist yet, which the site reports with status 200."""
+    if not is_missing_vote(document):
         yield from read_xml(document)
 
 
 def next_vote(document: SourceDocument) -> str:
-    """Return the address of the next vote; empty if there is no such vote yet as this one."""
+    """Return the address of the next vote, or an empty text if this vote does not exist yet."""
     roll = _ROLL.search(document.url)
-    if roll is None or is_absent(document):
+    if roll is None or is_missing_vote(document):
         return ""
     return document.url[: roll.start()] + f"roll{int(roll[1]) + 1:03}.xml" + document.url[roll.end() :]
 
 
-def is_absent(document: SourceDocument) -> bool:
-    """Tell whether a response says that there is no such vote."""
+def is_missing_vote(document: SourceDocument) -> bool:
+    """Return whether a response says that the vote does not exist."""
     return len(document.content) < 1000 and _NO_SUCH_VOTE in decode_text(document.content, document.media)
 
 

@@ -61,19 +61,19 @@ class NewsAdapter(RecordAdapter):
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
         """Check a tree of any program against the standard: yield faults, and the size of each file in bytes."""
         for path in sorted(folder.rglob("*")):
-            where = str(path.relative_to(folder))
+            name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
                 continue
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
-                yield Fault(where, "is not an article: wanted DOMAIN/MD5.json")
+                yield Fault(name, "is not an article; articles are DOMAIN/MD5.json")
                 continue
             if path.stat().st_size > standard.MAX_BYTES:
-                yield Fault(where, f"has more than {standard.MAX_BYTES} bytes")
+                yield Fault(name, f"has more than {standard.MAX_BYTES} bytes")
                 continue
             content = path.read_bytes()
             yield len(content)
             for field, problem in standard.check_file(path.parent.name, path.name, content):
-                yield Fault(where, f"{field}: {problem}" if field else problem)
+                yield Fault(name, f"{field}: {problem}" if field else problem)
 
     def _write(self, workspace: Workspace, form: str, out: TextIO) -> int:
         folders = self._folders(workspace)
@@ -90,8 +90,8 @@ class NewsAdapter(RecordAdapter):
         count = last = 0
         with closing(Ledger(workspace.ledger)) as ledger:
             while visits := ledger.attempts.after(self._collection.name, last, 500):
-                for one in visits:
-                    if (kept := one.attempt.kept) is not None:
+                for recorded in visits:
+                    if (kept := recorded.attempt.kept) is not None:
                         with (workspace.archive.folder / kept.place.warc).open("rb") as file:
                             file.seek(kept.place.offset)
                             out.buffer.write(file.read(kept.place.length))
@@ -106,14 +106,14 @@ class NewsAdapter(RecordAdapter):
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield an article's addresses, and the lists that have it, as shared targets, since they have others too."""
+        """Yield an article's addresses, and, as shared targets, the lists in which it is one of several articles."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
-        own = {number(normalise(own_url).url): own_url for own_url in addresses}
+        own_urls = {number(normalise(own_url).url): own_url for own_url in addresses}
         for url in urls or (name,):
             for target in super().takedown_targets(workspace, ledger, url):
-                yield target._replace(shared=True) if target.address not in own else target
-        for address, url in own.items():
+                yield target._replace(shared=True) if target.address not in own_urls else target
+        for address, url in own_urls.items():
             if urls or ledger.takedowns.of(address, -1):  # an article that was taken down before has no record
                 yield TakedownTarget(url, address, 0, self._collection.name)
 
@@ -124,7 +124,7 @@ class NewsAdapter(RecordAdapter):
         return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the addresses of an article in the records and in the tree; none if there is no such article."""
+        """Return the addresses of an article in the records and in the tree, or () if there is no such article."""
         with self._store(workspace) as store:
             if store is None:
                 return ()
@@ -152,11 +152,13 @@ class NewsAdapter(RecordAdapter):
         folders = self._folders(workspace)
         with closing(TreeIndex(self._path(workspace))) as index, index.run():
             for url in sorted(urls):
-                known = index.find([standard.alias(url)])
-                file = known.file if known else f"{standard.domain(url)}/{standard.file_name(url)}"  # after a replay
+                written = index.find([standard.alias(url)])
+                file = (
+                    written.file if written else f"{standard.domain(url)}/{standard.file_name(url)}"
+                )  # after a replay
                 (folders.articles / file).unlink(missing_ok=True)
-                if known is not None:
-                    index.remove(known.id)
+                if written is not None:
+                    index.remove(written.id)
         for path in folders.raw.glob("*/*/*.json"):
             _remove_articles(path, urls)
         os.sync()
@@ -187,6 +189,6 @@ def _remove_articles(path: Path, urls: set[str]) -> None:
     kept = [row for row in rows if not (isinstance(row, dict) and {row.get("link"), row.get("url")} & urls)]
     if len(kept) < len(rows):
         part = path.with_name(f".{path.name}.part")
-        rest = {**reply, name: kept} if isinstance(reply, dict) else kept
-        part.write_text(json.dumps(rest, ensure_ascii=False), encoding="utf-8")
+        remaining = {**reply, name: kept} if isinstance(reply, dict) else kept
+        part.write_text(json.dumps(remaining, ensure_ascii=False), encoding="utf-8")
         part.replace(path)

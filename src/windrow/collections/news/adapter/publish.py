@@ -60,7 +60,10 @@ class Publisher:
     """The configured kind of each source."""
 
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
-        """Write the runs that are not written yet, the oldest first; return a summary, and the sources that failed."""
+        """Write the runs that are not written yet, oldest first; return a summary, and the last run's failed sources.
+
+        Raises StoreError, or DiskFull, if a file cannot be written.
+        """
         ledger = Ledger(self.ledger)
         with (
             closing(ledger),
@@ -88,7 +91,7 @@ class Publisher:
 
 
 def _upto(ledger: Ledger, store: RecordStore) -> int:
-    """Return the last visit up to which all documents are read; visits of robots.txt alone need no reading."""
+    """Return the last attempt up to which all documents are read; those of robots.txt need not be read."""
     read = store.checkpoint()
     return read if ledger.attempts.after("news", read, 1) else ledger.attempts.last_number()
 
@@ -158,9 +161,9 @@ class _RunWriter:
         return new
 
     def _name(self, recorded: RecordedAttempt) -> str:
-        """Return the name that the discovery gave a request; empty if it has none."""
-        asked = self._ledger.requests.asked(recorded.seq)
-        return str(json.loads(asked.context).get("name", "")) if asked and asked.context else ""
+        """Return the name that the discovery gave a request, or an empty text."""
+        request = self._ledger.requests.asked(recorded.seq)
+        return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
     def _visit(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
         name = self._name(recorded)
@@ -175,9 +178,9 @@ class _RunWriter:
         if name != NUMBERS:  # a list of numbers has no posts
             is_article = not name or name.endswith(f".{ARTICLE}")
             raw.take(recorded, followed, self._ledger.captures, is_article=is_article)
-        if not statements and (why := _failure(recorded, name)):
+        if not statements and (failure := _failure(recorded, name)):
             if self._index.is_first(f"{kind} {recorded.attempt.url}"):
-                raw.count("errors", why, recorded.attempt.url)
+                raw.count("errors", failure, recorded.attempt.url)
             return
         for statement in statements:
             spelling = "" if statement.reason else statement.url
@@ -186,7 +189,7 @@ class _RunWriter:
             raw.count(*self._write_article(statement, recorded, kind), recorded.attempt.url)
 
     def _kind_of_home(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind whose directory has a front page: empty if the page only leads to other addresses."""
+        """Return the kind whose directory gets the response of a front page; "" if it only leads to other addresses."""
         if not _is_there(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # its kind is not known, but the failure must be reported
         if followed is None or followed.ending in {"", KNOWN}:
@@ -201,7 +204,7 @@ class _RunWriter:
             self._refused.setdefault(recorded.source, f"{recorded.attempt.url}: {refusal_of(followed)}")
 
     def _take_robots(self, recorded: RecordedAttempt) -> None:
-        """Add a host whose robots.txt failed: nothing else of it is requested, so no other response reports it."""
+        """Report a host whose robots.txt failed: nothing else of it is requested, so no other response reports it."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
@@ -240,51 +243,53 @@ class _RunWriter:
             return "articles_skipped", "updated" if changed else ""
         file = f"{observed['source_domain']}/{standard.file_name(observed['url'])}"
         article = observed | {"first_seen_timestamp_gmt": first_seen}
-        written = standard.format_article(article)
+        file_text = standard.format_article(article)
         path = self._trees.articles / file
         existing = _read(path)
-        is_new = existing is None or existing == written
+        is_new = existing is None or existing == file_text
         if existing is None:
-            _write_whole(path, written)
+            _write_whole(path, file_text)
         elif not is_new:
             first_seen = min(first_seen, _first_seen(_parse_article(existing)) or first_seen)
         row = WrittenArticle(0, file, observed["url"], first_seen, kind, standard.content_hash(observed), [], site)
         self._index.add(row, aliases)
-        doubt = observed.get("metadata", {}).get("date_doubt", "")
-        return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {doubt}" if doubt else ""
+        date_doubt = observed.get("metadata", {}).get("date_doubt", "")
+        return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {date_doubt}" if date_doubt else ""
 
     def _revise(self, known: WrittenArticle, observed: dict[str, Any], seen: int, kind: str, site: str) -> bool:
-        """Rewrite an article if its content changed, and tell whether it did.
+        """Rewrite an article if its content changed; return whether it did.
 
         A less reliable kind of source and another `site` change nothing, as any site may list the address of another's
         article. The article's own site may change what was read from another one.
         """
-        own = standard.domain(known.url)
-        writer = known.site
-        if site not in {own, writer}:
+        own_domain = standard.domain(known.url)
+        written_from = known.site
+        if site not in {own_domain, written_from}:
             return False
-        if KINDS.index(kind) > KINDS.index(known.kind) and writer in {own, site}:
+        if KINDS.index(kind) > KINDS.index(known.kind) and written_from in {own_domain, site}:
             return False
         article = observed | {"url": known.url, "source_domain": known.file.partition("/")[0]}
         if observed["url"] != known.url:
             article["metadata"] = {"canonical_url": observed["url"], **observed.get("metadata", {})}
-        moved = {"canonical_url": observed["url"]} if observed["url"] != known.url else {}
-        name = standard.content_hash(article | moved)
+        canonical = {"canonical_url": observed["url"]} if observed["url"] != known.url else {}
+        content_hash = standard.content_hash(article | canonical)
         path = self._trees.articles / known.file
-        if name == known.hash and path.exists():
+        if content_hash == known.hash and path.exists():
             return False
-        before = _parse_article(_read(path))
-        fields = {*before, *article} - {"first_seen_timestamp_gmt", "metadata"}
-        changed = sorted([*moved, *(field for field in fields if before.get(field) != article.get(field))])
+        existing = _parse_article(_read(path))
+        fields = {*existing, *article} - {"first_seen_timestamp_gmt", "metadata"}
+        changed = sorted([*canonical, *(field for field in fields if existing.get(field) != article.get(field))])
         revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
-        if revisions[-1]["hash"] != name:
-            revisions = _revisions_written(before, revisions, name) or [
-                *revisions, {"seen": seen, "hash": name, "changed": changed},
+        if revisions[-1]["hash"] != content_hash:
+            revisions = _revisions_written(existing, revisions, content_hash) or [
+                *revisions, {"seen": seen, "hash": content_hash, "changed": changed},
             ]  # fmt: skip
-        first = min(known.first_seen, _first_seen(before) or known.first_seen)
+        first_seen = min(known.first_seen, _first_seen(existing) or known.first_seen)
         article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
-        _write_whole(path, standard.format_article(article | {"first_seen_timestamp_gmt": first}))
-        self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first, site=site))
+        _write_whole(path, standard.format_article(article | {"first_seen_timestamp_gmt": first_seen}))
+        self._index.revise(
+            known._replace(hash=content_hash, kind=kind, revisions=revisions, first_seen=first_seen, site=site)
+        )
         return True
 
 
@@ -293,7 +298,7 @@ def _is_there(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, name: str) -> str:
-    """Return why an article's page failed; empty if it did not, and for lists and redirects."""
+    """Return why an article's page failed, or an empty text if it did not, and for lists and redirects."""
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_there(recorded):
         return ""
@@ -301,16 +306,16 @@ def _failure(recorded: RecordedAttempt, name: str) -> str:
 
 
 def _revisions_written(
-    before: Mapping[str, Any], revisions: list[dict[str, Any]], name: str
+    existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return the revisions of a file if a killed run already wrote the next one, `name`; else None."""
-    metadata = before.get("metadata")
+    """Return the revisions of a file if a killed run already wrote the next one, `content_hash`; None otherwise."""
+    metadata = existing.get("metadata")
     stored = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)
     if not isinstance(stored, list) or stored[:count] != revisions or len(stored) <= count:
         return None
     following = stored[count]
-    return stored[: count + 1] if isinstance(following, dict) and following.get("hash") == name else None
+    return stored[: count + 1] if isinstance(following, dict) and following.get("hash") == content_hash else None
 
 
 def _pages(visits: Iterable[RecordedAttempt]) -> Iterator[list[RecordedAttempt]]:
@@ -332,7 +337,7 @@ def _read(path: Path) -> str | None:
 
 
 def _parse_article(text: str | None) -> dict[str, Any]:
-    """Parse the text of a file; empty if it is damaged or missing."""
+    """Return the article in the text of a file; an empty one if the file is damaged or missing."""
     try:
         article = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -346,7 +351,7 @@ def _first_seen(article: Mapping[str, Any]) -> int | None:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Write a file under another name and rename it, so that it is never partly written."""
+    """Write a file under another name and rename it, so that it is never partly written; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")

@@ -45,12 +45,12 @@ class _Domain:
 
 
 class RawRun:
-    """The directory for one kind of site in one run, which is written aside and renamed into place at the end."""
+    """The directory for one kind of site in one run, which is written under another name and renamed at the end."""
 
     def __init__(
         self, kind: str, session: int, trees: NewsFolders, opened: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Start with an empty folder. `is_first` tells whether a text is new in this run."""
+        """Begin with an empty folder; `is_first` returns whether a text is new in this run."""
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
@@ -112,8 +112,8 @@ class RawRun:
         name = address.origin.partition("://")[2].removeprefix("www.")
         domain = self._domains.get(name)
         if domain is None:
-            spelled = name.replace(".", "_").replace(":", "_").replace("/", "_")
-            domain = self._domains[name] = _Domain(self._folder / f"{spelled}.json")
+            file_name = name.replace(".", "_").replace(":", "_").replace("/", "_")
+            domain = self._domains[name] = _Domain(self._folder / f"{file_name}.json")
         return domain
 
     def _json(self, domain: _Domain, place: ArchivePlace) -> None:
@@ -131,8 +131,8 @@ class RawRun:
         domain.pages += 1
         rows = content.get("rows") if isinstance(content, dict) else content
         rows = rows if isinstance(rows, list) else []
-        fresh = [entry for entry in rows if self._is_first(f"{domain.path.name} {_row_name(entry)}")]
-        domain.rows += len(fresh)
+        new_rows = [entry for entry in rows if self._is_first(f"{domain.path.name} {_row_name(entry)}")]
+        domain.rows += len(new_rows)
         if isinstance(content, dict) and isinstance(content.get("total"), int):
             domain.total = content["total"]
         if domain.pages == 1:
@@ -142,7 +142,7 @@ class RawRun:
             if domain.pages == 2:
                 head, domain.ending, domain.is_begun = _open_list(domain.first)
                 file.write(head)
-            for row in fresh:
+            for row in new_rows:
                 comma = b",\n" if domain.is_begun else b""
                 file.write(comma + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
                 domain.is_begun = True
@@ -160,7 +160,7 @@ class RawRun:
         self._listed += 1
 
     def finish(self, raw: Path, epoch: int) -> int:
-        """Rename the directory into place; return its number: `epoch`, or the next one that is free."""
+        """Write the summaries and rename the directory into place; return its number: `epoch`, or the next free one."""
         for domain in self._domains.values():
             if domain.pages == 1:
                 domain.path.write_bytes(domain.first)
@@ -234,13 +234,13 @@ def refusal_of(followed: Followed) -> str:
 
 
 def _row_name(row: Any) -> str:
-    """Return the id of a row, or all of it if it has none."""
+    """Return the id of a row, or the whole row as JSON if it has no id."""
     name = row.get("id") or row.get("uuid") or row.get("url") if isinstance(row, dict) else None
     return str(name or json.dumps(row))
 
 
 def _open_list(first: bytes) -> tuple[bytes, bytes, bool]:
-    r"""Return a response without the end of its list, so that rows can be added; that end; whether it has rows.
+    r"""Split a response before the end of its list, so that rows can be added; return both parts, and if it has rows.
 
     >>> _open_list(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)

@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS written_alias (alias TEXT PRIMARY KEY, article INTEGE
 CREATE TABLE IF NOT EXISTS written_run (
     session INTEGER NOT NULL, kind TEXT NOT NULL, epoch INTEGER NOT NULL UNIQUE, PRIMARY KEY (session, kind)
 ) WITHOUT ROWID;
-CREATE TEMP TABLE met (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TEMP TABLE name_of_run (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1), visit INTEGER NOT NULL);
 """
 
@@ -54,15 +54,17 @@ class TreeIndex(SqliteStore):
     def run(self) -> Iterator[None]:
         """Write one run in one transaction."""
         with self._writing():
-            self._connection.execute("DELETE FROM met")
+            self._connection.execute("DELETE FROM name_of_run")
             yield
 
     def is_first(self, name: str) -> bool:
-        """Add a name to the current run; tell whether it is new."""
-        return self._connection.execute("INSERT INTO met VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
+        """Add a name to the current run; return whether it is new."""
+        return (
+            self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
+        )
 
     def upto(self) -> int:
-        """Return the last visit that was written, 0 at first."""
+        """Return the last visit that was written, or 0 before the first run."""
         row = self._connection.execute("SELECT visit FROM written_upto").fetchone()
         return int(row[0]) if row else 0
 
@@ -73,7 +75,7 @@ class TreeIndex(SqliteStore):
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article of the first of these aliases that is known; None if none is."""
+        """Return the article of the first of these aliases that is known, or None if all are unknown."""
         for alias in aliases:
             row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
@@ -88,7 +90,15 @@ class TreeIndex(SqliteStore):
         row = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
-            (*article[1:6], json.dumps(article.revisions), article.site),
+            (
+                article.file,
+                article.url,
+                article.first_seen,
+                article.kind,
+                article.hash,
+                json.dumps(article.revisions),
+                article.site,
+            ),
         ).fetchone()
         self.name(int(row[0]), aliases)
 
@@ -114,15 +124,15 @@ class TreeIndex(SqliteStore):
         self._connection.execute("DELETE FROM written_alias WHERE article = ?", (article,))
         self._connection.execute("DELETE FROM written WHERE id = ?", (article,))
 
-    def epoch(self, session: int, kind: str, least: int) -> int:
-        """Return the number of a run's directory: `least`, when the run began, or the next that is free."""
+    def epoch(self, session: int, kind: str, epoch: int) -> int:
+        """Return the number of a run's directory: `epoch`, the time at which the run began, or the next free one."""
         query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
         row = self._connection.execute(query, (session, kind)).fetchone()
         if row:
             return int(row[0])
-        while self._connection.execute("SELECT 1 FROM written_run WHERE epoch = ?", (least,)).fetchone():
-            least += 1
-        return least
+        while self._connection.execute("SELECT 1 FROM written_run WHERE epoch = ?", (epoch,)).fetchone():
+            epoch += 1
+        return epoch
 
     def take(self, session: int, kind: str, epoch: int) -> None:
         """Add the directory of a run."""
