@@ -170,7 +170,10 @@ def test_crawling_alone_leaves_reading_for_later(root, small, windrow) -> None:
         ('operator = "tester"', ["windrow.toml", "pages.contact is missing"]),
         ('operator = "a b"\ncontact = "a@b.example"', ["windrow.toml: pages.operator"]),
         ('operator = "tester"\ncontact = "nowhere"', ["windrow.toml: pages.contact"]),
-        ('user_agent = "somebody"', ["windrow.toml: pages.user_agent", "neither a web page nor a mailbox"]),
+        (
+            'user_agent = "somebody"',
+            ["windrow.toml: pages.user_agent", "wanted the address of a web page or a mailbox in it"],
+        ),
     ],
 )
 @pytest.mark.parametrize("dry", [False, True])

@@ -60,7 +60,10 @@ def test_an_old_setting_of_a_source_is_accepted(workspace):
     with pytest.warns(renamed.RenamedWarning, match=r"windrow\.toml: source\.a\.pace is called delay now"):
         assert load(workspace, {}).sources[0].pace == 3
     (workspace / "windrow.toml").write_text(f"{source}delay = 4\n")
-    with pytest.warns(renamed.RenamedWarning), pytest.raises(ConfigError, match=r"source\.a\.delay is there under its"):
+    with (
+        pytest.warns(renamed.RenamedWarning),
+        pytest.raises(ConfigError, match=r"source\.a\.delay is also set under its old name"),
+    ):
         load(workspace, {})
 
 

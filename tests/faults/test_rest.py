@@ -33,7 +33,7 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
         (resting_zip,) = windrow.status().resting
         assert (resting_zip.key, resting_zip.sessions, resting_zip.reason) == (KEY, SESSIONS, "not_found")
         assert timedelta(hours=5) < resting_zip.until - now() < timedelta(hours=6)
-        messages = [event.told for event in windrow.why(NAME).story.events]
+        messages = [event.message for event in windrow.why(NAME).story.events]
         assert any("failed in 5 sessions" in line and f"windrow retry {KEY}" in line for line in messages)
         assert workspace.zip_log(NAME)[-1][0] == "RestingFile"
 

@@ -167,7 +167,7 @@ ODD = ["", "  ", "# comment", " CDX N b a m s k r V g", " CDX N b a m s k r M S 
        st.integers(2, 40))  # fmt: skip
 def test_many_lines_are_parsed_together_as_they_are_one_by_one(lines, size):
     written = [text.encode() for text in lines]
-    with patch("windrow.formats.cdx._TOGETHER", size):
+    with patch("windrow.formats.cdx._BLOCK_LINES", size):
         assert [*together(written)] == [*one_by_one(written)]
 
 
