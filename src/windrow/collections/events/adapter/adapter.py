@@ -85,7 +85,7 @@ class EventAdapter(RecordAdapter):
             assert isinstance(records, LateAttemptStore)
             with open_databases(workspace) as databases:
                 remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
-                sources = tuple(map(_with_current_address, self._sources_read_again(workspace, ledger)))
+                sources = tuple(map(_with_current_address, self._replayed_sources(workspace, ledger)))
                 projection = EventProjection(
                     records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
                 )
@@ -100,7 +100,7 @@ class EventAdapter(RecordAdapter):
             databases.store.rewind()
         self._derive(workspace, lambda: True)
 
-    def _sources_read_again(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
+    def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
         """Return all sources that are or were configured, as replay keeps the events of removed ones."""
         configured = workspace.of(self._collection.name)
         return configured + removed_sources(ledger, self._collection.name, configured)
