@@ -91,7 +91,7 @@ def add_source(root: Path, new: NewSource) -> Path:
     registry.collection(new.collection)
     if _SECRET.search(new.url):  # neither written nor repeated in the message
         raise UsageError(
-            "an address may not contain a password; keep it elsewhere and name its place", hint="windrow new source --help"
+            "an address may not contain a password: keep it in a file of its own", hint="windrow new source --help"
         )
     path = root / FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
