@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from windrow.collections.events.clock import split
+from windrow.collections.events.time_of_day import split_time_of_day
 from windrow.formats.moment import written
 
 _NO_PLACE = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
@@ -174,14 +174,14 @@ def _read_written(plain: str, zone: ZoneInfo, assumed: str) -> EventTime | None:
     >>> [format_utc(_read_written(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
     ['18:00', '15:00', '16:00', '16:00', '22:00']
     """
-    dated = split(plain)
+    dated = split_time_of_day(plain)
     day = written(dated.day) if dated else None
     if dated is None or day is None:
         return None
-    if dated.clock is None:
+    if dated.time is None:
         return from_day(day.date())
     try:
-        at = dated.clock.on(day, zone)
+        at = dated.time.on(day, zone)
     except OverflowError:
         return None
     return _event_time(at, zone, assumed, clock=True) if at else None

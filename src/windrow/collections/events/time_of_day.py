@@ -73,7 +73,7 @@ _NOON = re.compile(r"(?<!12 )(?<!12)\bnoon\b", re.IGNORECASE)
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 
 
-class Clock(NamedTuple):
+class TimeOfDay(NamedTuple):
     """A time of day; `zone` as it is written, empty without one. Hour 24 is the end of the day."""
 
     hour: int
@@ -93,49 +93,49 @@ class Clock(NamedTuple):
         own_zone = _without_season((at.replace(tzinfo=zone).tzname() or "").upper())
         if _without_season(self.zone.upper()) == own_zone:
             return at
-        named_zone = _zone(self.zone)
+        named_zone = _find_zone(self.zone)
         return at.replace(tzinfo=named_zone) if named_zone else None
 
 
-class Dated(NamedTuple):
+class DayAndTime(NamedTuple):
     """The date in a text, still as text, and its time of day, or None if it does not have one."""
 
     day: str
-    clock: Clock | None
+    time: TimeOfDay | None
 
 
-def split(text: str) -> Dated | None:
+def split_time_of_day(text: str) -> DayAndTime | None:
     """Split a text into its date and its time of day, the first of a range; None if it cannot be read.
 
-    >>> split("18:00 - 20:00 Uhr CET, 24.11.2026")
-    Dated(day='24.11.2026', clock=Clock(hour=18, minute=0, second=0, zone='CET'))
-    >>> split("Nov 24, 2026"), split("Nov 24, 2026 at 6 o'clock")
-    (Dated(day='Nov 24, 2026', clock=None), None)
+    >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
+    DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
+    >>> split_time_of_day("Nov 24, 2026"), split_time_of_day("Nov 24, 2026 at 6 o'clock")
+    (DayAndTime(day='Nov 24, 2026', time=None), None)
     """
     text = _NOON.sub("12 noon", text)
     times = list(_TIME.finditer(text))
     if not times:
-        times = [time for time in _BARE.finditer(text) if _YEAR.search(_without(text, [time]))]
+        times = [time for time in _BARE.finditer(text) if _YEAR.search(_remove_times(text, [time]))]
     if len(times) > 2:
         return None
-    day = _without(text, times)
+    day = _remove_times(text, times)
     if _OVERLOOKED.search(day):
         return None
-    clock = _clock_of(times[0]) if times else None
+    clock = _read_time_of_day(times[0]) if times else None
     if len(times) == 2 and clock:
-        clock = _start_of_range(clock, times[0], _clock_of(times[1]), text[times[0].end() : times[1].start()])
+        clock = _start_of_range(clock, times[0], _read_time_of_day(times[1]), text[times[0].end() : times[1].start()])
         if clock is None:
             return None
-    return Dated(day.strip(" ,;|@-\u2013\u2014"), clock)
+    return DayAndTime(day.strip(" ,;|@-\u2013\u2014"), clock)
 
 
-def _without(text: str, times: Sequence[re.Match[str]]) -> str:
+def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
     for time in reversed(times):
         text = f"{text[: time.start()]} {text[time.end() :]}"
     return text
 
 
-def _start_of_range(first: Clock, first_match: re.Match[str], second: Clock, between: str) -> Clock | None:
+def _start_of_range(first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, between: str) -> TimeOfDay | None:
     """Return the first of two times, in the zone after the second; None if the second may be an offset."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
@@ -147,19 +147,19 @@ def _start_of_range(first: Clock, first_match: re.Match[str], second: Clock, bet
     return first if not _BETWEEN.fullmatch(between) else first._replace(zone=first.zone or second.zone)
 
 
-def _clock_of(time: re.Match[str]) -> Clock:
+def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
     fields = time.groupdict()
     zone = (fields["zone"] or "").strip()
     if not fields.get("meridiem"):
         minute = next((fields[name] for name in fields if name.startswith("minute_") and fields[name]), "0")
-        return Clock(int(fields["hour_24"]), int(minute), int(fields.get("second_24") or 0), zone)
+        return TimeOfDay(int(fields["hour_24"]), int(minute), int(fields.get("second_24") or 0), zone)
     afternoon = fields["meridiem"][0].lower() != "a"
     hour = _hour_of_day(fields["hour"], afternoon=afternoon)
     if not fields["from"]:
-        return Clock(hour, int(fields["minute"] or 0), int(fields["second"] or 0), zone)
+        return TimeOfDay(hour, int(fields["minute"] or 0), int(fields["second"] or 0), zone)
     first = _hour_of_day(fields["from"], afternoon=afternoon)
     start = first if first <= hour else _hour_of_day(fields["from"], afternoon=not afternoon)
-    return Clock(start, int(fields["from_minute"] or 0), 0, zone)
+    return TimeOfDay(start, int(fields["from_minute"] or 0), 0, zone)
 
 
 def _hour_of_day(hour: str, *, afternoon: bool) -> int:
@@ -177,7 +177,7 @@ def _without_season(name: str) -> str:
     return _GERMAN.get(name, name) if season is None else f"{season[1]}T" if season[1] else f"{season[2]}T"
 
 
-def _zone(name: str) -> tzinfo | None:
+def _find_zone(name: str) -> tzinfo | None:
     """Return the zone of a name or offset; None if it is not known."""
     upper = name.upper().replace("\u2212", "-")
     if offset := _OFFSET.fullmatch(upper):
