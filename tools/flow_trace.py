@@ -87,6 +87,8 @@ trace(os.environ["WINDROW_FLOW_PACKAGE"], os.environ["WINDROW_FLOW"], int(os.env
 
 MORE = 10
 """Documents after the first one, in the second of two runs that are compared."""
+BY_THE_CLOCK = frozenset({"engine/heartbeat"})
+"""Modules that run by the clock: their calls rise with the time that a run takes."""
 COUNTED = 40
 """Calls of a function that are counted in a process: those beyond them could not make a rise by `MORE` clearer."""
 
@@ -153,7 +155,8 @@ def on_the_way(one: Calls, more: Calls) -> dict[str, list[str]]:
                     rises[module, function] += sign * count
     ways: dict[str, list[str]] = {}
     for (module, function), rise in sorted(rises.items()):
-        if rise >= MORE and not function.endswith(">"):  # comprehensions are loops, as those within a function
+        # Comprehensions are loops, as those within a function.
+        if rise >= MORE and module not in BY_THE_CLOCK and not function.endswith(">"):
             ways.setdefault(module, []).append(function)
     return ways
 

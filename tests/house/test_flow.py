@@ -13,7 +13,6 @@ from tests.house.tree import ROOT, Function, parsed
 
 PAGE = (ROOT / "docs" / "explanation" / "data-flow.md").read_text()
 WAYS = {"page": "## From an address to a search result", "zip": "## From a zip to a row of the tracker"}
-BY_THE_CLOCK = 2  # modules whose functions are called once in a while: more often on a busy machine
 STEP = re.compile(r"^\| (\d+) \| .+ \| `([\w/]+\.py)` \| `([\w.]+)` \|$", re.MULTILINE)
 
 
@@ -63,5 +62,5 @@ def test_each_step_is_entered_and_no_more_modules_run_than_the_page_says(way: st
     assert ways
     number = list(WAYS).index(way) + 1
     assert len({file for file, _ in steps(way)}) == int(files[number])
-    assert len(entered) <= int(modules[number]) + BY_THE_CLOCK, sorted(entered)
-    assert len(for_each) <= int(ways[number]) + BY_THE_CLOCK, sorted(for_each)
+    assert len(entered) <= int(modules[number]), sorted(entered)
+    assert len(for_each) <= int(ways[number]), sorted(for_each)
