@@ -34,7 +34,7 @@ from windrow.cli.root import root
 from windrow.collections.pages.adapter.changes import Edition
 from windrow.collections.pages.adapter.search import PageHit
 from windrow.collections.pages.adapter.story import OutcomeTally, PageState, SiteOrigin, SiteState, Tombstone
-from windrow.collections.pages.adapter.story import PageVisit as PageAsked
+from windrow.collections.pages.adapter.story import PageAttempt as PageAsked
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts
 from windrow.collections.pages.search.rank import ScorePart
 from windrow.collections.papers.adapter.papers import FailedCapture
@@ -101,9 +101,9 @@ MESSAGES = {
     "story": Message("why", "an item; its events and members follow", Story),
     "event": Message("why", "an event; empty fields are left out", Event),
     "member": Message("why", "a document within the archive", Meaning),
-    "page": Message("why", "a page; its versions and visits follow", PageState),
+    "page": Message("why", "a page; its versions and attempts follow", PageState),
     "version": Message("why", "a version of the page, oldest first", Edition),
-    "visit": Message("why", "a request for the page; empty fields are left out", PageAsked),
+    "page_attempt": Message("why", "a request for the page; empty fields are left out", PageAsked),
     "site": Message("why", "a site or host; its origins follow", SiteState),
     "origin": Message("why", "an origin of the site", SiteOrigin),
     "record, its history": Message("why", "a record; its versions follow, and what it waits for", {
@@ -113,22 +113,22 @@ MESSAGES = {
     "row": Message("why", "of a paper, the columns of its row but for those of bytes, by their names", {
         name: {TEXT: "text", INT64: "number", JSON: "object"}[kind] for name, kind in ENCODINGS.items() if kind != BYTES
     }),
-    "address": Message("why", "an address of a collection of records; its visits follow", RecordAddress),
-    "visit, of a record's address": Message(
+    "address": Message("why", "an address of a collection of records; its attempts follow", RecordAddress),
+    "attempt": Message(
         "why", "a request for the address; empty fields are left out", AttemptRow
     ),
-    "captured": Message("why", "the capture that the preceding visit used instead of a request", CapturedRow),
-    "followed": Message("why", "how many requests and offers the preceding visit's answer led to", Followed),
-    "visit_record": Message("why", "a record that was read from the answer to a visit", {
-        "visit": "number", "key": "text",
+    "captured": Message("why", "the capture that the preceding attempt used instead of a request", CapturedRow),
+    "followed": Message("why", "how many requests and offers the preceding attempt's answer led to", Followed),
+    "attempt_record": Message("why", "a record that was read from the answer to an attempt", {
+        "attempt": "number", "key": "text",
     }),
     "skipped": Message("why", "a document, or a part of it, from which no record was read", Skipped),
     "wait": Message("why", "a service whose answer a document waits for; its last attempts follow", {
-        "visit": "number", "service": "text", "url": "text", "attempts": "number",
+        "attempt": "number", "service": "text", "url": "text", "attempts": "number",
     }),
-    "attempt": Message("why", "a request to that service; empty fields are left out", AttemptRow),
+    "service_attempt": Message("why", "a request to that service; empty fields are left out", AttemptRow),
     "capture": Message("why", "a capture by another collection or program, and why a source left it out", {
-        "source": "text", "from": "text", "visit": "number", "reason": "text", "rule": "text",
+        "source": "text", "from": "text", "attempt": "number", "reason": "text", "rule": "text",
     }),
     "failed_capture": Message(
         "why", "of a digest, an index line with it, or a record that has it, that could not be taken", FailedCapture

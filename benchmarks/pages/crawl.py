@@ -1,7 +1,7 @@
 """Crawling: follow every link of eight hosts and keep every page, beside wget and Scrapy on the same two cores.
 
 Ours is a session of the engine in a fresh Python, with the guide and the policies of `pages`: robots.txt
-asked and held, each page and request in WARC, every visit and address on the ledger. wget mirrors with
+asked and held, each page and request in WARC, every attempt and address on the ledger. wget mirrors with
 its own defaults, a process for each host, which was its fastest way, and as a person types it: all hosts in one
 command. Scrapy is tuned, a process for each core, each with half the hosts; it puts bodies into SQLite and is stopped
 after some pages, since all would take it minutes. Each is timed as a whole process, and then again over hosts of one
@@ -56,9 +56,9 @@ def _run(commands: list[list[str]], into: Path, good: frozenset[int] = frozenset
 def ours(task: Task, into: Path) -> int:
     """Crawl with windrow."""
     _run([_here(wander.write(task.seeds, into))], into)
-    visits, addresses = wander.kept(into)
-    assert visits == addresses, (visits, addresses)
-    return visits
+    attempts, addresses = wander.kept(into)
+    assert attempts == addresses, (attempts, addresses)
+    return attempts
 
 
 def _here(command: list[str]) -> list[str]:

@@ -58,10 +58,10 @@ def crawl(folder: Path, port: int, depth: int) -> tuple[int, float]:
     began = time.monotonic()
     code, peak = run_measured(wander.write(seeds, into), Path.cwd())
     seconds = time.monotonic() - began
-    visits, addresses = wander.kept(into)
-    assert (code, visits, addresses) == (0, pages(depth), pages(depth)), (code, visits, addresses)
+    attempts, addresses = wander.kept(into)
+    assert (code, attempts, addresses) == (0, pages(depth), pages(depth)), (code, attempts, addresses)
     shutil.rmtree(into)
-    return peak, visits / seconds
+    return peak, attempts / seconds
 
 
 def memory(depth: int = DEPTH) -> Iterator[Comparison]:

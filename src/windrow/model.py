@@ -224,12 +224,12 @@ class KeptResponse(NamedTuple):
 class Attachment(NamedTuple):
     """Kept bytes that a request sends without their being copied: they go into its body at the offset `at`.
 
-    `offset` and `length` are those in the plain body of what a visit kept, -1: all that follows. `place` says where
+    `offset` and `length` are those in the plain body of what an attempt kept, -1: all that follows. `place` says where
     that lies, None as long as nobody has looked.
     """
 
     at: int
-    visit: int
+    attempt: int
     offset: int = 0
     length: int = -1
     place: ArchivePlace | None = None

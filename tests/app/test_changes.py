@@ -59,19 +59,19 @@ def test_what_is_told_of_a_page_is_new_changed_and_gone_once(events, kinds) -> N
 
 def test_only_what_the_window_saw_is_told() -> None:
     events = [(1, "A", 1), (2, "missing", 2), (3, "missing", 3), (4, "missing", 4), (5, "B", 5)]
-    assert list_changes(events, visits=(3, 3)) == [(3, "gone")]
-    assert list_changes(events, visits=(4, 4)) == [], "it ended before, and is not gone again"
-    assert list_changes(events, visits=(5, 9)) == [(5, "new")]
+    assert list_changes(events, attempts=(3, 3)) == [(3, "gone")]
+    assert list_changes(events, attempts=(4, 4)) == [], "it ended before, and is not gone again"
+    assert list_changes(events, attempts=(5, 9)) == [(5, "new")]
     assert list_changes(events, since=4) == [(5, "new")]
 
 
-def test_two_visits_within_a_second_tell_what_both_saw_once() -> None:
+def test_two_attempts_within_a_second_tell_what_both_saw_once() -> None:
     events = [(1, "A", 1), (1, "same", 2), (3, "gone", 3), (3, "gone", 4)]
-    assert list_changes(events, visits=(1, 1)) == [(1, "new")]
-    assert list_changes(events, visits=(2, 2)) == []
-    assert list_changes(events, visits=(3, 3)) == [(3, "gone")]
-    assert list_changes(events, visits=(4, 4)) == []
-    assert list_changes(events, since=1) == list_changes(events, visits=(1, 4)) == [(1, "new"), (3, "gone")]
+    assert list_changes(events, attempts=(1, 1)) == [(1, "new")]
+    assert list_changes(events, attempts=(2, 2)) == []
+    assert list_changes(events, attempts=(3, 3)) == [(3, "gone")]
+    assert list_changes(events, attempts=(4, 4)) == []
+    assert list_changes(events, since=1) == list_changes(events, attempts=(1, 4)) == [(1, "new"), (3, "gone")]
 
 
 def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.app.ledger_crawls import InventedCrawl
 from tests.engine import folder_crawl
-from tests.engine.recorded_visits import Visits, summarise
+from tests.engine.recorded_attempts import Attempts, summarise
 from windrow.clock import parse
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection, check_crawler
 from windrow.collections.pages.crawl_log import crawl_uuid
@@ -103,16 +103,16 @@ def crawl(tmp_path: Path) -> Iterator[InventedCrawl]:
 
 def test_rows_say_what_the_ledger_says(crawl: InventedCrawl, tmp_path: Path) -> None:
     rows = project_at_once(crawl.ledger, tmp_path / "crawler.sqlite")
-    visits = crawl.ledger.database.connection.execute(
+    attempts = crawl.ledger.database.connection.execute(
         "SELECT v.seq, v.session, v.address, v.kind, v.started, v.status, v.reason FROM attempt v"
     ).fetchall()
     by_id = {row[0]: row for row in rows["crawl"]}
-    assert len(by_id) == len(visits) > 200
+    assert len(by_id) == len(attempts) > 200
     codes = {(200, None): {20}, (301, None): {31}, (302, None): {32}, (304, None): {34}, (404, "not_found"): {44},
              (503, "server_error"): {50}, (None, "timeout"): {101}, (None, "dns_failed"): {107},
              (None, "robots_denied"): {104}, (None, "unsupported"): {29}}  # fmt: skip
     seen = set()
-    for seq, session, address, kind, started, status, reason in visits:
+    for seq, session, address, kind, started, status, reason in attempts:
         row = by_id[seq]
         assert row[8] in codes[status, reason]
         seen.add((status, reason))
@@ -120,8 +120,8 @@ def test_rows_say_what_the_ledger_says(crawl: InventedCrawl, tmp_path: Path) -> 
         assert row[5][:9] == uuid[:9]
     assert seen == set(codes)
     asked = {row[0] for row in rows["request"]}
-    assert asked == {seq for seq, *_, reason in visits if reason not in {"robots_denied", "unsupported"}}
-    assert {row[0] for row in rows["file"]} == {seq for seq, *_, status, _ in visits if status == 200}
+    assert asked == {seq for seq, *_, reason in attempts if reason not in {"robots_denied", "unsupported"}}
+    assert {row[0] for row in rows["file"]} == {seq for seq, *_, status, _ in attempts if status == 200}
     assert {row[6:9] for row in rows["file"]} == {
         ("text", "html", None), ("application", "atom", "xml"), ("text", "plain", None), (None, None, None),
     }  # fmt: skip
@@ -259,11 +259,11 @@ def test_the_books_say_the_parameters_of_media_types_and_which_address_a_file_na
     a, b, c = (f"https://a.example/{name}" for name in "abc")
     latin = {"Content-Type": "text/html; charset=iso-8859-1"}
     copy = b"<!doctype html><link rel=canonical href=/b><title>T</title><main><p>A copy"
-    with Visits(tmp_path) as visits:
-        visits.answer(a, copy, at=10)
-        visits.answer(b, b"<!doctype html><title>T</title><main><p>Caf\xe9", at=20, fields=latin)
-        visits.answer(c, b"\x89PNG\r\n\x1a\n", at=30, fields={"Content-Type": "image/png"})
-        visits.answer(a, copy, at=40)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(a, copy, at=10)
+        attempts.answer(b, b"<!doctype html><title>T</title><main><p>Caf\xe9", at=20, fields=latin)
+        attempts.answer(c, b"\x89PNG\r\n\x1a\n", at=30, fields={"Content-Type": "image/png"})
+        attempts.answer(a, copy, at=40)
     assert summarise(tmp_path) == 0
     ledger, path = Ledger(tmp_path / "ledger.sqlite"), tmp_path / "crawler.sqlite"
     files = (

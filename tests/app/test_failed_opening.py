@@ -36,7 +36,7 @@ OPENERS: dict[str, Callable[[Path], object]] = {
     "catalogue": lambda path: CatalogueIndex(path, stubs=frozenset()),
     "crawler": CrawlerProjection,
     "documents": lambda path: SqliteDocuments(path, []),
-    "late visits": LateAttemptStore,
+    "late attempts": LateAttemptStore,
     "ledger": Ledger,
     "manifest": IndexManifest,
     "papers": PaperStore,
@@ -59,7 +59,7 @@ def test_a_file_that_is_no_database_is_closed_again(tmp_path: Path, name: str) -
 
 
 @pytest.mark.parametrize(
-    "name", ["catalogue", "documents", "late visits", "papers", "records", "rows", "trees", "wide"]
+    "name", ["catalogue", "documents", "late attempts", "papers", "records", "rows", "trees", "wide"]
 )
 def test_a_store_that_is_no_database_is_named_as_a_damaged_one(tmp_path: Path, name: str) -> None:
     path = tmp_path / "x.sqlite"
@@ -70,7 +70,7 @@ def test_a_store_that_is_no_database_is_named_as_a_damaged_one(tmp_path: Path, n
 
 LAST_TABLES = {
     "crawler": "crawl_candidate",
-    "late visits": "late_statement",
+    "late attempts": "late_statement",
     "papers": "asked",
     "projection": "book",
     "summary": "windrow_near_duplicate",

@@ -174,9 +174,9 @@ def taken_lines(workspace):
     """Return the CDX line of each capture that was taken, by the attempt's address."""
     ledger = Ledger(workspace.ledger)
     try:
-        visits = ledger.attempts.after("quotes", 0, 99)
+        attempts = ledger.attempts.after("quotes", 0, 99)
         captured_by_url = {
-            visit.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(visit.seq) for visit in visits
+            attempt.attempt.url.removeprefix(ORIGIN): ledger.captures.captured(attempt.seq) for attempt in attempts
         }
         return {url: captured and captured.line for url, captured in captured_by_url.items()}
     finally:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import WHOLE, page, paths
 
-AHEAD = "UPDATE unobtanium_database_info SET value = '999999' WHERE key = 'windrow.visit'"
+AHEAD = "UPDATE unobtanium_database_info SET value = '999999' WHERE key = 'windrow.attempt'"
 
 
 def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> None:
@@ -77,7 +77,7 @@ def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
         ("UPDATE token_statistics SET occurances = occurances + 1", "other words than token_statistics, and"),
         ("DELETE FROM full_text_entity_index", "is not indexed"),
         ("DELETE FROM url WHERE str_url LIKE '%a.html'", "refers to a row of url"),
-        (AHEAD, "the last visit in the ledger is"),
+        (AHEAD, "the last attempt in the ledger is"),
     ],
 )
 def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:

@@ -153,13 +153,13 @@ def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep
     options = {"seeds": ("https://example.org/",), "hosts": (), "paths": (), "do_not_crawl": (),
                "url_query_parameters": ()}  # fmt: skip
     source = Source("blog", "pages", Site("https", "example.org"), options=options)
-    visit = Attempt(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1)
+    attempt = Attempt(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1)
     for reason in (Reason.TIMEOUT, Reason.PROTOCOL_ERROR, Reason.CONNECT_FAILED, Reason.INTERRUPTED, Reason.TLS_FAILED):
-        message = why_no_page(source, visit._replace(reason=reason))
+        message = why_no_page(source, attempt._replace(reason=reason))
         assert message == f"the seed https://example.org/ returned no page: {reason.meaning}"
     for reason in (Reason.ROBOTS_DENIED, Reason.POLICY_DENIED, Reason.STOPPED, Reason.SITE_GIVEN_UP):
-        assert why_no_page(source, visit._replace(reason=reason)) == ""
-    assert why_no_page(source, visit._replace(target=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
+        assert why_no_page(source, attempt._replace(reason=reason)) == ""
+    assert why_no_page(source, attempt._replace(target=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
 
 
 def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:

@@ -31,7 +31,7 @@ def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> Non
     first, second = summary["sources"]
     assert (first["source"], first["new"], first["redirected"], first["failed"]) == ("one", 6, 1, 2)
     assert (second["source"], second["refused"], second["fetched"]) == ("two", 1, 0)
-    outcomes = {each["outcome"]: each["visits"] for each in summary["outcomes"]}
+    outcomes = {each["outcome"]: each["attempts"] for each in summary["outcomes"]}
     assert outcomes == {
         "file_ingested": 6, "permanent_redirect": 1, "file_gone": 1, "file_not_found": 1, "robots_denied": 1,
     }  # fmt: skip
@@ -49,7 +49,7 @@ def test_a_file_without_a_reader_has_one_word_in_the_report_and_the_database(roo
     small.put(0, "table.json", "{}")
     output = windrow("run", "one", "--json")
     assert output.code == 0, output.err
-    outcomes = {each["outcome"]: each["visits"] for each in output.of("summary")[0]["outcomes"]}
+    outcomes = {each["outcome"]: each["attempts"] for each in output.of("summary")[0]["outcomes"]}
     assert outcomes["file_of_unknown_type"] == 1
     (source,) = output.of("summary")[0]["sources"]
     assert source["new"] == outcomes["file_ingested"] + 1
@@ -75,7 +75,7 @@ def test_a_page_that_its_server_calls_a_picture_is_ingested_in_the_report_the_st
         (status,) = windrow("status", "--json").messages
         story = windrow("why", "session 1", "--json").messages[0]
     for summary in (output.of("summary")[0], status["last"], story):
-        outcomes = {each["outcome"]: each["visits"] for each in summary["outcomes"]}
+        outcomes = {each["outcome"]: each["attempts"] for each in summary["outcomes"]}
         assert outcomes == {"file_ingested": 2, "file_of_unknown_type": 1}
     for database, table in (("summary", "crawl_summary"), ("crawler", "crawl_log")):
         with closing(sqlite3.connect(tmp_path / f"{database}.sqlite")) as link:

@@ -67,19 +67,19 @@ def why(here, village, windrow):
     def tell(path: str):
         output = windrow("why", village.origin(0) + path, "--json")
         assert output.code == 0
-        return output.of("page")[0], output.of("version"), output.of("visit")
+        return output.of("page")[0], output.of("version"), output.of("attempt")
 
     return tell
 
 
 def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, village, here) -> None:
-    page, versions, visits = why("/mayor.html")
+    page, versions, attempts = why("/mayor.html")
     assert (page["state"], page["source"], page["rule"]) == ("open", "town", "")
     assert page["via"] == [f"{village.origin(0)}/"]
     assert [version["changed"] for version in versions] == ["", "text: 1 line added, 1 line removed"]
     assert versions[0]["end"] == versions[1]["first_seen"]
     assert (versions[0]["crawls"], versions[1]["crawls"]) == (1, 2)
-    assert [visit["status"] for visit in visits] == [200, 200, 200]
+    assert [attempt["status"] for attempt in attempts] == [200, 200, 200]
     assert all(version["indexed"] and version["words"] == 6 for version in versions)
     output = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
     assert output[2:5] == [" Mayor", "-The mayor is Smith.", "+The mayor is Jones."]
@@ -95,19 +95,19 @@ def test_a_b_a_is_three_versions(why) -> None:
 
 
 def test_a_page_that_goes_ends_and_one_that_comes_back_goes_on(why) -> None:
-    lost, versions, visits = why("/lost.html")
-    assert (lost["state"], [visit["status"] for visit in visits]) == ("gone", [200, 404, 404])
-    assert versions[0]["end"] == visits[2]["at"][:19] + "Z"
-    back, versions, visits = why("/back.html")
-    assert (back["state"], [visit["status"] for visit in visits]) == ("open", [200, 404, 200])
+    lost, versions, attempts = why("/lost.html")
+    assert (lost["state"], [attempt["status"] for attempt in attempts]) == ("gone", [200, 404, 404])
+    assert versions[0]["end"] == attempts[2]["at"][:19] + "Z"
+    back, versions, attempts = why("/back.html")
+    assert (back["state"], [attempt["status"] for attempt in attempts]) == ("open", [200, 404, 200])
     assert [(version["end"], version["crawls"]) for version in versions] == [(None, 2)]
 
 
 def test_a_moved_page_leads_to_the_other(why, village) -> None:
-    _, versions, visits = why("/old.html")
+    _, versions, attempts = why("/old.html")
     target = f"{village.origin(0)}/new.html"
     assert [version["redirect"] for version in versions] == [target]
-    assert {visit["location"] for visit in visits} == {target}
+    assert {attempt["location"] for attempt in attempts} == {target}
     assert why("/new.html")[0]["via"] == [f"{village.origin(0)}/old.html", f"{village.origin(0)}/"]
 
 
@@ -120,8 +120,8 @@ def test_a_moved_page_leads_to_the_other(why, village) -> None:
     ],
 )
 def test_what_is_not_asked_for_names_the_rule(why, windrow, village, path: str, rule: str) -> None:
-    page, versions, visits = why(path)
-    assert (page["state"], page["rule"], versions, visits) == ("refused", rule, [], [])
+    page, versions, attempts = why(path)
+    assert (page["state"], page["rule"], versions, attempts) == ("refused", rule, [], [])
     assert f"  not requested: {rule}\n" in windrow("why", village.origin(0) + path).out
 
 
@@ -180,7 +180,7 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     assert site["seeds"] == [f"{village.origin(0)}/"]
     assert (origin["addresses"], origin["pages"], origin["failing"]) == (9, 8, 1)
     assert origin["robots"] == "1 of 1 rules for * refuse something"
-    assert {row["outcome"]: row["visits"] for row in origin["outcomes"]} == {"200": 24, "301": 3, "404": 3}
+    assert {row["outcome"]: row["attempts"] for row in origin["outcomes"]} == {"200": 24, "301": 3, "404": 3}
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"
     text = windrow("why", "town").out

@@ -73,8 +73,8 @@ def test_why_tells_the_times_of_an_address_of_records_as_all_other_times(tmp_pat
     configured(tmp_path, f"{site.url}/a.ics", every="6h")
     windrow("run", "--workspace", tmp_path)
     output = windrow("why", f"{site.url}/a.ics", "--workspace", tmp_path).out
-    visit, due = (line for line in output.splitlines() if "status 200" in line or "due again" in line)
-    assert "T" not in visit.split("  status")[0]
+    attempt, due = (line for line in output.splitlines() if "status 200" in line or "due again" in line)
+    assert "T" not in attempt.split("  status")[0]
     assert due.endswith(":" + due[-2:])
     assert "Z" not in due
 

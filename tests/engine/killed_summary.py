@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engine.recorded_visits import summarise
+from tests.engine.recorded_attempts import summarise
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.steps import settled_pages
 

@@ -24,7 +24,7 @@ from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
 HERE = Path(__file__).parents[2]
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
 GONE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
-VISITS = """
+ATTEMPTS = """
 SELECT a.url, v.kind, v.status, v.started, v.digest, v.size, v.etag, v.location, v.reason FROM attempt v
 JOIN address a ON a.digest = v.address ORDER BY a.url, v.started
 """
@@ -43,7 +43,7 @@ def task_comments(root):
     return [row[0] for row in query_ledger(root, "SELECT comment FROM task_end ORDER BY seq")]
 
 
-def test_records_become_visits(tmp_path):
+def test_records_become_attempts(tmp_path):
     warc = write(
         tmp_path / "one.warc.gz",
         warcinfo_record(),
@@ -58,7 +58,7 @@ def test_records_become_visits(tmp_path):
         make_record("resource", b"{}", target_uri="urn:pageinfo:http://a.example/", content_type="application/json"),
     )
     assert take_warcs(tmp_path, warc) == 0
-    none, old, first, res = query_ledger(tmp_path, VISITS)
+    none, old, first, res = query_ledger(tmp_path, ATTEMPTS)
     name = "http://a.example/x"
     assert first == (name, 0, 200, "2024-03-01T12:00:00.000000Z", digest(b"first"), 5, '"1"', "", None)
     assert none[:3] == ("http://a.example/none", 0, 404)
@@ -86,7 +86,7 @@ def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
         pack=False,
     )
     assert take_warcs(tmp_path, warc) == 0
-    assert [row[0] for row in query_ledger(tmp_path, VISITS)] == ["http://a.example/3"]
+    assert [row[0] for row in query_ledger(tmp_path, ATTEMPTS)] == ["http://a.example/3"]
     findings = query_ledger(tmp_path, "SELECT kind, level FROM finding ORDER BY seq")
     assert findings == [
         (kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", "Truncated")
@@ -101,7 +101,7 @@ def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
         *(response_record(f"http://a.example/{at}", b"x", date=date) for at, date in enumerate(dates)),
     )
     assert take_warcs(tmp_path, warc) == 0
-    assert [row[3][:19] for row in query_ledger(tmp_path, VISITS)] == [
+    assert [row[3][:19] for row in query_ledger(tmp_path, ATTEMPTS)] == [
         "2024-01-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T12:30:00",
         "2024-03-01T12:30:59", "2024-03-01T12:30:59",
     ]  # fmt: skip
@@ -120,7 +120,7 @@ def test_twice_is_once(tmp_path):
     copy.write_bytes(warc.read_bytes())
     assert take_warcs(tmp_path, warc) == 0
     assert take_warcs(tmp_path, warc, copy, source="others") == 0
-    assert len(query_ledger(tmp_path, VISITS)) == 1
+    assert len(query_ledger(tmp_path, ATTEMPTS)) == 1
     assert query_ledger(tmp_path, "SELECT name FROM intake_name ORDER BY name") == [
         ("one.warc.gz",),
         ("other.warc.gz",),
@@ -132,7 +132,7 @@ def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
     wrong, good = tmp_path / "wrong.warc", write(tmp_path / "good.warc.gz", response_record("http://a.example/", b"x"))
     wrong.write_bytes(b"hello")
     assert take_warcs(tmp_path, wrong, tmp_path / "none.warc", good) == 3
-    assert len(query_ledger(tmp_path, VISITS)) == 1
+    assert len(query_ledger(tmp_path, ATTEMPTS)) == 1
     assert "wrong.warc: it is not a WARC or ARC file" in task_comments(tmp_path)[0]
     assert len(list((tmp_path / "archive/foreign").iterdir())) == 1
 
@@ -151,7 +151,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
     ]
     for at in order:  # a file of revisits without their originals fails at first
         assert take_warcs(tmp_path, files[at]) == (3 if at == 2 or (at == 1 and order.index(0) > order.index(1)) else 0)
-    rows = [(row[0], row[3][:7], row[4]) for row in query_ledger(tmp_path, VISITS)]
+    rows = [(row[0], row[3][:7], row[4]) for row in query_ledger(tmp_path, ATTEMPTS)]
     assert rows == [
         ("http://a.example/", "2024-03", digest(b"same")),
         ("http://a.example/", "2024-04", digest(b"same")),
@@ -222,7 +222,7 @@ def test_a_revisit_of_an_empty_body_needs_no_original(tmp_path):
         revisit_record("http://c.example/", b"", payload_digest=hex_),
     )
     assert take_warcs(tmp_path, files) == 0
-    assert [(row[0][7], row[4], row[5]) for row in query_ledger(tmp_path, VISITS)] == [
+    assert [(row[0][7], row[4], row[5]) for row in query_ledger(tmp_path, ATTEMPTS)] == [
         (at, digest(b""), 0) for at in "aabc"
     ]
     assert query_ledger(tmp_path, "SELECT count(*) FROM intake_waiting") == [(0,)]
@@ -241,7 +241,7 @@ def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
     archive.close()
     target.mkdir()
     assert take_warcs(target, *own.glob("*.warc.gz")) == 0
-    rows = [(row[2], row[4]) for row in query_ledger(target, VISITS)]
+    rows = [(row[2], row[4]) for row in query_ledger(target, ATTEMPTS)]
     assert rows == [(200, digest(b"")), (200, digest(b"")), (304, "")]
 
 
@@ -259,7 +259,7 @@ def test_what_was_asked_for_by_another_method_than_get_is_no_page(tmp_path, befo
     filling = [make_record("metadata", b"a: b") for _ in range(254)]
     warc = write(tmp_path / "one.warc.gz", *filling, *(records if before else records[::-1]), other_page)
     assert take_warcs(tmp_path, warc) == 0
-    assert [row[0][7] for row in query_ledger(tmp_path, VISITS)] == (["a", "b"] if method == "GET" else ["b"])
+    assert [row[0][7] for row in query_ledger(tmp_path, ATTEMPTS)] == (["a", "b"] if method == "GET" else ["b"])
     assert (f"answer to {method} 1" in task_comments(tmp_path)[0]) == (method != "GET")
 
 
@@ -278,7 +278,7 @@ def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
     )
     old = write(tmp_path / "three.warc", response_record("http://d.example/", b"d", version="0.18"), pack=False)
     assert take_warcs(tmp_path, arc, stream, old) == 0
-    rows = query_ledger(tmp_path, VISITS)
+    rows = query_ledger(tmp_path, ATTEMPTS)
     assert [(row[0][7], row[3][:10]) for row in rows] == [("a", "2004-01-31"), *((x, "2024-03-01") for x in "bcd")]
     assert rows[0][4] == digest(b"<p>x")
     assert take_warcs(tmp_path, arc, stream, old) == 0
@@ -292,7 +292,7 @@ def test_a_server_that_said_unmodified_needs_no_bytes(tmp_path):
     profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
     revisit = revisit_record("http://a.example/", b"", b"HTTP/1.1 304 Not Modified\r\n\r\n", profile=profile)
     assert take_warcs(tmp_path, write(tmp_path / "one.warc.gz", revisit)) == 0
-    assert [row[2] for row in query_ledger(tmp_path, VISITS)] == [304]
+    assert [row[2] for row in query_ledger(tmp_path, ATTEMPTS)] == [304]
 
 
 def test_addresses_from_elsewhere_are_known_and_asked_only_where_a_site_leads(nginx, tmp_path):

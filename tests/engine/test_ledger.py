@@ -175,8 +175,8 @@ def attempt_both(ledger):
         attempt = writer.attempts.begin(session, listed, item, "http://h/a.zip", AT)
         crawled = writer.addresses.host_of(session, "pages", "site", "http://h")
         writer.addresses.add(crawled, 0, [found_url])
-        visit = Attempt(7, found_url.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
-        writer.attempts.record_attempt(session, crawled, visit, again=(99, 60, 0))
+        page_attempt = Attempt(7, found_url.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
+        writer.attempts.record_attempt(session, crawled, page_attempt, again=(99, 60, 0))
     return item, attempt, crawled
 
 

@@ -87,7 +87,7 @@ def test_a_fresh_database_is_read_from_the_ledger_and_says_the_same(site, tmp_pa
 
 
 @pytest.mark.parametrize(("days", "same"), [(0, (7.0, 7.0, 7.0, 7.0)), (40, (7.0, 10.5, 15.8, 23.6))])
-def test_a_page_whose_bytes_alone_differ_is_asked_less_often_as_time_passes_and_a_first_visit_is_no_change(
+def test_a_page_whose_bytes_alone_differ_is_asked_less_often_as_time_passes_and_a_first_attempt_is_no_change(
     site, tmp_path, days, same
 ):
     write, origin, folder = site
@@ -146,24 +146,24 @@ def test_the_same_bytes_with_another_last_modified_are_described_anew(site, ngin
 
 
 @pytest.mark.parametrize(("size", "counts"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
-def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, counts):
+def test_what_is_told_at_once_is_bounded_in_attempts_and_in_bytes(size, counts):
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    visit = Attempt(
+    attempt = Attempt(
         1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
     )
-    visits = [SettledAttempt(RecordedAttempt(number, 1, at, "site", visit), "read") for number in range(300)]
-    batches = list(pages(iter(visits)))
+    attempts = [SettledAttempt(RecordedAttempt(number, 1, at, "site", attempt), "read") for number in range(300)]
+    batches = list(pages(iter(attempts)))
     assert [len(page) for page in batches] == counts
-    assert [settled for page in batches for settled in page] == visits
-    unread = [settled._replace(result=None) for settled in visits]
+    assert [settled for page in batches for settled in page] == attempts
+    unread = [settled._replace(result=None) for settled in attempts]
     assert [len(page) for page in pages(iter(unread))] == [PAGE, 44]
 
 
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    visit = Attempt(1, "https://example.org/", 0, True, at, 0.1, 404)
-    visits = [SettledAttempt(RecordedAttempt(number, 1, at, "site", visit), None) for number in range(100)]
+    attempt = Attempt(1, "https://example.org/", 0, True, at, 0.1, 404)
+    attempts = [SettledAttempt(RecordedAttempt(number, 1, at, "site", attempt), None) for number in range(100)]
     ticks = iter(range(10_000))
-    batches = list(pages(iter(visits), clock=lambda: float(next(ticks))))
-    assert [settled for page in batches for settled in page] == visits
+    batches = list(pages(iter(attempts), clock=lambda: float(next(ticks))))
+    assert [settled for page in batches for settled in page] == attempts
     assert max(len(page) for page in batches) <= int(SECONDS)

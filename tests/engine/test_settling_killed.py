@@ -11,7 +11,7 @@ import pytest
 
 from tests import programs
 from tests.collections.pages.database.crawl_events import rows, tables
-from tests.engine.recorded_visits import HTML, Visits, summarise
+from tests.engine.recorded_attempts import HTML, Attempts, summarise
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.steps import settled_pages, settling
 
@@ -37,20 +37,20 @@ def by_count():
 def visited(tmp_path_factory):
     """Return a workspace with two sessions of attempts: the second has changes, copies and earlier times."""
     root = tmp_path_factory.mktemp("visited")
-    with Visits(root) as visits:
+    with Attempts(root) as attempts:
         for number in range(PAGES):
-            visits.answer(f"https://a.example/{number}", page(f"text {number // 2}", number), at=100 + number)
-    with Visits(root) as visits:
+            attempts.answer(f"https://a.example/{number}", page(f"text {number // 2}", number), at=100 + number)
+    with Attempts(root) as attempts:
         for number in range(0, PAGES, 3):
             url, at = f"https://a.example/{number}", 1000 + number
             if number % 2:
-                visits.answer(url, page(f"changed {number}", number), at=at)
+                attempts.answer(url, page(f"changed {number}", number), at=at)
             elif number % 4:
-                visits.answer(url, b"gone", at=at, status=410)
+                attempts.answer(url, b"gone", at=at, status=410)
             else:
-                visits.answer(url, b"before", at=10 + number % 90, fields=HTML)
+                attempts.answer(url, b"before", at=10 + number % 90, fields=HTML)
         for number in range(0, PAGES, 12):
-            visits.answer(f"https://a.example/{number}", page("text 0", number), at=2000 + number)
+            attempts.answer(f"https://a.example/{number}", page("text 0", number), at=2000 + number)
     return root
 
 

@@ -209,7 +209,7 @@ def test_a_delay_is_held_from_run_to_run(sites, tmp_path):
     assert all(after.begun - before.ended >= 3.99 for before, after in pairwise(lines))
 
 
-def test_every_question_is_a_visit(sites, crawled):
+def test_every_question_is_a_attempt(sites, crawled):
     root, lines = crawled
     counted = Counter(kind for (kind,) in query_ledger(root, "SELECT kind FROM attempt WHERE status IS NOT NULL OR reason IN"
                       " ('timeout', 'protocol_error')"))  # fmt: skip

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.recorded_visits import Visits, summarise
+from tests.engine.recorded_attempts import Attempts, summarise
 from tests.engine.site_crawl import change_ledger, query_ledger
 from tests.engine.summary_crawl import PAGES
-from tests.engine.test_recorded_visits import A, generations, page, reasons
+from tests.engine.test_recorded_attempts import A, generations, page, reasons
 from tests.engine.unsteady_steps import (
     follow_unsteadily,
     note,
@@ -62,7 +62,7 @@ def unread(root: Path) -> list[UnreadCount]:
 
 def times(root: Path) -> list[tuple[object, ...]]:
     """Return the reason and number of failed readings of each unread page."""
-    return query_ledger(root, "SELECT reason, times FROM unread ORDER BY visit")
+    return query_ledger(root, "SELECT reason, times FROM unread ORDER BY attempt")
 
 
 @pytest.fixture
@@ -95,9 +95,9 @@ def open_shop(tmp_path: Path) -> Iterator[OpenShop]:
 
 @pytest.mark.parametrize(("word", "reason"), [("spin", "time_limit"), ("die", "worker_died"), ("eat", "memory_limit")])
 def test_a_page_that_was_not_read_is_read_by_the_next_run(tmp_path: Path, cause: Path, word: str, reason: str) -> None:
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page(f"({word} while {cause})"), at=10)
-        visits.answer(A + "b", page("other"), at=11)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page(f"({word} while {cause})"), at=10)
+        attempts.answer(A + "b", page("other"), at=11)
     assert settle(tmp_path) == 3
     assert reasons(tmp_path) == [(A, reason), (A + "b", "")]
     (count,) = unread(tmp_path)
@@ -114,8 +114,8 @@ def test_a_page_that_was_not_read_is_read_by_the_next_run(tmp_path: Path, cause:
 def test_a_page_that_is_not_read_again_and_again_is_left_alone_for_longer_each_time(
     tmp_path: Path, cause: Path
 ) -> None:
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page(f"(spin while {cause})"), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page(f"(spin while {cause})"), at=10)
     assert [settle(tmp_path) for _ in range(3)] == [3, 3, 0], "the third one leaves it alone"
     assert times(tmp_path) == [("time_limit", 2)]
     (count,) = unread(tmp_path)
@@ -129,8 +129,8 @@ def test_a_page_that_is_not_read_again_and_again_is_left_alone_for_longer_each_t
 
 @pytest.mark.parametrize("named", [True, False])
 def test_an_operator_has_what_was_not_read_read_at_once(tmp_path: Path, cause: Path, named: bool) -> None:
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page(f"(spin while {cause})"), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page(f"(spin while {cause})"), at=10)
     assert [settle(tmp_path) for _ in range(3)] == [3, 3, 0]
     cause.unlink()
     due = query_ledger(tmp_path, "SELECT due FROM address")
@@ -148,8 +148,8 @@ def test_an_operator_has_what_was_not_read_read_at_once(tmp_path: Path, cause: P
 
 
 def test_a_step_that_failed_by_itself_is_taken_again_when_it_is_mended(tmp_path: Path, cause: Path) -> None:
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page(f"(fail while {cause})"), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page(f"(fail while {cause})"), at=10)
     assert [settle(tmp_path), settle(tmp_path)] == [3, 0], "the same step would fail again"
     (count,) = unread(tmp_path)
     assert (count.reason, count.documents, count.due) == (Reason.STEP_FAILED, 1, None)
@@ -162,8 +162,8 @@ def test_a_step_that_failed_by_itself_is_taken_again_when_it_is_mended(tmp_path:
 
 
 def test_a_step_that_failed_by_itself_is_taken_again_when_an_operator_says_so(tmp_path: Path, cause: Path) -> None:
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page(f"(fail while {cause})"), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page(f"(fail while {cause})"), at=10)
     assert settle(tmp_path) == 3
     cause.unlink()
     with ledger_of(tmp_path) as ledger:
@@ -175,24 +175,24 @@ def test_a_step_that_failed_by_itself_is_taken_again_when_an_operator_says_so(tm
 
 def test_bytes_that_were_not_read_are_not_known_when_they_come_again(tmp_path: Path, cause: Path) -> None:
     body = page(f"(spin while {cause})")
-    with Visits(tmp_path) as visits:
-        visits.answer(A, body, at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, body, at=10)
     assert [settle(tmp_path), settle(tmp_path)] == [3, 3]
     cause.unlink()
-    with Visits(tmp_path) as visits:
-        visits.answer(A, body, at=20)
-    assert settle(tmp_path) == 0, "the first visit rests"
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, body, at=20)
+    assert settle(tmp_path) == 0, "the first attempt rests"
     assert reasons(tmp_path) == [(A, "time_limit"), (A, "")]
-    with Visits(tmp_path) as visits:
-        visits.answer(A, body, at=30)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, body, at=30)
     assert settle(tmp_path) == 0
     assert reasons(tmp_path) == [(A, "time_limit"), (A, ""), (A, "")]
     assert [row[1] for row in generations(tmp_path)][-1] == f"(spin while {cause})"
 
 
 def test_a_page_that_was_taken_down_meanwhile_is_not_read_again(tmp_path: Path, cause: Path) -> None:
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page(f"(spin while {cause})"), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page(f"(spin while {cause})"), at=10)
     assert settle(tmp_path) == 3
     change_ledger(
         tmp_path, "UPDATE attempt SET status = NULL, reason = 'forgotten', digest = '', warc = '' WHERE address <> 0"
@@ -243,7 +243,7 @@ def test_an_answer_that_was_not_followed_is_followed_by_the_next_run_and_its_rec
     assert "/one" not in shop.api.paths()[asked:]
 
 
-def test_a_record_stays_where_its_visit_is_taken_again_and_not_read(
+def test_a_record_stays_where_its_attempt_is_taken_again_and_not_read(
     open_shop: OpenShop, cause: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The step runs again since its answer is followed late: its offers were not known."""

@@ -220,7 +220,7 @@ def tls_context(certificates: Certificates) -> ssl.SSLContext:
     return context
 
 
-def visit_through(
+def attempt_through(
     proxy: Proxy,
     certificates: Certificates,
     target: Target | None = None,
@@ -230,9 +230,9 @@ def visit_through(
     word: str = "",
     work: Callable[[HttpClient], Awaitable[Any]] | None = None,
 ) -> Any:
-    """Visit a site through a proxy; return the work's result, by default the reply and its sink."""
+    """Ask a site through a proxy; return the work's result, by default the reply and its sink."""
 
-    async def visit(client: HttpClient) -> tuple[Reply, MemorySink]:
+    async def attempt(client: HttpClient) -> tuple[Reply, MemorySink]:
         sink = MemorySink()
         return await client.send(f"{site.origin}/a", {}, sink, BOUNDS), sink
 
@@ -251,7 +251,7 @@ def visit_through(
             proxied_site = replace(site, proxy=address, ca_bundle=site.ca_bundle or str(certificates.authority))
             try:
                 async with HttpClient(proxied_site) as client:
-                    return await (work or visit)(client)
+                    return await (work or attempt)(client)
             finally:
                 while proxy.ended < len(proxy.asked):  # noqa: ASYNC110 the proxy is told that the line is closed
                     await asyncio.sleep(0.01)
@@ -260,9 +260,9 @@ def visit_through(
 
 
 def proxy_error(proxy: Proxy, certificates: Certificates, target: Target | None = None, **more: Any) -> TransportError:
-    """Return the error of a visit through a proxy."""
+    """Return the error of an attempt through a proxy."""
     with pytest.raises(TransportError) as caught:
-        visit_through(proxy, certificates, target, **more)
+        attempt_through(proxy, certificates, target, **more)
     return caught.value
 
 
@@ -270,13 +270,13 @@ def proxy_error(proxy: Proxy, certificates: Certificates, target: Target | None 
 def test_a_site_is_reached_through_a_proxy_by_its_name(certificates: Certificates, encrypted: bool) -> None:
     proxy, target = Proxy(), Target([HELLO, HELLO])
 
-    async def visit_twice(client: HttpClient) -> list[bytes]:
+    async def attempt_twice(client: HttpClient) -> list[bytes]:
         sinks = [MemorySink(), MemorySink()]
         for sink in sinks:
             await client.send("https://a.example/a", {}, sink, BOUNDS)
         return [bytes(sink.content) for sink in sinks]
 
-    assert visit_through(proxy, certificates, target, encrypted=encrypted, work=visit_twice) == [b"hello", b"hello"]
+    assert attempt_through(proxy, certificates, target, encrypted=encrypted, work=attempt_twice) == [b"hello", b"hello"]
     assert proxy.asked == [b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n"]
     assert target.names == ["a.example"]
     assert [request.partition(b"\r\n")[0] for request in target.asked] == [b"GET /a HTTP/1.1"] * 2
@@ -284,7 +284,7 @@ def test_a_site_is_reached_through_a_proxy_by_its_name(certificates: Certificate
 
 def test_a_proxy_may_say_that_it_closes_behind_its_answer(certificates: Certificates) -> None:
     answer = b"HTTP/1.0 200 OK\r\nConnection: close\r\nContent-Length: 7\r\n\r\n"
-    reply, sink = visit_through(Proxy(answer), certificates, Target([HELLO]))
+    reply, sink = attempt_through(Proxy(answer), certificates, Target([HELLO]))
     assert (reply.status, bytes(sink.content)) == (200, b"hello")
 
 
@@ -299,7 +299,7 @@ def test_large_answers_and_uploads_come_through_two_layers_of_tls(certificates: 
         await client.send("https://a.example/a", {}, sink, BOUNDS, request)
         return bytes(sink.content)
 
-    assert visit_through(Proxy(), certificates, target, encrypted=True, work=upload) == body
+    assert attempt_through(Proxy(), certificates, target, encrypted=True, work=upload) == body
     assert b"\r\nContent-Length: 60000\r\n" in target.asked[0]
 
 
@@ -382,7 +382,7 @@ def test_the_password_of_a_proxy_goes_to_it_alone_and_that_of_a_site_through_it(
     monkeypatch.setenv("WORD", "open sesame")
     proxy, target = Proxy(), Target([HELLO])
     site = Site("https", "a.example", username="u", secret=Secret("env:WORD"), timeout=30.0)
-    _, sink = visit_through(proxy, certificates, target, site=site, word="me:p%40ss@")
+    _, sink = attempt_through(proxy, certificates, target, site=site, word="me:p%40ss@")
     word = base64.b64encode(b"me:p@ss")
     assert proxy.asked[0].endswith(b"\r\nProxy-Authorization: Basic " + word + b"\r\n\r\n")
     assert b"\r\nAuthorization" not in proxy.asked[0]
@@ -394,7 +394,7 @@ def test_the_password_of_a_proxy_goes_to_it_alone_and_that_of_a_site_through_it(
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_a_proxy_is_asked_for_whole_addresses_and_the_path_is_kept(certificates: Certificates, encrypted: bool) -> None:
     proxy = Proxy(HELLO)
-    reply, sink = visit_through(
+    reply, sink = attempt_through(
         proxy, certificates, site=Site("http", "a.example", 8080), encrypted=encrypted, word="token@"
     )
     assert (reply.status, bytes(sink.content)) == (200, b"hello")
@@ -409,7 +409,7 @@ def test_a_proxy_is_asked_for_whole_addresses_and_the_path_is_kept(certificates:
 @pytest.mark.parametrize("status", [407, 502])
 def test_what_a_proxy_answers_in_place_of_a_plain_site_is_an_answer(certificates: Certificates, status: int) -> None:
     proxy = Proxy(b"HTTP/1.1 %d No\r\nContent-Length: 2\r\n\r\nno" % status)
-    reply, sink = visit_through(proxy, certificates, site=Site("http", "a.example"))
+    reply, sink = attempt_through(proxy, certificates, site=Site("http", "a.example"))
     assert (reply.status, bytes(sink.content)) == (status, b"no")
 
 

@@ -82,10 +82,10 @@ def test_every_exit_code_is_in_the_manual() -> None:
     assert [code for code in {*codes, 0, 3} if f"| {code} |" not in text] == []
 
 
-def test_the_glossary_is_in_order_and_short() -> None:
+def test_the_glossary_is_in_order() -> None:
     words = re.findall(r"(?m)^\| ([a-z ]+) \|", page("glossary.md"))[1:]
+    assert words
     assert words == sorted(words)
-    assert len(words) <= 36
 
 
 def rows_between(text: str, name: str) -> list[list[str]]:

@@ -130,17 +130,19 @@ def sessions_of(attempts):
 
 
 @given(st.lists(ATTEMPT, min_size=1, max_size=6))
-def test_sessions_that_settle_and_complete_visits_in_any_parts_tell_each_change_once(tmp_path_factory, attempts):
+def test_sessions_that_settle_and_complete_attempts_in_any_parts_tell_each_change_once(tmp_path_factory, attempts):
     store = RecordStore(tmp_path_factory.mktemp("store") / "records.db")
     sessions = sessions_of(attempts)
     at_their_ends = Counter()
     for session, entries in enumerate(sessions):
         for number, entry in entries:
             store.settle([entry], max(number, store.checkpoint()), session)
-        at_their_ends.update((version.key, version.visit) for _, version in store.written_versions((session, session)))
-    held = Counter((version.key, version.visit, version.change) for version in store.versions())
+        at_their_ends.update(
+            (version.key, version.attempt) for _, version in store.written_versions((session, session))
+        )
+    held = Counter((version.key, version.attempt, version.change) for version in store.versions())
     asked_later = Counter(
-        (version.key, version.visit, version.change)
+        (version.key, version.attempt, version.change)
         for session in range(1, len(sessions))
         for _, version in store.written_versions((session, session))
     )
@@ -151,7 +153,7 @@ def test_sessions_that_settle_and_complete_visits_in_any_parts_tell_each_change_
         version[:2] for version in held if version[0] not in late
     }
     together = [version for _, version in store.written_versions((1, len(sessions)))]
-    assert Counter((version.key, version.visit, version.change) for version in together) == held, (
+    assert Counter((version.key, version.attempt, version.change) for version in together) == held, (
         "sessions that were killed, and the next"
     )
     store.close()

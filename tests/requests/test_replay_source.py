@@ -17,7 +17,7 @@ def observe_source(task: Task) -> list[Observation]:
 WITH_SOURCE = replace(COLLECTION, steps=(Settle("define", "1", observe_source),))
 
 
-def test_a_replay_gives_steps_the_source_of_a_visit_and_asks_nobody(tmp_path):
+def test_a_replay_gives_steps_the_source_of_a_attempt_and_asks_nobody(tmp_path):
     server = Glossary(terms=2)
     try:
         run(configure(tmp_path, server), collection=WITH_SOURCE)

@@ -107,16 +107,16 @@ def test_robots_txt_holds_for_the_api_and_is_not_asked_of_a_service(tmp_path, se
     assert server.asked == ["GET /robots.txt"]
 
 
-def test_a_step_is_told_what_was_asked_and_the_store_tells_what_each_visit_said(tmp_path, server):
+def test_a_step_is_told_what_was_asked_and_the_store_tells_what_each_attempt_said(tmp_path, server):
     workspace = configure(tmp_path, server)
     run(workspace, collection=NAMING)
     version_by_key = records(workspace)
     assert {version.value["asked"] for version in version_by_key.values()} == {"page"}
     assert version_by_key["t7"].value["url"] == f"{server.url}terms?page=2"
     with ADAPTER._store(workspace) as store:
-        visits = sorted({version.visit for version in version_by_key.values()})
-        statements = store.statements(visits)
+        attempts = sorted({version.attempt for version in version_by_key.values()})
+        statements = store.statements(attempts)
         assert sorted(statement.key for statement in statements) == sorted(version_by_key)
-        assert [statement.visit for statement in statements] == sorted(statement.visit for statement in statements)
+        assert [statement.attempt for statement in statements] == sorted(statement.attempt for statement in statements)
         assert {statement.source for statement in statements} == {"words"}
         assert store.statements([]) == []

@@ -28,8 +28,8 @@ RECORDS = (
 )
 
 
-def observe(visit, key, record, text, url, at):
-    return AttemptObservations(visit, at, url, "here", (Observation(key, record, text, at, url),))
+def observe(attempt, key, record, text, url, at):
+    return AttemptObservations(attempt, at, url, "here", (Observation(key, record, text, at, url),))
 
 
 @pytest.fixture
@@ -93,13 +93,13 @@ def answers(store):
 
 
 def change_randomly(store, rng):
-    for visit in range(1, 120):
+    for attempt in range(1, 120):
         key, at = f"k{rng.randrange(12)}", datetime(2026, 1, 1 + rng.randrange(28), tzinfo=UTC)
         record = None if rng.random() < 0.2 else {"title": f"Title {rng.randrange(4)}"}
         text = f"text {rng.randrange(5)}"
-        store.settle([observe(visit, key, record, text, f"https://a.example/{key}", at)], visit)
+        store.settle([observe(attempt, key, record, text, f"https://a.example/{key}", at)], attempt)
         if rng.random() < 0.1:
-            store.forget(rng.sample(range(1, visit + 1), min(visit, 5)))
+            store.forget(rng.sample(range(1, attempt + 1), min(attempt, 5)))
         yield
 
 
@@ -311,8 +311,8 @@ def test_after_a_kill_at_any_place_searches_answer_as_if_there_had_been_none(tmp
     if index_state == "gone":
         shutil.rmtree(index_folder(path))
     else:
-        for visit, (key, record, text, url, at) in enumerate(RECORDS, 200):
-            store.settle([observe(visit, key, record, text, url, at)], visit)
+        for attempt, (key, record, text, url, at) in enumerate(RECORDS, 200):
+            store.settle([observe(attempt, key, record, text, url, at)], attempt)
         expected = None
     killed = 0
     for number in range(0, 80, 3):

@@ -37,7 +37,7 @@ def store(tmp_path: Path):
     opened.close()
 
 
-def test_changes_between_visits_have_what_was_said_before(store: RecordStore) -> None:
+def test_changes_between_attempts_have_what_was_said_before(store: RecordStore) -> None:
     old_records = {
         (version.key, version.change): before.value if before else None
         for before, version in store.changed_versions((2, 3))

@@ -57,13 +57,13 @@ def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_n
     store.close()
 
 
-def test_what_a_visit_said_stays_where_it_is_not_read_again_by_no_fault_of_its_bytes(tmp_path):
+def test_what_a_attempt_said_stays_where_it_is_not_read_again_by_no_fault_of_its_bytes(tmp_path):
     store = RecordStore(tmp_path / "a.db")
 
     store.settle([observe(5, Observation("k", {"n": 1}), Observation("l", {"n": 1}))], 5, 1)
     store.settle([observe(5, Skip(Reason.TIME_LIMIT, "", "stopped"))], 5, 2)
     assert {version.key: version.value for version in store.versions()} == {"k": {"n": 1}, "l": {"n": 1}}
-    assert [(skip.reason, skip.message) for skip in store.skipped(visits=[5])] == [(Reason.TIME_LIMIT, "stopped")]
+    assert [(skip.reason, skip.message) for skip in store.skipped(attempts=[5])] == [(Reason.TIME_LIMIT, "stopped")]
     assert list(store.written_versions((2, 2))) == []
     store.settle([observe(5, Observation("k", {"n": 2}), Skip(Reason.STEP_FAILED, "l"))], 5, 3)
     assert {version.key: version.value for version in store.versions()} == {"k": {"n": 2}, "l": {"n": 1}}

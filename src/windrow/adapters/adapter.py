@@ -165,7 +165,7 @@ class TakedownEstimate(NamedTuple):
 
     target: str
     addresses: int
-    visits: int
+    attempts: int
     captures: int
     bytes: int
 
@@ -284,7 +284,7 @@ class ListsChanges(Protocol):
         """Count what `changes` yields for the sessions between two facts, by source and kind."""
         ...
 
-    def content_of_visits(
+    def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
         """Count what the attempts between two facts observed, by source and kind; None if that is not known yet."""
@@ -424,7 +424,7 @@ class Forgets(Protocol):
         """Return the targets that a name stands for; empty if the name is not known."""
         ...
 
-    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
+    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
         """Remove what these attempts, of any collection, brought of a target from the stores; return the number.
 
         It is idempotent.

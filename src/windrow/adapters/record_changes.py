@@ -41,14 +41,14 @@ def changes(
     """
 
     @lru_cache(maxsize=1_000)  # one answer may hold many records
-    def attempt_time(visit: int) -> datetime | None:
-        attempts = ledger.attempts.by_numbers([visit])
+    def attempt_time(attempt: int) -> datetime | None:
+        attempts = ledger.attempts.by_numbers([attempt])
         return max(attempts[0].opened, attempts[0].attempt.started) if attempts else None
 
     first_fact, last_fact = window.facts or (1, 2**62)
     for sessions in ((first_fact, last_fact), *([] if window.since is None else [(first_fact - 1, first_fact - 1)])):
         for previous, version in store.written_versions(sessions):
-            at = attempt_time(version.visit) or version.at
+            at = attempt_time(version.attempt) or version.at
             if sessions[0] < first_fact and window.since is not None and at < window.since:
                 continue
             value = version.value or (previous.value if previous else None)
@@ -88,15 +88,15 @@ def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
         return len(old_versions), len(new_versions), sum(version not in old_versions for version in new_versions)
 
 
-def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, visits: Iterable[int]) -> list[int]:
+def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
     """Return the attempts that observe fewer records in the store `after` than in `before`, which it replaces."""
     lost = []
-    for visit in visits:
+    for attempt in attempts:
         old_keys, new_keys = (
-            {statement.key for statement in store.statements([visit]) if statement.reason is None}
+            {statement.key for statement in store.statements([attempt]) if statement.reason is None}
             for store in (old_store, new_store)
         )
-        lost += [visit] if old_keys - new_keys else []
+        lost += [attempt] if old_keys - new_keys else []
     return lost
 
 

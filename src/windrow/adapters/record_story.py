@@ -56,7 +56,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
     for version in versions:
         line = {
             "key": version.key, "at": version.at.isoformat(), "change": version.change, "source": version.source,
-            "url": version.url, "visit": version.visit, "digest": version.digest, "value": version.value,
+            "url": version.url, "attempt": version.attempt, "digest": version.digest, "value": version.value,
         }  # fmt: skip
         stream.write(json_text(line) + "\n")
         count += 1
@@ -77,7 +77,7 @@ def describe_capture(source: str, capture: ExplainedCapture) -> tuple[str, dict[
     """Describe, as a line and as JSON, why a source took a capture of others or left it out."""
     left_out, started = capture.left_out, show(capture.recorded.attempt.started)
     verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
-    message = {"source": source, "from": capture.found_in, "visit": capture.recorded.seq}
+    message = {"source": source, "from": capture.found_in, "attempt": capture.recorded.seq}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
     return f"  {source} looks at what {capture.found_in} kept at {started}: {verdict}", message | rule_fields
 

@@ -184,7 +184,7 @@ class RecordAdapter:
         answered = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
         follow_result = follow(source, {}, answered) if follow else FollowResult()
-        document = Item(0, self._collection.name, "visit", url)
+        document = Item(0, self._collection.name, "attempt", url)
         task = Task(document, io.BytesIO(content), limits, {}, self._text_options(workspace), fields=answer.fields,
                     source=source, visited=answered.at, offers=follow_result.offers,
                     request=answered.request)  # fmt: skip
@@ -221,7 +221,7 @@ class RecordAdapter:
         del ledger
         return self._count_changes(workspace, facts, visited=False)
 
-    def content_of_visits(
+    def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]]:
         """Count new, changed and gone records by source, as the attempts between two facts observed them."""
@@ -309,12 +309,13 @@ class RecordAdapter:
         lines = [f"{key}: a record of {self._collection.name}, {record_story.describe_state(history[-1])}"]
         for version in [version for version in history if version.change != "same"][-_MAX_LISTED:]:
             lines.append(f"  {show(version.at)}  {version.change}  {version.url}")
-            attempts = ledger.attempts.by_numbers([version.visit])
+            attempts = ledger.attempts.by_numbers([version.attempt])
             if attempts and (kept := attempts[0].attempt.kept):
                 lines.append(
-                    f"      from attempt {version.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
+                    f"      from attempt {version.attempt}: "
+                    f"{kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
                 )
-        asks = store.pending_asks([version.visit for version in history[-_MAX_LISTED:]])
+        asks = store.pending_asks([version.attempt for version in history[-_MAX_LISTED:]])
         waits = describe_waits(ledger, self._collection.name, asks)
         lines += [wait.line for wait in waits]
         unchanged_times = [version.at for version in history if version.change == "same"]
@@ -332,8 +333,8 @@ class RecordAdapter:
         return Explanation(key, tuple(messages), tuple(lines))
 
     def _explain_address(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
-        visits = ledger.attempts.of_address(row.host, row.digest)[-_MAX_LISTED:]
-        captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in visits}
+        attempts = ledger.attempts.of_address(row.host, row.digest)[-_MAX_LISTED:]
+        captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in attempts}
         tombstones = ledger.takedowns.of(row.digest, row.host)
         was_indexed = any(capture is not None and capture.found_in for capture in captures.values())
         was_taken = row.pause == ELSEWHERE or (bool(tombstones) and was_indexed)  # a takedown clears `pause`
@@ -343,21 +344,21 @@ class RecordAdapter:
         messages = [Message("address", record_story.record_address(row))]
         lines += [line for tombstone in tombstones for line in record_story.takedown_lines(tombstone)]
         messages += [Message("tombstone", tombstone, omit_empty=True) for tombstone in tombstones]
-        for visit in visits:
-            status_text = f"status {visit.status}" if visit.status else "no answer"
-            failure_text = f"; {visit.reason}: {visit.message}" if visit.reason else ""
+        for attempt in attempts:
+            status_text = f"status {attempt.status}" if attempt.status else "no answer"
+            failure_text = f"; {attempt.reason}: {attempt.message}" if attempt.reason else ""
             lines.append(
-                f"  {show(visit.started)}  {status_text}{failure_text}"
-                + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
+                f"  {show(attempt.started)}  {status_text}{failure_text}"
+                + (f"  {attempt.warc} at {attempt.offset}" if attempt.warc else "")
             )
-            messages.append(Message("visit", visit, omit_empty=True))
-            if captured := captures[visit.seq]:
+            messages.append(Message("attempt", attempt, omit_empty=True))
+            if captured := captures[attempt.seq]:
                 origin_text = f"as {captured.collection}:{captured.source} kept it in attempt {captured.original}"
                 if not captured.original:  # the record of another maker
                     origin_text = f"from {captured.warc} at {captured.offset}"
                 lines.append(f"      no request was made: it was taken {origin_text}")
                 messages.append(Message("captured", captured))
-            if followed := ledger.requests.followed(visit.seq):
+            if followed := ledger.requests.followed(attempt.seq):
                 led_to = f"{counted(followed.requests, 'request')} and {counted(followed.offers, 'offer')}"
                 effect = f"led to {led_to}, {followed.fresh} of them new"
                 lines.append(f"      {effect}" + (f"; {followed.ending}" if followed.ending else ""))
@@ -365,12 +366,12 @@ class RecordAdapter:
                     lines.append(f"      not followed: {followed.reason}")
                 lines += [f"      {finding.kind}: {finding.message}" for finding in followed.read_findings()]
                 messages.append(Message("followed", followed))
-            keys = store.keys_of(visit.seq, _MAX_LISTED + 1) if store is not None else []
+            keys = store.keys_of(attempt.seq, _MAX_LISTED + 1) if store is not None else []
             lines += record_story.record_lines(keys, _MAX_LISTED)
-            messages += [Message("visit_record", {"visit": visit.seq, "key": key}) for key in keys[:_MAX_LISTED]]
+            messages += [Message("attempt_record", {"attempt": attempt.seq, "key": key}) for key in keys[:_MAX_LISTED]]
         if store is not None:
             waits = describe_waits(
-                ledger, self._collection.name, store.pending_asks([attempt.seq for attempt in visits])
+                ledger, self._collection.name, store.pending_asks([attempt.seq for attempt in attempts])
             )
             lines += [wait.line for wait in waits]
             messages += [Message(*wait[1:]) for wait in waits]
@@ -404,12 +405,12 @@ class RecordAdapter:
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         """Yield the targets that a name stands for: an address, a host, a source, or the addresses of a record."""
         with self._store(workspace) as store:
-            visits = store.visits_of(name) if store else []
-            if store and not visits and self._address_row(ledger, name) is None:
-                visits = store.taken_down(name)
-        for recorded in ledger.attempts.by_numbers(visits):
+            attempts = store.attempts_of(name) if store else []
+            if store and not attempts and self._address_row(ledger, name) is None:
+                attempts = store.taken_down(name)
+        for recorded in ledger.attempts.by_numbers(attempts):
             yield TakedownTarget(recorded.attempt.url, recorded.attempt.target, 0, self._collection.name)
-        if visits:
+        if attempts:
             return
         if row := self._address_row(ledger, name):
             yield TakedownTarget(row.url, row.digest, 0, self._collection.name)
@@ -418,11 +419,11 @@ class RecordAdapter:
             target = f"what {source} asked of {origin.origin}" if source else origin.origin
             yield TakedownTarget(target, 0, origin.seq, self._collection.name)
 
-    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
+    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
         """Remove what attempts observed; return the number of observations."""
         del target
         with self._store(workspace) as store:
-            return store.forget(visits) if store else 0
+            return store.forget(attempts) if store else 0
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Erase what was removed from the store's files; return a sentence for each place where it remains."""

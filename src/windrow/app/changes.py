@@ -63,7 +63,7 @@ def was_read(workspace: Workspace, ledger: Ledger) -> ContentCounts:
     def visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
         for adapter in capable(ListsChanges, used).values():
-            counts |= adapter.content_of_visits(workspace, ledger, facts) or {}
+            counts |= adapter.content_of_attempts(workspace, ledger, facts) or {}
         return counts
 
     def written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:

@@ -85,7 +85,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         summarise(ledger, last, phases, was_read=was_read(workspace, ledger)) if last else None,
         _sources(workspace, ledger, sources, sessions_by_source, phases),
         count_states(ledger),
-        count_reasons([*ledger.items.by_reason(), *_visit_reasons(ledger, sessions_by_source)]),
+        count_reasons([*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]),
         _resting_files(workspace, frontiers),
         tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         _service_waits(workspace, ledger),
@@ -110,7 +110,9 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
     return tuple(wait for adapter in adapters if (wait := adapter.waits(workspace, ledger)))
 
 
-def _visit_reasons(ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]) -> list[tuple[str, int]]:
+def _attempt_reasons(
+    ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
+) -> list[tuple[str, int]]:
     """Return reasons and numbers of failed addresses in the last session of each source."""
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]

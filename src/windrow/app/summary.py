@@ -24,8 +24,8 @@ Phases = Mapping[str, tuple[str, ...]]
 class ContentCounts(NamedTuple):
     """Functions that count changes between two facts by content; the ledger knows only bytes and names.
 
-    `visited` counts new, changed and gone by source for the visits between them, `written` what the sessions between
-    them wrote, also of earlier visits. `outcomes` corrects the ledger's counts of how the requests of a
+    `visited` counts new, changed and gone by source for the attempts between them, `written` what the sessions between
+    them wrote, also of earlier attempts. `outcomes` corrects the ledger's counts of how the requests of a
     collection ended.
     """
 
@@ -248,13 +248,13 @@ def _count_outcomes(
     """Count how requests ended, corrected by content, the most frequent first."""
     by_collection: dict[str, Counter[str]] = {}
     for outcome in counted:
-        by_collection.setdefault(outcome.collection, Counter())[outcome.outcome] += outcome.visits
+        by_collection.setdefault(outcome.collection, Counter())[outcome.outcome] += outcome.attempts
     outcomes = [
         OutcomeCount(name, outcome, number)
         for name, counter in by_collection.items()
         for outcome, number in was_read.outcomes(name, span, counter).items()
     ]
-    return tuple(sorted(outcomes, key=lambda count: -count.visits))
+    return tuple(sorted(outcomes, key=lambda count: -count.attempts))
 
 
 def _count_phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]:

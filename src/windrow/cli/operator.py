@@ -126,7 +126,7 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
         for estimate in estimates:
             console.message("would_forget", estimate)
         return
-    head = ["what", "addresses", "visits", "captures", "size"]
+    head = ["what", "addresses", "attempts", "captures", "size"]
     console.print(table(head, [(*row[:4], size(row.bytes)) for row in estimates]))
 
 

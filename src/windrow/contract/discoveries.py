@@ -138,11 +138,11 @@ class Crawl:
     """Find documents by following links from page to page.
 
     `seeds` gives a source's first addresses, `rules` those of one of its origins, and `next_due`
-    the state of an address of a source after a visit: when it is due (seconds since 1970, None for
+    the state of an address of a source after an attempt: when it is due (seconds since 1970, None for
     never) and the seconds after which it may have changed, from those it had and the failures in a
     row. `outcome` is the collection's word for the result of a request, by its status, its reason and
     the media type of the kept bytes, which is empty if unknown. A hint that an address changed makes
-    it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
+    it due, `rest` seconds after the last attempt at the earliest. `interval` gives those seconds for an address of a
     source once its content is known: from each `ContentCheck` after the first, oldest first.
     `why_no_page` returns why a seed returned no page, and how to fix that, or an empty text if it returned one or was
     not requested. `large`
@@ -155,11 +155,11 @@ class Crawl:
     next_due: Callable[[Source, Attempt, int, int], tuple[int | None, int]]
     outcome: Callable[[int | None, Reason | None, str], str]
     normal: Callable[[str], str]  # an address as it is kept; an empty text if it is not valid
-    page: int  # the kind of a visit to a page
+    page: int  # the kind of an attempt at a page
     robots: int  # and of one to the host's robots.txt
     rest: int = 86_400
     large: Mapping[int, int] = field(default_factory=dict)
-    beside: int | None = None  # the kind of a visit to what is kept beside a page; found as a page, it becomes one
+    beside: int | None = None  # the kind of an attempt to what is kept beside a page; found as a page, it becomes one
     interval: Callable[[Source, Sequence[ContentCheck]], int] | None = None
     why_no_page: Callable[[Source, Attempt], str] | None = None
     by_request: bool = False
@@ -256,8 +256,8 @@ class Captures:
     It sends no requests. `select` returns, for a source and the collection's options, a pure function from an index
     line to a Skip (its `message` names the rule), or None if the capture is wanted. Other lines are counted by rule and
     get no row. `version` rises when `select` would choose other lines: all are checked again then, and none is taken
-    twice. A wanted capture becomes a visit of kind CAPTURED, which steps take like the answer to a request. A record of
-    another maker is copied into the archive, if its digest is that of its index line.
+    twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to a request. The
+    record of another maker is copied into the archive if its digest is that of its index line.
 
     `follow` is given each capture as an `Answer`, like that of `Requests`; its result has offers, what was learned, and
     requests, if the collection has `Requests` too and the source an address. None: the whole answer is the document.

@@ -19,8 +19,8 @@ class Task:
 
     `view` is a seekable read-only file over exactly the document's bytes. `known` has the store's answers to the step's
     look-ups, by name; `fields` those of the HTTP response, by names in lower case, repeated ones joined
-    (`windrow.formats.http`). `source` is that of a visit as it is configured now, None if it is not any more; `visited`
-    is the visit's time.
+    (`windrow.formats.http`). `source` is the attempt's source as it is configured now, None if it no longer is;
+    `visited` is the attempt's time.
     """
 
     item: Item
@@ -34,7 +34,7 @@ class Task:
     visited: datetime | None = None
     offers: tuple[Offering, ...] = ()  # in a document that was found by requests
     answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, by the name of the Ask
-    request: Request | None = None  # of a visit, if its collection finds by requests
+    request: Request | None = None  # of an attempt, if its collection finds by requests
     stopped: tuple[Reading, ...] = ()  # why earlier runs of it were ended (`Settle.retakes`)
 
     def part(self, offer: Offering) -> bytes:
@@ -139,14 +139,16 @@ OK, NOT_MODIFIED = 200, 304
 
 
 REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
-"""The kinds of visits, if a collection finds by requests or captures: a request of its discovery, robots.txt, a step's
-Ask, or a capture that somebody else made."""
+"""Kinds of attempts of a collection that finds by requests or captures.
+
+A request of its discovery, robots.txt, a step's Ask, or a capture that somebody else made.
+"""
 
 
 class AttemptObservations(NamedTuple):
     """The results of a Settle step for one attempt: observations, skips, and asks."""
 
-    visit: int
+    attempt: int
     at: datetime
     url: str
     source: str

@@ -140,7 +140,9 @@ def check_states(ledger: Ledger) -> Iterator[Fault]:
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.wrong():
         state_text = f"due at {address.due}, with capture {address.capture}"
-        yield Fault(address.url, f"is {state_text}; it has {address.visits} visits, the last capture is {address.last}")
+        yield Fault(
+            address.url, f"is {state_text}; it has {address.attempts} attempts, the last capture is {address.last}"
+        )
 
 
 TOGETHER = 1_000

@@ -297,8 +297,8 @@ class AddressFrontier:
         del session  # only the session records that an operator decided so
         addresses = [address.number for address in chosen if address.state[0] == 1]
         writer.addresses.due_at(self._collection.name, addresses, 1 if act == RETRY else None)
-        visits = [(phase, visit) for address in chosen for visit, (phase, _) in address.children]
-        (writer.unread.ask if act == RETRY else writer.unread.remove)(visits)
+        attempts = [(phase, attempt) for address in chosen for attempt, (phase, _) in address.children]
+        (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
     def put_back(self, session: int, sources: Iterable[Source]) -> int:
         """Have all addresses of these sources requested again; return the number of addresses."""
@@ -365,19 +365,19 @@ class AddressFrontier:
 
     def _choose(self, rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
         """Join addresses with their unread attempts; addresses that only have unread attempts come last."""
-        visits: dict[int, list[UnreadAddress]] = {}
-        for visit in unread:
-            visits.setdefault(visit.address, []).append(visit)
+        attempts: dict[int, list[UnreadAddress]] = {}
+        for attempt in unread:
+            attempts.setdefault(attempt.address, []).append(attempt)
         chosen = []
         for row in rows:
             status = Status.FAILED if row.failures else Status.PENDING if (row.due or 0) <= 1 else Status.DONE
             state = (1, Status.CANCELLED if row.due is None else status)
-            chosen.append(Chosen(row.digest, row.url, state, _states(visits.pop(row.digest, ()))))
-        if visits:
+            chosen.append(Chosen(row.digest, row.url, state, _states(attempts.pop(row.digest, ()))))
+        if attempts:
             state = (self._collection.phase(self._collection.steps[0].phase), Status.FAILED)
             chosen += [
-                Chosen(unread_visits[0].address, unread_visits[0].url, state, _states(unread_visits))
-                for unread_visits in visits.values()
+                Chosen(unread_attempts[0].address, unread_attempts[0].url, state, _states(unread_attempts))
+                for unread_attempts in attempts.values()
             ]
         return chosen
 
@@ -413,7 +413,7 @@ def frontier_of(ledger: Ledger, collection: Collection) -> Frontier:
 
 
 def _states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
-    return tuple((visit.visit, (visit.phase, Status.FAILED)) for visit in unread)
+    return tuple((attempt.attempt, (attempt.phase, Status.FAILED)) for attempt in unread)
 
 
 def offering_host(source: Source, record: SourceRecord | None) -> OfferingHost:

@@ -214,7 +214,7 @@ def settle_unread(
             unread_attempts = UnreadAttempts(ledger, collection.name, collection.phase(step.phase), step.version)
             with ledger.writing() as writer:
                 unread_attempts.note(
-                    writer, {visit: reason for visit, reason in unread.items() if visit not in unread_attempts}
+                    writer, {attempt: reason for attempt, reason in unread.items() if attempt not in unread_attempts}
                 )
 
 

@@ -178,7 +178,7 @@ class Harvest:
     download_deadline: float = 0.0  # and for all transfers
     limits: Limits | None = None  # where they are not those of the workspace
     reread: bool = False  # what is kept is read anew: when addresses are due, and what is unread, stays as it is
-    unread: dict[int, Reason] = field(default_factory=dict)  # the visits that were then not read, and why
+    unread: dict[int, Reason] = field(default_factory=dict)  # the attempts that were then not read, and why
     services: tuple[Source, ...] = ()  # what steps may ask, each as a source that has its option `service`
     unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # for which records no service is asked: why
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other makers, to be taken in

@@ -49,7 +49,7 @@ class OutcomeCount(NamedTuple):
 
     collection: str
     outcome: str
-    visits: int
+    attempts: int
 
 
 @dataclass(frozen=True, slots=True)

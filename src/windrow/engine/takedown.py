@@ -80,7 +80,7 @@ class _Takedown(NamedTuple):
 
     seq: int
     target: TakedownTarget
-    visits: list[int]
+    attempts: list[int]
     asked: list[str]
     answers: list[int]
     collections: set[str]
@@ -88,7 +88,7 @@ class _Takedown(NamedTuple):
     @property
     def every(self) -> list[int]:
         """The attempts at the target, and those at services for them."""
-        return [*self.visits, *self.answers]
+        return [*self.attempts, *self.answers]
 
 
 def take_down_targets(
@@ -104,8 +104,8 @@ def take_down_targets(
     takedowns = [_read_takedown(ledger, row) for row in ledger.takedowns.open()]
     if not takedowns:
         return []
-    removed_visits = {visit for takedown in takedowns for visit in takedown.every}
-    results = {takedown.seq: _remove_target(session, takedown, removed_visits, stores) for takedown in takedowns}
+    removed_attempts = {attempt for takedown in takedowns for attempt in takedown.every}
+    results = {takedown.seq: _remove_target(session, takedown, removed_attempts, stores) for takedown in takedowns}
     errors: tuple[str, ...] = ()
     for name in sorted({name for takedown in takedowns for name in takedown.collections}):
         if name in stores:
@@ -137,15 +137,15 @@ def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reas
 
 
 def _read_takedown(ledger: Ledger, row: OpenTombstone) -> _Takedown:
-    visits = ledger.takedowns.attempts(row.address, row.host)
-    requests = ledger.takedowns.asked(visits)
+    attempts = ledger.takedowns.attempts(row.address, row.host)
+    requests = ledger.takedowns.asked(attempts)
     return _Takedown(
         row.seq,
         TakedownTarget(row.target, row.address, row.host, row.collection, bool(row.shared)),
-        visits,
+        attempts,
         [target.url for target in requests],
-        [visit for target in requests for visit in ledger.takedowns.attempts(target.digest, 0)],
-        {row.collection, *ledger.takedowns.collections(visits)},
+        [attempt for target in requests for attempt in ledger.takedowns.attempts(target.digest, 0)],
+        {row.collection, *ledger.takedowns.collections(attempts)},
     )
 
 
@@ -179,7 +179,7 @@ def _remove_target(
     lent, errors = _find_shared_bytes(ledger, takedown.every, gone, captures)
     places = ledger.takedowns.spans(takedown.seq)
     if not places:
-        _mark_records(session, takedown, [capture.place for capture in captures if capture.visit not in lent])
+        _mark_records(session, takedown, [capture.place for capture in captures if capture.attempt not in lent])
         places = ledger.takedowns.spans(takedown.seq)
     size = 0
     for warc, group in groupby(places, key=attrgetter("warc")):
@@ -190,36 +190,38 @@ def _remove_target(
             errors.append(str(error))
         session.lease.beat()
     records = sum(
-        stores[name].remove(target, takedown.visits) for name in sorted(takedown.collections) if name in stores
+        stores[name].remove(target, takedown.attempts) for name in sorted(takedown.collections) if name in stores
     )
     for session_number in {capture.session for capture in captures}:
         (session.setup.archive / index_name(session_number)).unlink(
             missing_ok=True
         )  # made anew when the session closes
-    kept_visits = {capture.visit for capture in captures if capture.visit in lent and not capture.borrowed}
+    kept_attempts = {capture.attempt for capture in captures if capture.attempt in lent and not capture.borrowed}
     with ledger.writing() as writer:
-        writer.takedowns.clear(takedown.seq, target.host, takedown.every, kept_visits)
-    count = sum(capture.visit not in lent and not capture.borrowed for capture in captures)
+        writer.takedowns.clear(takedown.seq, target.host, takedown.every, kept_attempts)
+    count = sum(capture.attempt not in lent and not capture.borrowed for capture in captures)
     return TakedownResult(target.name, count, size, records, tuple(errors))
 
 
 def _find_shared_bytes(
-    ledger: Ledger, visits: Sequence[int], gone: set[int], captures: Iterable[TargetCapture]
+    ledger: Ledger, attempts: Sequence[int], gone: set[int], captures: Iterable[TargetCapture]
 ) -> tuple[set[int], list[str]]:
     """Return the attempts whose bytes must stay, since others refer to them, and messages that say whose they are."""
-    digests = ledger.takedowns.lent(visits, gone)
-    shared = ledger.takedowns.shared(visits, gone)
-    lent = {capture.visit for capture in captures if capture.digest in digests} | {capture.visit for capture in shared}
+    digests = ledger.takedowns.lent(attempts, gone)
+    shared = ledger.takedowns.shared(attempts, gone)
+    lent = {capture.attempt for capture in captures if capture.digest in digests} | {
+        capture.attempt for capture in shared
+    }
     keepers: dict[tuple[str, str], set[int]] = {}
     for capture in shared:
         if capture.same_address:
-            keepers.setdefault((capture.collection, capture.source), set()).add(capture.visit)
+            keepers.setdefault((capture.collection, capture.source), set()).add(capture.attempt)
     errors = [
         f"{counted(len(group), 'capture')} stay, since {collection} has them for its source {source};"
         f" to take them down there: windrow forget {source}"
         for (collection, source), group in sorted(keepers.items())
     ]
-    others = lent - {visit for keeper in keepers.values() for visit in keeper}
+    others = lent - {attempt for keeper in keepers.values() for attempt in keeper}
     if others:
         number = counted(len(others), "capture")
         errors.append(f"{number} cannot go: other addresses have their bytes by reference only")
@@ -251,7 +253,7 @@ def _find_related(
     shared = {place.offset for place in places} - {span.offset for span in target_spans}
     target, urls = takedown.target, {takedown.target.name, *takedown.asked}
     if target.host and not target.name.startswith(("http://", "https://")):  # what one source asked of an origin
-        requested = {recorded.attempt.url for recorded in ledger.attempts.by_numbers(takedown.visits)}
+        requested = {recorded.attempt.url for recorded in ledger.attempts.by_numbers(takedown.attempts)}
         urls |= requested | {f"{parts(url).origin}/robots.txt" for url in requested}
 
     def ours(uri: str) -> bool:

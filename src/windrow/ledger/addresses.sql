@@ -180,14 +180,14 @@ AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.h
 -- Yield addresses that are due, or have a last capture, other than their attempts say.
 -- Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which took no
 -- time that we know of.
-SELECT url, due AS "due: int", capture, visits AS "visits: int", last AS "last: int" FROM (
-    SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,
+SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "last: int" FROM (
+    SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS attempts,
            max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
     FROM address a LEFT JOIN attempt v ON v.address = a.digest AND v.host = a.host
         AND (v.status IS NULL OR v.seconds > 0
-            OR EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.capture_index = 0))
+            OR EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.capture_index = 0))
     WHERE a.due IS NOT NULL GROUP BY a.digest, a.host)
-WHERE (visits = 0 AND due > 1) OR capture <> last;
+WHERE (attempts = 0 AND due > 1) OR capture <> last;
 
 -- def next_due(host: int) -> int | None
 -- Return when the next address of a host is due, in seconds since 1970; None where none ever is.

@@ -12,7 +12,7 @@ FROM attempt v CROSS JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.dige
 
 -- part: recorded
 -- The columns of a RecordedAttempt, which is an attempt, and at their end who made it.
-v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
+v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
        coalesce(a.url, nullif(v.url, ''), h.origin || '/robots.txt'), v.kind, v.allowed, v.started, v.seconds,
        v.status, v.reason, v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime,
        v.etag, v.modified, v.location, s.holder
@@ -75,7 +75,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND 
 SELECT h.collection, h.source, v.listed_file IS NOT NULL AS "listed: bool", v.kind, v.status, v.reason, v.mime, v.revisit,
        EXISTS (SELECT 1 FROM attempt p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq
            AND p.status = 200 AND p.digest <> '') AS "earlier: bool",
-       EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq) AS "taken: bool", count(*) AS "number: int",
+       EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq) AS "taken: bool", count(*) AS "number: int",
        sum(coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0)) AS "received: int"
 FROM (SELECT seq FROM attempt WHERE seq BETWEEN :span[0] AND :span[1] AND end_seq = seq AND address <> 0
     UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN :span[0] AND :span[1] AND end_seq IS NOT seq) k

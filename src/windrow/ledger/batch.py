@@ -62,7 +62,7 @@ _WRITE |= {
     "request": f"{_insert('request')} ON CONFLICT DO NOTHING",
     "asked": f"{_insert('asked')} ON CONFLICT DO NOTHING",
     "followed": _insert("followed", "INSERT OR REPLACE"),
-    "learned": f"{_insert('learned')} ON CONFLICT DO UPDATE SET value = excluded.value, visit = excluded.visit",
+    "learned": f"{_insert('learned')} ON CONFLICT DO UPDATE SET value = excluded.value, attempt = excluded.attempt",
     "whole_listing": f"{_insert('whole_listing')} ON CONFLICT DO NOTHING",
     "offered": f"{_insert('offered')} ON CONFLICT DO NOTHING",
     "offer_known": f"{_insert('offer_known')} ON CONFLICT DO NOTHING",

@@ -43,7 +43,7 @@ FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
         AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > :session), end_seq + 1)) k
 CROSS JOIN attempt v ON v.seq = k.seq LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.listed_file IS NOT NULL OR v.status IS NOT 304)
-AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0);
+AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0);
 
 -- row: HeldCapture
 -- A record that holds bytes of its own; `key` is what it is a capture of.
@@ -55,14 +55,14 @@ SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int",
 FROM attempt v
 LEFT JOIN listed_file f ON f.seq = v.listed_file LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE v.warc <> '' AND v.revisit = 0 AND (v.listed_file IS NULL OR v.reason IS NULL)
-AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) ORDER BY 1, 2;
+AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0) ORDER BY 1, 2;
 
 -- def after(attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
 --     -> list[RecordedAttempt]
 -- Return answers kept after a given attempt, or that said that known bytes are still there, in their order.
 -- `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
 -- `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
-SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
+SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
        CASE WHEN v.mime <> '' OR v.revisit = 0 THEN v.mime ELSE coalesce((SELECT o.mime FROM attempt o
@@ -122,16 +122,16 @@ SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :ind
 
 -- def taken(collection: str, place: ArchivePlace) -> int
 -- Return the attempt in which a collection took the record at a place, 0 where it did not.
-SELECT coalesce((SELECT visit FROM captured
+SELECT coalesce((SELECT attempt FROM captured
     WHERE collection = :collection AND warc = :place.warc AND place_offset = :place.offset AND capture_index <> 0), 0);
 
 -- def captured(attempt: int) -> CapturedRow | None
 -- Return whose capture an attempt took; None where it asked for itself.
-SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc,
+SELECT c.attempt, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc,
        c.place_offset,
     c.line
 FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
-LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = :attempt;
+LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- row: FailedRow
 -- A wanted line of an index whose record could not be had; `line` is JSON, `address` that of what it captured.
@@ -164,9 +164,9 @@ SELECT coalesce((SELECT line FROM capture_failed
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
 -- Return wanted lines whose record could not be had and that name a digest, or whose record has that one.
-SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.visit
+SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
-ORDER BY f.visit LIMIT :limit;
+ORDER BY f.attempt LIMIT :limit;
 
 -- name: capture_mended
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;

@@ -51,7 +51,7 @@ class RequestWriter:
 
     def follow(self, collection: str, source: str, followed: Followed) -> None:
         """Record the result of following a response; the source was followed up to this attempt."""
-        self._batch.row("followed", followed.visit, collection, source, *followed[1:])
+        self._batch.row("followed", followed.attempt, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:
         """Record values learned about a source from a response; they replace earlier values of the same names."""
@@ -84,7 +84,7 @@ class RequestWriter:
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
         """Record that the bytes of answers are deleted; the attempts stay."""
         self._batch.flush()
-        self._batch.database.execute_many("answer_bytes_dropped", [(answer.visit,) for answer in answers])
+        self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])
 
     def ask_again(self, host: int, digests: Iterable[int]) -> None:

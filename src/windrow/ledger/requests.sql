@@ -2,17 +2,17 @@
 
 -- def followed_upto(collection: str, source: str) -> int
 -- Return the last attempt of a source that was followed, 0 before the first.
-SELECT coalesce(max(visit), 0) FROM followed WHERE collection = :collection AND source = :source;
+SELECT coalesce(max(attempt), 0) FROM followed WHERE collection = :collection AND source = :source;
 
 -- def followed(attempt: int) -> Followed | None
 -- Return what an answer led to.
-SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM followed WHERE visit = :attempt;
+SELECT attempt, requests, offers, fresh, reason, ending, findings, seconds FROM followed WHERE attempt = :attempt;
 
 -- def latest(collection: str, source: str, limit: int) -> list[Followed]
 -- Return what the last answers of a source led to, the latest first.
-SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM followed
+SELECT attempt, requests, offers, fresh, reason, ending, findings, seconds FROM followed
 WHERE collection = :collection AND source = :source
-ORDER BY visit DESC LIMIT :limit;
+ORDER BY attempt DESC LIMIT :limit;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
 -- Return what a discovery learned of a source, as JSON; where that was is the engine's own.
@@ -27,12 +27,12 @@ SELECT source, value FROM learned WHERE collection = :collection AND name = :nam
 -- Return attempts of a source after a given one, of some kinds, in the order of the ledger.
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after
 AND v.kind IN (SELECT value FROM json_each(:kinds))
-AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source) = :source
+AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source) = :source
 ORDER BY v.seq LIMIT :limit;
 
 -- def offers(attempt: int) -> list[Offering]
 -- Return what an answer offered, in its order.
-SELECT name, part_offset, part_length, url FROM offered WHERE visit = :attempt ORDER BY ordinal;
+SELECT name, part_offset, part_length, url FROM offered WHERE attempt = :attempt ORDER BY ordinal;
 
 -- def known(collection: str, source: str, keys: Sequence[str]) -> set[str]
 -- Return those of the keys that a source offered before.
@@ -54,16 +54,16 @@ ORDER BY ended DESC LIMIT :limit;
 
 -- def listed(listing: WholeListingRow) -> int
 -- Count what a listing had.
-SELECT count(DISTINCT o.name) FROM followed f JOIN offered o ON o.visit = f.visit
-WHERE f.collection = :listing.collection AND f.source = :listing.source AND f.visit BETWEEN :listing.began
+SELECT count(DISTINCT o.name) FROM followed f JOIN offered o ON o.attempt = f.attempt
+WHERE f.collection = :listing.collection AND f.source = :listing.source AND f.attempt BETWEEN :listing.began
 AND :listing.ended;
 
 -- def missing(listing: WholeListingRow) -> list[str]
 -- Return the keys of what a source had offered before a listing, and did not offer in it.
 SELECT k.name FROM offer_known k WHERE k.collection = :listing.collection AND k.source = :listing.source
-AND k.visit < :listing.began
-AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.visit = f.visit
-    WHERE f.collection = :listing.collection AND f.source = :listing.source AND f.visit BETWEEN :listing.began
+AND k.attempt < :listing.began
+AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.attempt = f.attempt
+    WHERE f.collection = :listing.collection AND f.source = :listing.source AND f.attempt BETWEEN :listing.began
     AND :listing.ended)
 ORDER BY k.name;
 
@@ -78,7 +78,7 @@ FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE 
 
 -- def attempts(collection: str, address: int, limit: int) -> list[RequestAttempt]
 -- Return the last attempts at a request, the latest first, and the source or service that was asked.
-SELECT v.seq AS visit, h.source, v.status, v.reason, v.warc <> '' AS "kept: bool", v.digest
+SELECT v.seq AS attempt, h.source, v.status, v.reason, v.warc <> '' AS "kept: bool", v.digest
 FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = :collection
 WHERE v.address = :address ORDER BY v.seq DESC LIMIT :limit;
 
@@ -100,7 +100,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = ?1 AND v.host = ?2 AND
 -- def unarchived(collection: str) -> list[UnarchivedAnswer]
 -- Return the answers to a collection that are not archived and whose bytes are there still.
 -- In the names of files '.' follows '-'.
-SELECT v.seq AS visit, v.address AS "address: int", v.host, v.warc FROM attempt v JOIN host h ON h.seq = v.host
+SELECT v.seq AS attempt, v.address AS "address: int", v.host, v.warc FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.warc >= 'unarchived-' AND v.warc < 'unarchived.' AND h.collection = :collection;
 
 -- name: answer_bytes_dropped

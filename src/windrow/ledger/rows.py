@@ -103,7 +103,7 @@ class CapturedRow(NamedTuple):
     file without an index, a line made from the record. It is None if the capture was taken down, and in older rows.
     """
 
-    visit: int
+    attempt: int
     original: int
     collection: str
     source: str
@@ -138,7 +138,7 @@ class Followed(NamedTuple):
     `seconds` is the time that this took.
     """
 
-    visit: int
+    attempt: int
     requests: int
     offers: int
     fresh: int
@@ -182,7 +182,7 @@ class SessionRow(NamedTuple):
 class TargetCapture(NamedTuple):
     """The capture of an attempt at a target; `borrowed` if another collection made it."""
 
-    visit: int
+    attempt: int
     session: int
     warc: str
     offset: int

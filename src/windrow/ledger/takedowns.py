@@ -99,9 +99,9 @@ class TakedownWriter:
             database.execute("takedown_clear_request", request.digest, request.host)
             database.execute("takedown_clear_address", request.digest, request.host)
         for shared in queries.asked_too(attempts):
-            attachments = [[at, shared.visit, *part] for at, _, *part in json.loads(shared.attachments)]
+            attachments = [[at, shared.attempt, *part] for at, _, *part in json.loads(shared.attachments)]
             database.execute("takedown_send_from", json.dumps(attachments), shared.digest, shared.host)
-            database.execute("takedown_found_from", shared.visit, shared.digest, shared.host)
+            database.execute("takedown_found_from", shared.attempt, shared.digest, shared.host)
 
     def done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
         """Record that a target was removed, with counts of captures, their bytes, and records."""

@@ -49,7 +49,7 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
 -- Their bytes may be gone already.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
-    UNION SELECT c.visit FROM gone CROSS JOIN captured c ON c.original = gone.seq
+    UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
     WHERE c.original <> 0 AND c.capture_index <> 0
 ) SELECT seq FROM gone ORDER BY seq;
 
@@ -60,8 +60,8 @@ WHERE v.seq IN (SELECT value FROM json_each(:attempts)) ORDER BY 1;
 
 -- def captures(attempts: Iterable[int]) -> list[TargetCapture]
 -- Return what was kept in attempts, file by file.
-SELECT v.seq AS visit, v.session, v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest,
-       v.revisit, EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) AS "borrowed: bool"
+SELECT v.seq AS attempt, v.session, v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest,
+       v.revisit, EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0) AS "borrowed: bool"
 FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
@@ -78,7 +78,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
 -- Return attempts whose record an attempt that is not `gone` names as its own.
-SELECT v.seq AS visit, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
+SELECT v.seq AS attempt, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
 JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> ''
 AND o.seq NOT IN (SELECT value FROM json_each(:gone));
@@ -110,14 +110,14 @@ WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 
 -- name: takedown_clear_lines
 -- What indexes said of the captures that some attempts took: the digest of their bytes among it.
-UPDATE captured SET line = '' WHERE visit IN (SELECT value FROM json_each(?1)) AND line <> '';
+UPDATE captured SET line = '' WHERE attempt IN (SELECT value FROM json_each(?1)) AND line <> '';
 
 -- row: TargetCount
 -- What the ledger has of a target; sizes in bytes, as they lie in the archive.
 
 -- def count_attempts(attempts: Sequence[int]) -> TargetCount
 -- Count what some attempts are of, and what they brought.
-SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "visits: int",
+SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "attempts: int",
        coalesce(sum(warc <> ''), 0) AS "captures: int", coalesce(sum(place_length), 0) AS "bytes: int" FROM attempt
 WHERE seq IN (SELECT value FROM json_each(:attempts));
 
@@ -136,22 +136,22 @@ AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.ev
 
 -- def asked(attempts: Sequence[int]) -> list[AskedRequest]
 -- Return what steps asked of services for attempts, and for no other: it goes with them.
-SELECT DISTINCT k.digest, k.host, a.url FROM attempt v JOIN asked k ON k.visit = v.seq
+SELECT DISTINCT k.digest, k.host, a.url FROM attempt v JOIN asked k ON k.attempt = v.seq
 JOIN address a ON a.digest = k.digest AND a.host = k.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts))
 AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.host
-    AND o.visit NOT IN (SELECT value FROM json_each(:attempts)));
+    AND o.attempt NOT IN (SELECT value FROM json_each(:attempts)));
 
 -- row: SharedRequest
 -- What a step asked of a service for a document and for others too.
--- `visit` is the first of those; attachments are JSON.
+-- `attempt` is the first of those; attachments are JSON.
 
 -- def asked_too(attempts: Sequence[int]) -> list[SharedRequest]
 -- Return what was asked for one of some attempts, and for others too.
-SELECT k.digest, k.host, min(o.visit) AS "visit: int", r.attachments FROM attempt v JOIN asked k ON k.visit = v.seq
+SELECT k.digest, k.host, min(o.attempt) AS "attempt: int", r.attachments FROM attempt v JOIN asked k ON k.attempt = v.seq
 JOIN request r ON r.digest = k.digest AND r.host = k.host
 JOIN asked o ON o.digest = k.digest AND o.host = k.host
-WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND o.visit NOT IN (SELECT value FROM json_each(:attempts))
+WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND o.attempt NOT IN (SELECT value FROM json_each(:attempts))
 GROUP BY k.digest, k.host;
 
 -- name: takedown_send_from
@@ -161,7 +161,7 @@ UPDATE request SET attachments = ? WHERE digest = ? AND host = ?;
 UPDATE address SET via = coalesce((SELECT v.address FROM attempt v WHERE v.seq = ?), 0) WHERE digest = ? AND host = ?;
 
 -- name: takedown_clear_asked
-DELETE FROM asked WHERE visit IN (SELECT value FROM json_each(?1));
+DELETE FROM asked WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_request
 DELETE FROM request WHERE digest = ? AND host = ?;
@@ -175,28 +175,28 @@ DELETE FROM address WHERE digest = ? AND host = ?;
 
 -- def endings(attempts: Sequence[int]) -> list[str]
 -- Return why answers of some attempts led to nothing.
-SELECT DISTINCT ending FROM followed WHERE ending <> '' AND visit IN (SELECT value FROM json_each(:attempts));
+SELECT DISTINCT ending FROM followed WHERE ending <> '' AND attempt IN (SELECT value FROM json_each(:attempts));
 
 -- name: takedown_clear_comments
 UPDATE task_end SET comment = replace(comment, ?1, '(forgotten)') WHERE instr(comment, ?1) > 0;
 
 -- name: takedown_clear_followed
-UPDATE followed SET ending = '', findings = '[]' WHERE visit IN (SELECT value FROM json_each(?1));
+UPDATE followed SET ending = '', findings = '[]' WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_unread
-DELETE FROM unread WHERE visit IN (SELECT value FROM json_each(?1));
+DELETE FROM unread WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_offered
-DELETE FROM offered WHERE visit IN (SELECT value FROM json_each(?1));
+DELETE FROM offered WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_listings
 -- A listing an answer of which is taken down does not tell any more what was missing from it.
 DELETE FROM whole_listing WHERE EXISTS (SELECT 1 FROM json_each(?1) v WHERE v.value BETWEEN began AND ended);
 
 -- name: takedown_clear_known
-DELETE FROM offer_known WHERE visit IN (SELECT value FROM json_each(?1));
+DELETE FROM offer_known WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_learned
 DELETE FROM learned WHERE EXISTS (SELECT 1 FROM attempt v JOIN host h ON h.seq = v.host
     WHERE v.seq IN (SELECT value FROM json_each(?1))
-    AND h.collection = learned.collection AND h.source = learned.source AND learned.visit IN (0, v.seq));
+    AND h.collection = learned.collection AND h.source = learned.source AND learned.attempt IN (0, v.seq));

@@ -5,8 +5,8 @@
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that a step did not read, in the order of the ledger.
-SELECT visit AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
-ORDER BY visit;
+SELECT attempt AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
+ORDER BY attempt;
 
 -- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
 -- Return the items that failed at a step for one of some reasons, with its last reading of them.
@@ -23,18 +23,18 @@ AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]
 -- Return the attempts of a source, for a reason and to some addresses, where these are given.
-SELECT u.visit, u.phase, v.address AS "address: int", coalesce(a.url, v.url) AS "url: str"
-FROM unread u JOIN attempt v ON v.seq = u.visit
+SELECT u.attempt, u.phase, v.address AS "address: int", coalesce(a.url, v.url) AS "url: str"
+FROM unread u JOIN attempt v ON v.seq = u.attempt
 LEFT JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE u.collection = :collection AND (:source = '' OR h.source = :source) AND (:reason = '' OR u.reason = :reason)
-AND (:among IS NULL OR v.address IN (SELECT value FROM json_each(:among))) ORDER BY u.visit;
+AND (:among IS NULL OR v.address IN (SELECT value FROM json_each(:among))) ORDER BY u.attempt;
 
 -- name: unread_put
 INSERT OR REPLACE INTO unread VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: unread_remove
-DELETE FROM unread WHERE phase = ? AND visit = ?;
+DELETE FROM unread WHERE phase = ? AND attempt = ?;
 
 -- name: unread_ask
 -- By another version of its step than this, which is none, it is read without a pause.
-UPDATE unread SET version = '', times = 0 WHERE phase = ? AND visit = ?;
+UPDATE unread SET version = '', times = 0 WHERE phase = ? AND attempt = ?;

@@ -13,28 +13,28 @@ from windrow.stores.sqlite import close_on_failure
 # A record that an attempt before the checkpoint observed, or with `json`, its value that was taken back.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
-    visit INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (visit, key, json)
+    attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
 ) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS list_late_statement AFTER INSERT ON observation
-WHEN new.visit <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0) BEGIN
-    INSERT OR IGNORE INTO late_statement SELECT new.visit, key, '' FROM record WHERE id = new.record;
+WHEN new.attempt <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0) BEGIN
+    INSERT OR IGNORE INTO late_statement SELECT new.attempt, key, '' FROM record WHERE id = new.record;
 END;
 CREATE TRIGGER IF NOT EXISTS list_deleted_statement AFTER DELETE ON observation
-WHEN old.visit <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0) BEGIN
+WHEN old.attempt <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0) BEGIN
     INSERT OR IGNORE INTO late_statement
-    SELECT old.visit, key, coalesce((SELECT json FROM value WHERE id = old.value), '')
+    SELECT old.attempt, key, coalesce((SELECT json FROM value WHERE id = old.value), '')
     FROM record WHERE id = old.record;
 END;
 """
 _LATE_STATEMENTS = (
-    "SELECT key, json FROM late_statement WHERE visit IN (SELECT value FROM json_each(?)) ORDER BY key, visit"
+    "SELECT key, json FROM late_statement WHERE attempt IN (SELECT value FROM json_each(?)) ORDER BY key, attempt"
 )
 _TO_RECOUNT = """
 SELECT value FROM json_each(?1) UNION
-SELECT (SELECT o.visit FROM observation o WHERE o.record = r.id AND o.visit NOT IN (SELECT visit FROM late_statement)
-    ORDER BY o.at, o.visit LIMIT 1) AS first
+SELECT (SELECT o.attempt FROM observation o WHERE o.record = r.id
+    AND o.attempt NOT IN (SELECT attempt FROM late_statement) ORDER BY o.at, o.attempt LIMIT 1) AS first
 FROM late_statement s JOIN record r ON r.key = s.key
-WHERE s.visit IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
+WHERE s.attempt IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
 """
 
 
@@ -52,40 +52,42 @@ class LateAttemptStore(RecordStore):
 
     def late_attempts(self, limit: int = -1) -> list[int]:
         """Return the listed attempts in order, at most `limit`; all if that is -1."""
-        text = "SELECT DISTINCT visit FROM late_statement ORDER BY visit LIMIT ?"
+        text = "SELECT DISTINCT attempt FROM late_statement ORDER BY attempt LIMIT ?"
         with self._guarded():
-            return [visit for (visit,) in self._connection.execute(text, (limit,))]
+            return [attempt for (attempt,) in self._connection.execute(text, (limit,))]
 
-    def late_records(self, visits: Sequence[int]) -> dict[str, list[Any]]:
+    def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
         """Return the keys of the records that listed attempts observe or observed, each with its values taken back."""
         records: dict[str, list[Any]] = {}
         with self._guarded():
-            for key, spelled in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*visits]),)):
+            for key, spelled in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
                 records.setdefault(key, []).extend([json.loads(spelled)] if spelled else ())
         return records
 
-    def attempts_to_recount(self, visits: Sequence[int]) -> list[int]:
+    def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
         """Return these attempts, and the first of each of their records: their `count_records` may have changed."""
         with self._guarded():
-            return [visit for (visit,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*visits]),))]
+            return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
         """Return whether a statement is the last one about its record."""
         text = """
-            SELECT o.visit FROM observation o JOIN record r ON r.id = o.record
-            WHERE r.key = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
+            SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
+            WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
         """
         with self._guarded():
-            return bool(self._connection.execute(text, (statement.key,)).fetchone() == (statement.visit,))
+            return bool(self._connection.execute(text, (statement.key,)).fetchone() == (statement.attempt,))
 
-    def remove_late_attempts(self, visits: Sequence[int]) -> None:
+    def remove_late_attempts(self, attempts: Sequence[int]) -> None:
         """Remove attempts from the list."""
         with self._writing():
-            self._connection.executemany("DELETE FROM late_statement WHERE visit = ?", ((visit,) for visit in visits))
+            self._connection.executemany(
+                "DELETE FROM late_statement WHERE attempt = ?", ((attempt,) for attempt in attempts)
+            )
 
-    def forget(self, visits: Iterable[int]) -> int:
+    def forget(self, attempts: Iterable[int]) -> int:
         """Remove what attempts said, and the attempts from the list."""
-        forgotten = [*visits]
+        forgotten = [*attempts]
         count = super().forget(forgotten)
         self.remove_late_attempts(forgotten)
         return count

@@ -52,8 +52,8 @@ SELECT r.key, v.json, v.text, o.url, min(f.at), coalesce((
     SELECT min(u.at) FROM observation u WHERE u.record = r.id AND u.at > coalesce((
         SELECT max(b.at) FROM observation b WHERE b.record = r.id AND b.value IS NOT v.id), '')), o.at)
 FROM record r JOIN observation f ON f.record = r.id
-JOIN observation o ON (o.record, o.at, o.visit) = (
-    SELECT record, at, visit FROM observation WHERE record = r.id ORDER BY at DESC, visit DESC LIMIT 1)
+JOIN observation o ON (o.record, o.at, o.attempt) = (
+    SELECT record, at, attempt FROM observation WHERE record = r.id ORDER BY at DESC, attempt DESC LIMIT 1)
 JOIN value v ON v.id = o.value WHERE r.id = ? GROUP BY r.id
 """
 _SEEN_BETWEEN = """

@@ -18,10 +18,10 @@ CREATE TABLE IF NOT EXISTS value (
 );
 -- `value` is NULL if the source says that the record is gone.
 CREATE TABLE IF NOT EXISTS observation (
-    record INTEGER NOT NULL REFERENCES record, at TEXT NOT NULL, visit INTEGER NOT NULL, value INTEGER REFERENCES value,
-    source TEXT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (record, at, visit)
+    record INTEGER NOT NULL REFERENCES record, at TEXT NOT NULL, attempt INTEGER NOT NULL,
+    value INTEGER REFERENCES value, source TEXT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (record, at, attempt)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS observation_by_visit ON observation (visit);
+CREATE INDEX IF NOT EXISTS observation_by_attempt ON observation (attempt);
 CREATE INDEX IF NOT EXISTS observation_by_value ON observation (value);
 -- Other names of records, by which a source may report them gone.
 CREATE TABLE IF NOT EXISTS other_name (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
@@ -30,18 +30,18 @@ CREATE INDEX IF NOT EXISTS other_name_of ON other_name (record);
 CREATE TABLE IF NOT EXISTS alias (alias TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS alias_of ON alias (record);
 CREATE TABLE IF NOT EXISTS skipped (
-    visit INTEGER NOT NULL, key TEXT NOT NULL, url TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
-    PRIMARY KEY (visit, key)
+    attempt INTEGER NOT NULL, key TEXT NOT NULL, url TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
+    PRIMARY KEY (attempt, key)
 ) WITHOUT ROWID;
 -- Attempts whose step waits for answers of services, and the requests to them.
-CREATE TABLE IF NOT EXISTS waiting (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL);
 -- The last attempt that each session wrote: changes belong to that session, not to the one that asked.
 CREATE TABLE IF NOT EXISTS windrow_settled (session INTEGER PRIMARY KEY, upto INTEGER NOT NULL);
 -- Records that a session wrote from attempts which an earlier one had settled before their services answered:
 -- `before` is the record's earlier JSON from that attempt; empty if gone, NULL if it had said nothing.
 CREATE TABLE IF NOT EXISTS completed (
-    visit INTEGER NOT NULL, record INTEGER NOT NULL, session INTEGER NOT NULL, before TEXT,
-    PRIMARY KEY (visit, record, session)
+    attempt INTEGER NOT NULL, record INTEGER NOT NULL, session INTEGER NOT NULL, before TEXT,
+    PRIMARY KEY (attempt, record, session)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS completed_by_session ON completed (session);
 -- Records changed since they were last indexed, in the order of the changes.
@@ -50,16 +50,16 @@ CREATE TABLE IF NOT EXISTS unindexed (number INTEGER PRIMARY KEY, record INTEGER
 CREATE TABLE IF NOT EXISTS indexed (record INTEGER PRIMARY KEY, stamp INTEGER NOT NULL);
 -- Attempts that were taken down, and hashes of the keys of their records: the keys may tell of their content.
 CREATE TABLE IF NOT EXISTS taken_down (
-    key INTEGER NOT NULL, visit INTEGER NOT NULL, PRIMARY KEY (key, visit)
+    key INTEGER NOT NULL, attempt INTEGER NOT NULL, PRIMARY KEY (key, attempt)
 ) WITHOUT ROWID;
 CREATE VIEW IF NOT EXISTS history AS
-SELECT r.key AS key, o.at AS at, o.visit AS visit, o.source AS source, o.url AS url,
+SELECT r.key AS key, o.at AS at, o.attempt AS attempt, o.source AS source, o.url AS url,
     CASE WHEN o.value IS NULL AND o.before IS NULL AND o.number > 1 THEN 'same'
         WHEN o.value IS NULL THEN 'gone' WHEN o.before IS NULL THEN 'new' WHEN o.value = o.before THEN 'same'
         ELSE 'changed' END AS change,
     v.digest AS digest, v.json AS json, o.record AS record, v.aside AS aside
 FROM (SELECT *, lag(value) OVER w AS before, row_number() OVER w AS number FROM observation
-      WINDOW w AS (PARTITION BY record ORDER BY at, visit)) o
+      WINDOW w AS (PARTITION BY record ORDER BY at, attempt)) o
 JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 """
 

@@ -9,36 +9,37 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from windrow.reasons import Reason
-from windrow.stores.settled import visits_of_sessions
+from windrow.stores.settled import attempts_of_sessions
 
 _TOUCHED_RECORDS = """
 WHERE record IN (
-    SELECT record FROM observation WHERE visit BETWEEN ? AND ?
+    SELECT record FROM observation WHERE attempt BETWEEN ? AND ?
     UNION SELECT record FROM completed WHERE session BETWEEN ? AND ?
-) ORDER BY record, at, visit
+) ORDER BY record, at, attempt
 """
 _COMPLETED = """
-SELECT c.visit, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
+SELECT c.attempt, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session BETWEEN ? AND ? ORDER BY c.session DESC
 """
 # Records that an attempt first had with its answers: the session that settled it without them did not write these.
 _FIRST_LATER = """
-SELECT c.visit, r.key FROM completed c JOIN record r ON r.id = c.record
-WHERE c.session > ? AND c.before IS NULL AND c.visit BETWEEN ? AND ?
+SELECT c.attempt, r.key FROM completed c JOIN record r ON r.id = c.record
+WHERE c.session > ? AND c.before IS NULL AND c.attempt BETWEEN ? AND ?
 """
 _OBSERVED = """
-SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.visit = ?
+SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.attempt = ?
 """
 # Only of attempts that still observe the record.
 _ADOPTED = """
 INSERT OR IGNORE INTO completed
-SELECT o.visit, o.record, ?3, ?4 FROM observation o JOIN record r ON r.id = o.record WHERE o.visit = ?1 AND r.key = ?2
+SELECT o.attempt, o.record, ?3, ?4 FROM observation o JOIN record r ON r.id = o.record
+WHERE o.attempt = ?1 AND r.key = ?2
 """
 _LATEST = """
 SELECT key, json FROM (
-    SELECT r.key, v.json, row_number() OVER (PARTITION BY r.id ORDER BY o.at DESC, o.visit DESC) AS number
+    SELECT r.key, v.json, row_number() OVER (PARTITION BY r.id ORDER BY o.at DESC, o.attempt DESC) AS number
     FROM record r JOIN observation o ON o.record = r.id LEFT JOIN value v ON v.id = o.value
-    WHERE r.key IN (SELECT value FROM json_each(?1)) AND (?2 = 0 OR o.visit < ?2)
+    WHERE r.key IN (SELECT value FROM json_each(?1)) AND (?2 = 0 OR o.attempt < ?2)
 ) WHERE number = 1
 """
 
@@ -46,7 +47,7 @@ SELECT key, json FROM (
 class Skipped(NamedTuple):
     """Why a document (`key` is empty) or an entry in it gave no record."""
 
-    visit: int
+    attempt: int
     key: str
     url: str
     reason: Reason
@@ -61,7 +62,7 @@ class RecordVersion(NamedTuple):
 
     key: str
     at: datetime
-    visit: int
+    attempt: int
     source: str
     url: str
     change: str
@@ -82,22 +83,22 @@ Change = tuple[RecordVersion | None, RecordVersion]
 def read_versions(connection: sqlite3.Connection, rest: str, *parameters: Any) -> Iterator[RecordVersion]:
     """Yield rows of the view `history`; `rest` is the end of the query, with `parameters`."""
     text = f"""
-        SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
+        SELECT key, at, attempt, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
         FROM history {rest}
     """
     for row in connection.execute(text, parameters):
         yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
 
 
-def changed_versions(connection: sqlite3.Connection, visits: tuple[int, int]) -> Iterator[Change]:
+def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) -> Iterator[Change]:
     """Yield the changes that a range of attempts observed, each with the version before."""
-    first, last = visits
+    first, last = attempts
     previous: RecordVersion | None = None
     for version in read_versions(connection, _TOUCHED_RECORDS, first, last, 1, 0):
         if previous is not None and previous.key != version.key:
             previous = None
         if version.change != "same":
-            if first <= version.visit <= last:
+            if first <= version.attempt <= last:
                 yield previous, version
             previous = version
 
@@ -108,15 +109,17 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
     If an earlier session settled an attempt and one of these completed it with the answers of services, the version
     before is what the earlier session wrote.
     """
-    first, last = visits_of_sessions(connection, sessions)
-    completed = {(visit, key): earlier for visit, key, earlier in connection.execute(_COMPLETED, sessions)}
-    first_observed_later = {(visit, key) for visit, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))}
+    first, last = attempts_of_sessions(connection, sessions)
+    completed = {(attempt, key): earlier for attempt, key, earlier in connection.execute(_COMPLETED, sessions)}
+    first_observed_later = {
+        (attempt, key) for attempt, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))
+    }
     previous: RecordVersion | None = None
     for version in read_versions(connection, _TOUCHED_RECORDS, first, last, *sessions):
         if previous is not None and previous.key != version.key:
             previous = None
-        version_key = (version.visit, version.key)
-        if first <= version.visit <= last:
+        version_key = (version.attempt, version.key)
+        if first <= version.attempt <= last:
             if version.change != "same" and version_key not in first_observed_later:
                 yield previous, version
         elif completed.get(version_key):
@@ -131,19 +134,19 @@ Observed = dict[tuple[int, str], tuple[int | None, str]]
 """The id and JSON of each value that an attempt observed, by record and time; None and empty for a gone record."""
 
 
-def read_observed(connection: sqlite3.Connection, visit: int) -> Observed:
+def read_observed(connection: sqlite3.Connection, attempt: int) -> Observed:
     """Return the values that an attempt observed."""
-    rows = connection.execute(_OBSERVED, (visit,)).fetchall()
+    rows = connection.execute(_OBSERVED, (attempt,)).fetchall()
     return {(record, at): (value, spelled or "") for record, at, value, spelled in rows}
 
 
-def note_completed(connection: sqlite3.Connection, visit: int, session: int, before: Observed) -> None:
+def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: Observed) -> None:
     """Record the values that a session changed of an attempt which an earlier one settled with the values `before`."""
     connection.executemany(
         "INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
         [
-            (visit, place[0], session, before[place][1] if place in before else None)
-            for place, (value, _) in read_observed(connection, visit).items()
+            (attempt, place[0], session, before[place][1] if place in before else None)
+            for place, (value, _) in read_observed(connection, attempt).items()
             if place not in before or before[place][0] != value
         ],
     )
@@ -152,7 +155,7 @@ def note_completed(connection: sqlite3.Connection, visit: int, session: int, bef
 def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
     """Copy which sessions completed attempts from the store that this one replaces, in the open transaction."""
     rows = old_connection.execute(
-        "SELECT c.visit, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
+        "SELECT c.attempt, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
     )
     connection.executemany(_ADOPTED, rows)
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from windrow.stores.record_index import RecordIndex
 
 _LATEST = """
-SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
+SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
 """
 
 _DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
@@ -61,7 +61,7 @@ _CHUNK = 400
 class AttemptStatement(NamedTuple):
     """What an attempt said of a key: `json` is the record, empty if it is gone or was skipped for a `reason`."""
 
-    visit: int
+    attempt: int
     key: str
     url: str
     source: str
@@ -121,11 +121,11 @@ class RecordStore(SqliteStore):
             if session != self._writer[0]:
                 self._writer = session, self.checkpoint() if session else 0
             for entry in entries:
-                is_earlier = entry.visit <= self._writer[1]
-                earlier_values = read_observed(self._connection, entry.visit) if is_earlier else {}
+                is_earlier = entry.attempt <= self._writer[1]
+                earlier_values = read_observed(self._connection, entry.attempt) if is_earlier else {}
                 touched |= self._settle_entry(entry)
                 if is_earlier:
-                    note_completed(self._connection, entry.visit, session, earlier_values)
+                    note_completed(self._connection, entry.attempt, session, earlier_values)
             note_sessions(self._connection, {session: checkpoint})
             self._mark_unindexed(touched)
             self._connection.execute(
@@ -138,9 +138,9 @@ class RecordStore(SqliteStore):
         run = self._connection.execute
         waits = [tuple(ask) for ask in entry.results if isinstance(ask, PendingAsk)]
         if waits:
-            run("DELETE FROM waiting WHERE visit = ?", (entry.visit,))
-            run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
-            if run("SELECT 1 FROM observation WHERE visit = ?", (entry.visit,)).fetchone():
+            run("DELETE FROM waiting WHERE attempt = ?", (entry.attempt,))
+            run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(waits)))
+            if run("SELECT 1 FROM observation WHERE attempt = ?", (entry.attempt,)).fetchone():
                 return set()  # what the attempt said before stays valid until the answers are there
             observed = [
                 observation
@@ -149,10 +149,10 @@ class RecordStore(SqliteStore):
             ]
             valid = [observation._replace(key=replace_surrogates(observation.key)) for observation in observed]
             return set[int]().union(*(self._write_observation(entry, seen) for seen in valid))
-        touched = {record for (record,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
+        touched = {record for (record,) in run("SELECT record FROM observation WHERE attempt = ?", (entry.attempt,))}
         unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
         for table in ("skipped", "waiting") if unread else ("observation", "skipped", "waiting"):
-            run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))
+            run(f"DELETE FROM {table} WHERE attempt = ?", (entry.attempt,))
         for result in entry.results:
             if isinstance(result, Observation):
                 key = key_of_named(self._connection, result) if result.value is None and result.names else result.key
@@ -160,7 +160,7 @@ class RecordStore(SqliteStore):
                     touched |= self._write_observation(entry, result._replace(key=replace_surrogates(key)))
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_surrogates(result.message[:2000])
-                row = (entry.visit, replace_surrogates(result.key), entry.url, reason, message)
+                row = (entry.attempt, replace_surrogates(result.key), entry.url, reason, message)
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", row)
         return touched
 
@@ -190,9 +190,9 @@ class RecordStore(SqliteStore):
             if value_id is not None and observation.names
             else set()
         )
-        rows = [(moved_record, at, entry.visit, entry.source, url) for moved_record in moved]
+        rows = [(moved_record, at, entry.attempt, entry.source, url) for moved_record in moved]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
-        row = (record, at, entry.visit, value_id, entry.source, url)
+        row = (record, at, entry.attempt, value_id, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
         return {record} | moved
 
@@ -205,22 +205,24 @@ class RecordStore(SqliteStore):
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
         """Return attempts after a given one that wait for answers of services, with their requests; at most 256."""
-        text = "SELECT visit, asks FROM waiting WHERE visit > ? ORDER BY visit LIMIT 256"
+        text = "SELECT attempt, asks FROM waiting WHERE attempt > ? ORDER BY attempt LIMIT 256"
         rows = self._connection.execute(text, (after,)).fetchall()
-        return {visit: [PendingAsk(*load) for load in json.loads(asks)] for visit, asks in rows}
+        return {attempt: [PendingAsk(*load) for load in json.loads(asks)] for attempt, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
         """Return how many attempts wait, and the first of them, or 0 if no attempt waits."""
         with self._guarded():
-            count, first = self._connection.execute("SELECT count(*), coalesce(min(visit), 0) FROM waiting").fetchone()
+            count, first = self._connection.execute(
+                "SELECT count(*), coalesce(min(attempt), 0) FROM waiting"
+            ).fetchone()
         return int(count), int(first)
 
-    def pending_asks(self, visits: Sequence[int]) -> dict[int, list[PendingAsk]]:
+    def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
         """Return what each of these attempts waits for, if it does; for some hundred attempts at most."""
-        text = f"SELECT visit, asks FROM waiting WHERE visit IN ({','.join('?' * len(visits))}) ORDER BY visit"
+        text = f"SELECT attempt, asks FROM waiting WHERE attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt"
         with self._guarded():
-            rows = self._connection.execute(text, [*visits]).fetchall()
-        return {visit: [PendingAsk(*load) for load in json.loads(asks)] for visit, asks in rows}
+            rows = self._connection.execute(text, [*attempts]).fetchall()
+        return {attempt: [PendingAsk(*load) for load in json.loads(asks)] for attempt, asks in rows}
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Remove values without an observation, such as those of an attempt that was read again; return how many."""
@@ -256,20 +258,20 @@ class RecordStore(SqliteStore):
         """Return the observations of a record, oldest first."""
         # The id is looked up first: with a subquery SQLite would number all observations for each record.
         row = self._connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
-        return list(self._versions("WHERE record = ? ORDER BY at, visit", row[0])) if row else []
+        return list(self._versions("WHERE record = ? ORDER BY at, attempt", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
         """Yield every version of every record, without observations that changed nothing."""
-        return self._versions("WHERE change <> 'same' ORDER BY key, at, visit")
+        return self._versions("WHERE change <> 'same' ORDER BY key, at, attempt")
 
     def _versions(self, rest: str, *parameters: Any) -> Iterator[RecordVersion]:
         with self._guarded():
             yield from read_versions(self._connection, rest, *parameters)
 
-    def changed_versions(self, visits: tuple[int, int]) -> Iterator[Change]:
+    def changed_versions(self, attempts: tuple[int, int]) -> Iterator[Change]:
         """Yield the changes that a range of attempts observed, each with the version before."""
         with self._guarded():
-            yield from changed_versions(self._connection, visits)
+            yield from changed_versions(self._connection, attempts)
 
     def written_versions(self, sessions: tuple[int, int]) -> Iterator[Change]:
         """Yield the changes that a range of sessions wrote, each with the version before."""
@@ -280,29 +282,29 @@ class RecordStore(SqliteStore):
         """Count the current records by the source that observed each last."""
         text = """
             SELECT source, count(*) FROM (
-                SELECT source, value, max(at || printf('%020d', visit)) FROM observation GROUP BY record
+                SELECT source, value, max(at || printf('%020d', attempt)) FROM observation GROUP BY record
             ) WHERE value IS NOT NULL GROUP BY source
         """
         with self._guarded():
             return dict(self._connection.execute(text).fetchall())
 
-    def statements(self, visits: Sequence[int]) -> list[AttemptStatement]:
+    def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
         """Return what attempts said, in their order, skipped entries last; for some hundred attempts at most."""
-        marks = ",".join("?" * len(visits))
+        marks = ",".join("?" * len(attempts))
         observed = f"""
-            SELECT o.visit, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
+            SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
             FROM observation o
             JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
-            WHERE o.visit IN ({marks}) ORDER BY o.visit, r.id
+            WHERE o.attempt IN ({marks}) ORDER BY o.attempt, r.id
         """
         skipped = f"""
-            SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key
+            SELECT attempt, key, url, reason, message FROM skipped WHERE attempt IN ({marks}) ORDER BY attempt, key
         """
         with self._guarded():
-            statements = [AttemptStatement(*row) for row in self._connection.execute(observed, visits)]
-            for visit, key, url, reason, message in self._connection.execute(skipped, visits):
-                statements.append(AttemptStatement(visit, key, url, "", "", Reason(reason), message))
-        return sorted(statements, key=lambda statement: statement.visit)
+            statements = [AttemptStatement(*row) for row in self._connection.execute(observed, attempts)]
+            for attempt, key, url, reason, message in self._connection.execute(skipped, attempts):
+                statements.append(AttemptStatement(attempt, key, url, "", "", Reason(reason), message))
+        return sorted(statements, key=lambda statement: statement.attempt)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
         """Copy the observations of sources other than these from an earlier store.
@@ -311,7 +313,7 @@ class RecordStore(SqliteStore):
         """
         with self._writing():
             adopt_sessions(self._connection, old_store._connection)
-            taken_down = old_store._connection.execute("SELECT key, visit FROM taken_down")
+            taken_down = old_store._connection.execute("SELECT key, attempt FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
         entries = old_store.entries_of_other_sources(sources)
         while page := [*islice(entries, _CHUNK)]:
@@ -331,17 +333,17 @@ class RecordStore(SqliteStore):
     def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
         """Yield what attempts for sources other than these said, in the order of attempts."""
         text = """
-            SELECT o.visit, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
+            SELECT o.attempt, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
                     (SELECT json_group_array(n.name) FROM other_name n WHERE n.record = o.record) END,
                 (SELECT json_group_array(a.alias) FROM alias a WHERE a.record = o.record)
             FROM observation o JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
-            WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.visit
+            WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.attempt
         """
         with self._guarded():
             rows = self._connection.execute(text, (json.dumps([*sources]),))
-            for visit, of_visit in groupby(rows, key=itemgetter(0)):
-                group = [*of_visit]
+            for attempt, of_attempt in groupby(rows, key=itemgetter(0)):
+                group = [*of_attempt]
                 _, _, at, source, url, *_ = group[0]
                 observations = [
                     Observation(
@@ -350,7 +352,7 @@ class RecordStore(SqliteStore):
                     )
                     for _, key, time, _, item_url, spelled, words, aside, names, aliases in group
                 ]  # fmt: skip
-                yield AttemptObservations(visit, datetime.fromisoformat(at), url, source, tuple(observations))
+                yield AttemptObservations(attempt, datetime.fromisoformat(at), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
         """Return the current records that match a query, the best first."""
@@ -365,61 +367,62 @@ class RecordStore(SqliteStore):
         """Return the key of the record with an alias, or an empty text if there is no such record."""
         return key_of_alias(self._connection, alias)
 
-    def changed_keys(self, visits: tuple[int, int]) -> list[str]:
+    def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
         """Return the keys of the records that a range of attempts changed."""
         text = """
             SELECT key FROM record WHERE id IN (
-                SELECT o.record FROM observation o WHERE o.visit BETWEEN ? AND ? AND o.value IS NOT (
-                    SELECT p.value FROM observation p WHERE p.record = o.record AND (p.at, p.visit) < (o.at, o.visit)
-                    ORDER BY p.at DESC, p.visit DESC LIMIT 1)
+                SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (
+                    SELECT p.value FROM observation p
+                    WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)
+                    ORDER BY p.at DESC, p.attempt DESC LIMIT 1)
             ) ORDER BY key
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(text, visits)]
+            return [key for (key,) in self._connection.execute(text, attempts)]
 
-    def count_records(self, visits: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
+    def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
         """Count for each attempt the records that it observed, and those among them that it observed first.
 
         Records whose field `without[0]` has the value `without[1]` are left out.
         """
         field, excluded = without
         text = """
-            SELECT o.visit, count(*), sum(NOT EXISTS (
-                SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.visit) < (o.at, o.visit)))
+            SELECT o.attempt, count(*), sum(NOT EXISTS (
+                SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
             FROM observation o LEFT JOIN value v ON v.id = o.value
-            WHERE o.visit IN ({marks}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.visit
+            WHERE o.attempt IN ({marks}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
         """
-        rows = self._of_visits(text, visits, field, f"$.{field}", excluded)
-        return {visit: (observed, first) for visit, observed, first in rows}
+        rows = self._of_attempts(text, attempts, field, f"$.{field}", excluded)
+        return {attempt: (observed, first) for attempt, observed, first in rows}
 
-    def skipped(self, key: str = "", url: str = "", visits: Sequence[int] = ()) -> list[Skipped]:
+    def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
         """Return why documents or entries in them gave no record: by key, address or attempts."""
-        text = "SELECT visit, key, url, reason, message FROM skipped WHERE {} ORDER BY visit, key"
-        rows = [*self._of_visits(text.format("visit IN ({marks})"), visits)]
+        text = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
+        rows = [*self._of_attempts(text.format("attempt IN ({marks})"), attempts)]
         with self._guarded():
             for column, content in (("key", key), ("url", url)):
                 rows += self._connection.execute(text.format(f"{column} = ?"), (content,)).fetchall() if content else ()
         return [Skipped(row[0], row[1], row[2], Reason(row[3]), row[4]) for row in rows]
 
-    def _of_visits(self, text: str, visits: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
+    def _of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
         with self._guarded():
-            for start in range(0, len(visits), _CHUNK):
-                part = visits[start : start + _CHUNK]
+            for start in range(0, len(attempts), _CHUNK):
+                part = attempts[start : start + _CHUNK]
                 yield from self._connection.execute(text.format(marks=",".join("?" * len(part))), (*part, *parameters))
 
-    def visits_of(self, key: str) -> list[int]:
+    def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
-        text = "SELECT visit FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY visit"
-        return [visit for (visit,) in self._connection.execute(text, (key,))]
+        text = "SELECT attempt FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY attempt"
+        return [attempt for (attempt,) in self._connection.execute(text, (key,))]
 
-    def keys_of(self, visit: int, limit: int) -> list[str]:
+    def keys_of(self, attempt: int, limit: int) -> list[str]:
         """Return the first keys of the records that an attempt observed, at most `limit`."""
         text = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
-            WHERE o.visit = ? ORDER BY r.key LIMIT ?
+            WHERE o.attempt = ? ORDER BY r.key LIMIT ?
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(text, (visit, limit))]
+            return [key for (key,) in self._connection.execute(text, (attempt, limit))]
 
     def faults(self) -> Iterator[str]:
         """Yield a sentence for each fault in the tables."""
@@ -436,24 +439,24 @@ class RecordStore(SqliteStore):
         with self._guarded():
             yield from self._index().faults()
 
-    def forget(self, visits: Iterable[int]) -> int:
+    def forget(self, attempts: Iterable[int]) -> int:
         """Remove what attempts said, from free pages too; return the number of observations removed."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
-        count, numbers = 0, list(visits)
+        count, numbers = 0, list(attempts)
         with self._writing():
             touched: set[int] = set()
             for start in range(0, len(numbers), _CHUNK):
                 part = numbers[start : start + _CHUNK]
                 marks = ",".join("?" * len(part))
                 removed = self._connection.execute(
-                    f"SELECT r.key, o.visit FROM observation o JOIN record r ON r.id = o.record"
-                    f" WHERE o.visit IN ({marks})", part)  # fmt: skip
+                    f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
+                    f" WHERE o.attempt IN ({marks})", part)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
-                                       [(number(key), visit) for key, visit in removed])  # fmt: skip
+                                       [(number(key), attempt) for key, attempt in removed])  # fmt: skip
                 touched |= {record for (record,) in self._connection.execute(
-                    f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
+                    f"SELECT record FROM observation WHERE attempt IN ({marks})", part)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
-                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
+                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({marks})", part)
                     count += deleted.rowcount if table == "observation" else 0
             self._mark_unindexed(touched)
             self._connection.execute(_DELETE_UNUSED_VALUES)
@@ -461,6 +464,6 @@ class RecordStore(SqliteStore):
 
     def taken_down(self, key: str) -> list[int]:
         """Return the attempts that observed a record and were taken down."""
-        text = "SELECT visit FROM taken_down WHERE key = ? ORDER BY visit"
+        text = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
         with self._guarded():
-            return [visit for (visit,) in self._connection.execute(text, (number(key),))]
+            return [attempt for (attempt,) in self._connection.execute(text, (number(key),))]

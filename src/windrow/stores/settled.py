@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 
-VISITS = """
+ATTEMPTS = """
 SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) + 1,
     coalesce((SELECT max(upto) FROM windrow_settled WHERE session <= ?2), 0)
 """
@@ -39,7 +39,7 @@ def adopt_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Conne
     connection.executemany("INSERT OR IGNORE INTO windrow_settled VALUES (?, ?)", earlier)
 
 
-def visits_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
+def attempts_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
     """Return the first and last attempt that a range of sessions wrote; if there is none, the last is the smaller."""
-    first, last = connection.execute(VISITS, sessions).fetchone()
+    first, last = connection.execute(ATTEMPTS, sessions).fetchone()
     return int(first), int(last)

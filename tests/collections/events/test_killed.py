@@ -76,7 +76,7 @@ def spread(moments):
 
 def timeless(documents):
     """Return documents without what depends on the time and session of the requests."""
-    moving = {"access_datetime", "first_seen", "changed", "session", "visit", "parser_runtime"}
+    moving = {"access_datetime", "first_seen", "changed", "session", "attempt", "parser_runtime"}
     return sorted(
         str({
             name: document["_id"].split(" - ", 1)[1] if name == "_id" and "result" in document else value

@@ -1,4 +1,4 @@
-"""Visits that are read late, or again with another result, change the documents of their events and no others."""
+"""Attempts that are read late, or again with another result, change the documents of their events and no others."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def harvest(site, workspace, *documents):
     run(workspace)
 
 
-def read_as_empty(workspace, visit):
-    """Remove what a visit of an earlier run said, and update the documents."""
+def read_as_empty(workspace, attempt):
+    """Remove what an attempt of an earlier run said, and update the documents."""
     with ADAPTER._store(workspace) as records:
-        before = next(version for version in records.versions() if version.visit == visit)
-        records.settle([AttemptObservations(visit, before.at, before.url, before.source, ())], records.checkpoint())
+        before = next(version for version in records.versions() if version.attempt == attempt)
+        records.settle([AttemptObservations(attempt, before.at, before.url, before.source, ())], records.checkpoint())
     ADAPTER._derive(workspace, lambda: True)
     with ADAPTER._store(workspace) as records:
         assert records.late_attempts() == []
 
 
-def visits(workspace, uid):
+def attempts(workspace, uid):
     with ADAPTER._store(workspace) as records:
-        return [version.visit for version in records.history(uid)]
+        return [version.attempt for version in records.history(uid)]
 
 
 def test_an_event_has_its_former_id_again_where_what_moved_it_is_taken_back(site, workspace):
@@ -58,15 +58,15 @@ def test_an_event_has_its_former_id_again_where_what_moved_it_is_taken_back(site
     before = events(workspace)
     harvest(site, workspace, event("a@x", SECOND))
     assert [document["_id"] for document in events(workspace)] == ["2099-01-20T15:00:00Z - council - a@x"]
-    read_as_empty(workspace, visits(workspace, "council/a@x")[-1])
+    read_as_empty(workspace, attempts(workspace, "council/a@x")[-1])
     assert events(workspace) == before
 
 
 def test_the_document_of_an_event_is_removed_where_all_that_was_said_of_it_is_taken_back(site, workspace):
     harvest(site, workspace, event("a@x", FIRST))
     harvest(site, workspace, event("a@x", FIRST), event("b@x", FIRST))
-    (visit,) = visits(workspace, "council/b@x")
-    read_as_empty(workspace, visit)
+    (attempt,) = attempts(workspace, "council/b@x")
+    read_as_empty(workspace, attempt)
     assert [document["uid"] for document in events(workspace)] == ["council/a@x"]
     assert [log["insert_count"] for log in logs(workspace)] == [1, 0]
 
@@ -96,11 +96,11 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
     assert (events(workspace), logs(workspace)) == before
 
 
-def test_nothing_of_what_was_taken_down_stays_on_the_list_of_late_visits(site, workspace):
+def test_nothing_of_what_was_taken_down_stays_on_the_list_of_late_attempts(site, workspace):
     harvest(site, workspace, event("a@x", FIRST))
     with ADAPTER._store(workspace) as records:
         assert isinstance(records, LateAttemptStore)
-        assert records.forget(records.visits_of("council/a@x")) == 1
+        assert records.forget(records.attempts_of("council/a@x")) == 1
         assert records.late_attempts() == []
         path = records.path
     with closing(RecordStore(path)) as records:

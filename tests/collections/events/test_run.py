@@ -218,10 +218,10 @@ def test_the_runtime_of_a_parser_has_the_reading_of_its_answers_and_no_pause_bet
     run(workspace)
     (log,) = logs(workspace)
     with closing(Ledger(workspace.ledger)) as ledger:
-        (visit,) = ledger.attempts.by_numbers([log["visit"]])
-        read = ledger.requests.followed(log["visit"]).seconds
+        (attempt,) = ledger.attempts.by_numbers([log["attempt"]])
+        read = ledger.requests.followed(log["attempt"]).seconds
     assert read > 0
-    assert log["parser_runtime"] == round(visit.attempt.seconds + read, 3)
+    assert log["parser_runtime"] == round(attempt.attempt.seconds + read, 3)
 
 
 def test_a_broken_event_costs_no_other_and_its_reason_is_known(tmp_path, site):

@@ -115,7 +115,7 @@ def test_a_site_is_given_up_after_three_503():
     assert guide.refusal(HOME) is Reason.SITE_GIVEN_UP
 
 
-def visit(status=None, reason=None, *, same=False):
+def attempt(status=None, reason=None, *, same=False):
     kept = KeptResponse("sha256:0", 1, ArchivePlace("w", 0, 1), same) if status == 200 else None
     return Attempt(1, HOME, 0, True, NOON, 0.1, status, kept, reason)
 
@@ -123,18 +123,18 @@ def visit(status=None, reason=None, *, same=False):
 @pytest.mark.parametrize(
     ("seen", "failures", "wait", "interval"),
     [
-        (visit(200), 0, START, START),  # a first visit is no change; what its text did is known when it is read
-        (visit(200, same=True), 0, START, START),  # nor how long the content has been the same
-        (visit(304), 0, START, START),
-        (visit(404), 1, START, START),
-        (visit(410), 9, START, START),
-        (visit(500), 1, 3600, START),
-        (visit(503), 4, 8 * 3600, START),
-        (visit(429), 1, 3600, START),
-        (visit(None, Reason.CONNECT_FAILED), 2, 7200, START),
-        (visit(None, Reason.DNS_FAILED), 1000, START, START),
-        (visit(None, Reason.ROBOTS_UNREACHABLE), 0, 3600, START),
-        (visit(None, Reason.ROBOTS_DENIED), 1, START, START),
+        (attempt(200), 0, START, START),  # a first attempt is no change; what its text did is known when it is read
+        (attempt(200, same=True), 0, START, START),  # nor how long the content has been the same
+        (attempt(304), 0, START, START),
+        (attempt(404), 1, START, START),
+        (attempt(410), 9, START, START),
+        (attempt(500), 1, 3600, START),
+        (attempt(503), 4, 8 * 3600, START),
+        (attempt(429), 1, 3600, START),
+        (attempt(None, Reason.CONNECT_FAILED), 2, 7200, START),
+        (attempt(None, Reason.DNS_FAILED), 1000, START, START),
+        (attempt(None, Reason.ROBOTS_UNREACHABLE), 0, 3600, START),
+        (attempt(None, Reason.ROBOTS_DENIED), 1, START, START),
     ],
 )
 def test_when_an_address_is_due_again(seen, failures, wait, interval):
@@ -233,5 +233,5 @@ def test_flukes_are_tried_once_more():
 
 
 def test_a_sitemap_is_looked_at_every_day():
-    visit = Attempt(1, HOME + "map.xml", 2, True, NOON, 0.1, 404)
-    assert schedule_attempt(visit, 0, 3, START) == (AT + DAY, DAY)
+    attempt = Attempt(1, HOME + "map.xml", 2, True, NOON, 0.1, 404)
+    assert schedule_attempt(attempt, 0, 3, START) == (AT + DAY, DAY)

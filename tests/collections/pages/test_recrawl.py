@@ -67,7 +67,7 @@ def weekly(every: float | None = WEEK) -> Source:
     return Source("blog", "pages", Site("https", "example.org", None, agent="tester"), options=options)
 
 
-def visit(status, *, same=False, kind=0, reason=None):
+def attempt(status, *, same=False, kind=0, reason=None):
     kept = KeptResponse("sha256:0", 9, ArchivePlace("a", 0, 9), same) if status == 200 else None
     return Attempt(1, URL, kind, True, AT, 0.1, status, kept, reason)
 
@@ -81,20 +81,22 @@ def test_every_is_the_interval_of_a_page_whatever_is_seen_of_it(seen):
 
 
 @pytest.mark.parametrize("interval", [0, DAY, START])
-@pytest.mark.parametrize("visit_made", [visit(200), visit(200, same=True), visit(304), visit(404), visit(410)])
-def test_every_is_a_floor_and_a_ceiling_for_when_a_page_is_due(visit_made, interval):
-    assert discover.schedule_attempt(weekly(), visit_made, int(interval), 0) == (AT.timestamp() + WEEK, WEEK)
+@pytest.mark.parametrize(
+    "attempt_made", [attempt(200), attempt(200, same=True), attempt(304), attempt(404), attempt(410)]
+)
+def test_every_is_a_floor_and_a_ceiling_for_when_a_page_is_due(attempt_made, interval):
+    assert discover.schedule_attempt(weekly(), attempt_made, int(interval), 0) == (AT.timestamp() + WEEK, WEEK)
 
 
 def test_a_failure_is_looked_at_sooner_than_every_and_never_later():
-    down = visit(None, reason=Reason.CONNECT_FAILED)
+    down = attempt(None, reason=Reason.CONNECT_FAILED)
     assert discover.schedule_attempt(weekly(), down, int(WEEK), 1) == (AT.timestamp() + 3600, WEEK)
     assert discover.schedule_attempt(weekly(), down, int(WEEK), 30) == (AT.timestamp() + WEEK, WEEK)
     assert discover.schedule_attempt(weekly(1800.0), down, 1800, 3) == (AT.timestamp() + 1800, 1800)
 
 
 def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
-    assert discover.schedule_attempt(weekly(), visit(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
+    assert discover.schedule_attempt(weekly(), attempt(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
     body = f"<urlset><url><loc>{URL}</loc><lastmod>2026-11-20</lastmod></url></urlset>".encode()
     for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
         rules = discover.rules(weekly(every), "https://example.org", {})

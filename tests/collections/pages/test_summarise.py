@@ -112,7 +112,7 @@ def test_locality_and_indexiness_know_the_hosts_and_paths_that_the_source_names_
     assert summary.described[-1] == index
 
 
-def test_unavailable_after_holds_without_a_date_by_the_time_of_the_visit():
+def test_unavailable_after_holds_without_a_date_by_the_time_of_the_attempt():
     body = '<meta name=robots content="unavailable_after: 25 Jun 2026 15:00:00 GMT"><main><p>Some words of it.</main>'
     before, after = datetime(2026, 6, 25, 14, 59, tzinfo=UTC), datetime(2026, 6, 25, 15, tzinfo=UTC)
     open_ = read(body, dated=False, visited=before)

@@ -125,7 +125,7 @@ def test_a_paper_over_which_its_reader_was_ended_says_so_and_keeps_what_grobid_s
     ended = Reading(Reason.WORKER_DIED, (Finding("WorkerDied", "its process ended twice, with -11"),))
     content = pdf("The paper that ends its reader")
     grobid_answer.view.seek(0)
-    task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(content), Limits(), {}, {"grobid": "http://g/", "thumbnails": "True"},
+    task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(content), Limits(), {}, {"grobid": "http://g/", "thumbnails": "True"},
                 answers={"tei-1": grobid_answer}, stopped=(ended,) * ends)  # fmt: skip
     observations = extract(task)
     if isinstance(observations[-1], Ask):
@@ -357,7 +357,9 @@ def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_a
 
 def test_a_pdf_without_its_extra_says_the_command_and_is_counted_as_unread(monkeypatch):
     monkeypatch.setattr("windrow.formats.pdf.known", lambda: False)
-    task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(pdf("A paper that nobody reads")), Limits(), {}, {})
+    task = Task(
+        Item(1, "papers", "attempt", "http://x/"), io.BytesIO(pdf("A paper that nobody reads")), Limits(), {}, {}
+    )
     (observation,) = extract(task)
     assert is_declined(observation.value)
     assert (
@@ -368,6 +370,8 @@ def test_a_pdf_without_its_extra_says_the_command_and_is_counted_as_unread(monke
 @pytest.mark.parametrize("coordinates", ["True", "False"])
 def test_places_on_pages_are_asked_for_only_where_they_are_wanted(coordinates):
     options = {"grobid": "http://g/", "coordinates": coordinates}
-    task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(pdf("Somewhere on a page")), Limits(), {}, options)
+    task = Task(
+        Item(1, "papers", "attempt", "http://x/"), io.BytesIO(pdf("Somewhere on a page")), Limits(), {}, options
+    )
     (ask,) = [request for request in extract(task) if isinstance(request, Ask)]
     assert ("teiCoordinates" in {field.name for field in ask.form}) == (coordinates == "True")

@@ -34,7 +34,7 @@ _MAX_REQUESTS = 100  # in a run's log
 
 
 class EventVersion(NamedTuple):
-    """An event as a source had it at a visit; `value` is None if the source withdrew it.
+    """An event as a source had it at an attempt; `value` is None if the source withdrew it.
 
     `aside` has what is kept beside the value and is not compared, such as the text it was read from.
     """
@@ -53,7 +53,7 @@ class EventDocument(NamedTuple):
 
 
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
-    """Return an event's document from its versions, in the order of the visits; None if none of them has a value.
+    """Return an event's document from its versions, in the order of the attempts; None if none of them has a value.
 
     Its status is withdrawn if its source withdrew it, and missing if it was left out of a listing that should have it.
     """
@@ -210,7 +210,7 @@ class ParserRun(NamedTuple):
     parser_version: str
     source: str
     session: int
-    visit: int
+    attempt: int
     asked: Sequence[AskedAddress]
     text: str = ""
 
@@ -235,7 +235,7 @@ def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
     if failed:
         log["traceback"] = f"{result_name}: {failed.message or 'no further details'}\n  at {failed.url}"
     drifts = [drift for address in run.asked for drift in address.drifts]
-    log |= {"source": run.source, "session": run.session, "visit": run.visit, "outcome": _outcome(run, drifts)}
+    log |= {"source": run.source, "session": run.session, "attempt": run.attempt, "outcome": _outcome(run, drifts)}
     log |= {"events": sum(address.events for address in run.asked)}
     log |= {"rejected": sum(address.rejected for address in run.asked)}
     log |= ({"drift": drifts} if drifts else {}) | dict(first.facts)

@@ -72,8 +72,8 @@ class EventParser:
     """A parser of one source of events.
 
     `complete` says that a document lists all future events, so that one which is no longer in it is missing. `url` is
-    the address of a built-in parser. `recurrence_past` and `recurrence_ahead` are the seconds before and after a visit
-    within which a recurring event is expanded. `most_events` are read of a document, those to come first. `branches`
+    the address of a built-in parser. A recurring event is expanded from `recurrence_past` seconds before the request to
+    `recurrence_ahead` seconds after it. At most `most_events` are read from a document, future ones first. `branches`
     and `entities` are the names that an event may have.
     """
 

@@ -189,7 +189,7 @@ def _one_line(text: str) -> str:
 
 
 def source_document(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> SourceDocument:
-    """Build the input of a reader, with the rules in force at the time of the visit; StepError for an invalid zone."""
+    """Build the input of a reader, with the rules in force at `visited`; raise StepError for an invalid zone."""
     zone = zone_of(parser.zone)
     if zone is None:
         raise StepError(f"{parser.zone!r} is not a time zone", Reason.STEP_FAILED)

@@ -1,7 +1,7 @@
 """The standard's crawl log, projected from the ledger: rows, exit codes, UUIDs of crawls and identities of versions.
 
-A visit has a row in `crawl_log`; in `request` too if the server was asked, in `file` if a body came, and in
-`redirect` if the server redirected. A visit refused before the request has only its row in `crawl_log`, with the
+An attempt has a row in `crawl_log`; in `request` too if the server was asked, in `file` if a body came, and in
+`redirect` if the server redirected. An attempt refused before the request has only its row in `crawl_log`, with the
 exit code.
 
 UUIDs are computed from what the ledger records, so that projecting again gives the same ones. They have version 7
@@ -97,7 +97,7 @@ def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
 
 
 def classify_attempt(attempt: Attempt) -> ExitCode:
-    """Return the exit code of a visit."""
+    """Return the exit code of an attempt."""
     return classify_answer(attempt.status, attempt.reason, attempt.kept.mime if attempt.kept else "")
 
 
@@ -173,7 +173,7 @@ LONGEST_MESSAGE = 2_000
 
 
 def log_attempt(recorded: RecordedAttempt, holder: str) -> LoggedCrawl:
-    """Return the rows of a visit; `holder` is the name of the agent that made the request."""
+    """Return the rows of an attempt; `holder` is the name of the agent that made the request."""
     attempt = recorded.attempt
     code = classify_attempt(attempt)
     modified = moment(attempt.validators[1])
@@ -207,12 +207,12 @@ def _standard_kind(kind: int) -> int:
 
 
 def _milliseconds(attempt: Attempt) -> int | None:
-    """Return the duration of a visit in milliseconds; None if it was not measured, as in WARC files of other tools."""
+    """Return the duration of an attempt in milliseconds; None if not measured, as in WARC files of other tools."""
     return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 
 def _was_asked(attempt: Attempt, code: ExitCode) -> bool:
-    """Tell whether a request was sent: a visit refused before that does not have a duration."""
+    """Tell whether a request was sent: an attempt refused before that does not have a duration."""
     return attempt.status is not None or (attempt.seconds > 0 and code not in UNASKED)
 
 

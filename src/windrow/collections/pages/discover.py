@@ -80,7 +80,7 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds, computed from its visits after the first."""
+    """Return the interval of an address in whole seconds, computed from its attempts after the first."""
     interval, start = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(interval or redirect.compute_interval(checks, start)))
 

@@ -3,13 +3,13 @@
 A redirect is never followed: it is recorded, and its target becomes a candidate like any link. So a loop of
 redirects ends when its first address is reached again.
 
-The interval of a page starts as the site's `recrawl_interval`. A visit that finds another text or description halves
-it. A visit that finds the same, even if the bytes differ, lengthens it by half, up to one and a half times the time
-for which they have been the same: many visits on one day count no more than one. It stays between a day and a year
-(or the configured interval, if that is outside). The first visit, and an answer that says nothing about the content
+The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
+it. An attempt that finds the same, even if the bytes differ, lengthens it by half, up to one and a half times the time
+for which they have been the same: many attempts on one day count no more than one. It stays between a day and a year
+(or the configured interval, if that is outside). The first attempt, and an answer that says nothing about the content
 (4xx, 5xx, none), leave it unchanged. If the site sets `every`, that is always the interval.
 
-A sitemap or feed with a change date after the last visit makes a page due, a day after that visit at the earliest:
+A sitemap or feed with a change date after the last attempt makes a page due, a day after that attempt at the earliest:
 some sites stamp every page with the current time.
 """
 
@@ -153,7 +153,7 @@ def adapt_interval(interval: float, look: ContentCheck, start: float) -> float:
 
 
 def compute_interval(checks: Iterable[ContentCheck], start: float) -> float:
-    """Return the interval of a page in seconds, from the results of its visits after the first, oldest first.
+    """Return the interval of a page in seconds, from the results of its attempts after the first, oldest first.
 
     >>> checks = [ContentCheck(True), ContentCheck(False, 14 * 86_400)]
     >>> compute_interval([], 28 * DAY) / DAY, compute_interval(checks, 28 * DAY) / DAY

@@ -101,7 +101,10 @@ SETTINGS = (
     Setting("pages.user_agent", TEXT, "", "the whole user agent, in place of OPERATOR-crawler (for CONTACT)"),
     Setting("pages.delay", DURATION, 1, "least time between two requests to a host, unless robots.txt sets another"),
     Setting(
-        "pages.recrawl_interval", DURATION, "4 weeks", "time between two visits of a page, until its changes are known"
+        "pages.recrawl_interval",
+        DURATION,
+        "4 weeks",
+        "time between two requests for a page, until its changes are known",
     ),
     Setting(
         "pages.max_commands_per_run", count(0, 10**9), 100_000, "most pages of a site that one run requests; 0: all due"
@@ -138,8 +141,8 @@ SOURCE = (
     Setting("do_not_crawl", DENIED, [], "in addition to pages.do_not_crawl"),
     Setting("url_query_parameters", QUERIES, [], "in addition to pages.url_query_parameters"),
     Setting("delay", MAYBE, "", "least time between two requests to one of its hosts; empty: as pages.delay"),
-    Setting("recrawl_interval", MAYBE, "", "time between two visits of a page; empty: as pages.recrawl_interval"),
-    Setting("every", MAYBE, "", "fixed time between two visits of a page (7d); empty: adapted to its changes"),
+    Setting("recrawl_interval", MAYBE, "", "time between two requests for a page; empty: as pages.recrawl_interval"),
+    Setting("every", MAYBE, "", "fixed time between two requests for a page (7d); empty: adapted to its changes"),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
     Setting("private_hosts", PRIVATE, [], "in addition to pages.private_hosts"),

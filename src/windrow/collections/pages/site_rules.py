@@ -301,8 +301,8 @@ class SiteRules:
 def schedule_attempt(attempt: Attempt, interval: float, failures: int, start: float) -> tuple[float, float]:
     """Return the time when an address is due again (seconds since 1970), and its next interval in seconds.
 
-    `interval` is its present interval (0 before the first visit), `failures` the number of failures in a row, this one
-    included, and `start` the site's configured interval. The interval stays until the content has been read, which sets
+    `interval` is its current interval (0 before the first attempt), `failures` the number of failures in a row, with
+    this one, and `start` the site's configured interval. The interval stays until the content has been read, which sets
     it by `redirect.compute_interval`. After a failure of the server the address is due in one hour, two, four and so
     on, but not later than after the interval; a 4xx counts like any page. A sitemap is due every day.
     """

@@ -1,4 +1,4 @@
-"""The step summarise: turn each visit of a page into an entry of the Summary Database."""
+"""The step summarise: turn each request for a page into an entry of the Summary Database."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _REASONS = frozenset(reason.value for reason in Reason)
 
 
 def needs_body(recorded: RecordedAttempt) -> bool:
-    """Tell whether the body of a visit must be read: only of a page that answered with a document."""
+    """Tell whether the body of an attempt must be read: only of a page that answered with a document."""
     return recorded.attempt.kind == CrawlType.FILE_CRAWL and _is_document(recorded.attempt)
 
 
@@ -181,7 +181,7 @@ def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return the time of an answer: its `Date` header, or else the time of the visit."""
+    """Return the time of an answer: its `Date` header, or else the time of the attempt."""
     return moment(fields.get("date", "")) or visited or _EPOCH
 
 
@@ -217,9 +217,9 @@ def _is_encodable(text: str) -> bool:
 
 
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
-    """Return the entry of a visit; `reading` is the reading of its body, if it had to be read.
+    """Return the entry of an attempt; `reading` is the reading of its body, if it had to be read.
 
-    Return None for a visit without an answer, or to something else than a page.
+    Return None for an attempt without an answer, or to something else than a page.
     """
     attempt = recorded.attempt
     if attempt.kind != CrawlType.FILE_CRAWL:
@@ -241,14 +241,14 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
 
 
 def _find_exit_code(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
-    """Return the exit code of a visit: FILE_INGESTED if its text was read, even if its media type has no reader."""
+    """Return the exit code of an attempt: FILE_INGESTED if its text was read, even if its media type has no reader."""
     code = classify_attempt(attempt)
     has_text = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
     return ExitCode.FILE_INGESTED if has_text else code
 
 
 def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> tuple[Sight, TextSummary | None]:
-    """Return the sight of a visit's answer, and the summary."""
+    """Return the sight of an attempt's answer, and the summary."""
     status = attempt.status
     if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
         return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)

@@ -76,7 +76,7 @@ class _Tally:
 
     task: int
     handed_out: int = 0
-    visits: int = 0
+    attempts: int = 0
     shared: int = 0  # responses that another collection got in this run
     found: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -216,7 +216,7 @@ class CrawlDispatcher:
                 self._count_trapped(name, tally)
                 self._record_left_out(name, tally)
             reasons = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
-            comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({reasons})" if reasons else "")
+            comment = f"{name}: {tally.attempts} asked, {tally.found} found" + (f" ({reasons})" if reasons else "")
             comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
             comment += f"; {tally.ended}" if tally.ended else ""
             comment += f"; {tally.broken}" if tally.broken else ""
@@ -228,7 +228,7 @@ class CrawlDispatcher:
 
     def _check_seeds(self, name: str, tally: _Tally) -> None:
         """Mark a source failed if none of its seeds returned a page, now or, without requests, in the last run."""
-        if not tally.visits and not tally.handed_out:
+        if not tally.attempts and not tally.handed_out:
             tally.empty_seeds = self._earlier_seed_faults(name, tally)
         if tally.empty_seeds and not tally.pages:
             tally.failed = True
@@ -317,14 +317,14 @@ class CrawlDispatcher:
             return {}
         run = self._run
         requests = run.ledger.addresses.requests(host.seq, [row.digest for row in rows])
-        attempt_numbers = {part.visit for request in requests.values() for part in request.attachments}
+        attempt_numbers = {part.attempt for request in requests.values() for part in request.attachments}
         if not attempt_numbers:
             return requests
         documents = run.ledger.attempts.by_numbers([*attempt_numbers])
         places = {document.seq: run.place_of(document.attempt) for document in documents}
         return {
             digest: request._replace(
-                attachments=tuple(part._replace(place=places.get(part.visit)) for part in request.attachments)
+                attachments=tuple(part._replace(place=places.get(part.attempt)) for part in request.attachments)
             )
             for digest, request in requests.items()
         }
@@ -383,7 +383,7 @@ class CrawlDispatcher:
         if attempt.wait:
             until = self._pauses[host.origin] = math.ceil(attempt.started.timestamp() + attempt.seconds + attempt.wait)
             writer.addresses.rest(host.origin, until)
-        tally.visits += attempt.status is not None and not event.held
+        tally.attempts += attempt.status is not None and not event.held
         if attempt.reason:
             tally.reasons[attempt.reason] += 1
         tally.found += len(event.found)

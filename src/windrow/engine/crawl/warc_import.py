@@ -58,21 +58,21 @@ class _Tally:
     task: int
     files: int = 0
     held: int = 0
-    visits: int = 0
+    attempts: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
     waiting: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
     def add(self, tally: _Tally) -> None:
-        self.visits += tally.visits
+        self.attempts += tally.attempts
         self.waiting += tally.waiting
         self.wrong += tally.wrong
         self.skipped += tally.skipped
 
     def gave_nothing(self) -> bool:
         """Return whether a file gave no capture though it has more than a crawler's notes about itself."""
-        return not self.visits and not (
+        return not self.attempts and not (
             self.skipped and not self.wrong and not self.waiting and self.skipped.keys() <= _NOTES
         )
 
@@ -81,7 +81,7 @@ class _Tally:
         return bool(waiting or self.wrong or self.skipped.keys() - _NOTES)
 
     def summary(self, name: str, waiting: int) -> str:
-        clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.visits, 'capture')}"]
+        clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
         clauses += [f"{self.held} held already"] if self.held else []
         if self.wrong:
             clauses.append(f"{counted(self.wrong.total(), 'record')} wrong: {_join_counts(self.wrong)}")
@@ -177,7 +177,7 @@ class WarcImporter:
                 writer.items.find(run.session, intake, self._phase, findings[: max(0, FINDINGS - wrong)])
                 writer.imports.read_to(intake, position)
                 if position >= imported.size:
-                    reading = Reading(count=counts.visits)
+                    reading = Reading(count=counts.attempts)
                     writer.items.read(run.session, intake, (run.collection.phases[0], ""), "", reading, then="")
             run.progress.step(len(batch), len(findings))
             run.tick()
@@ -218,7 +218,7 @@ class WarcImporter:
             elif imported.attempt is None:
                 tally.skipped[imported.skipped] += 1
             elif self._add_record(writer, file, record, imported, fresh):
-                tally.visits += 1
+                tally.attempts += 1
             else:
                 tally.waiting += 1
         return findings

@@ -164,10 +164,10 @@ class RequestContent(NamedTuple):
     seconds: float
 
 
-def service_request(ask: Ask, base: str, visit: int = 0, digest: str = "") -> FoundUrl:
+def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> FoundUrl:
     """Return a step's request to a service as an address of the ledger.
 
-    `visit` and `digest` are those of the step's document, parts of which may be sent.
+    `attempt` and `digest` are those of the step's document, parts of which may be sent.
     """
     url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
     headers, pieces = ask.headers, [ask.body]
@@ -180,7 +180,7 @@ def service_request(ask: Ask, base: str, visit: int = 0, digest: str = "") -> Fo
     body, attachments = b"", []
     for piece in pieces:
         if isinstance(piece, DocumentPart):
-            attachments.append(Attachment(len(body), visit, *piece))
+            attachments.append(Attachment(len(body), attempt, *piece))
         else:
             body += piece
     if ask.method == "GET" and (body or attachments):

@@ -126,12 +126,12 @@ class AnswerFollower:
                 self._with_new.discard(name)
         return waiting.popleft() if waiting else None
 
-    def _follow_answers(self, visits: list[RecordedAttempt]) -> list[_FollowRun]:
+    def _follow_answers(self, attempts: list[RecordedAttempt]) -> list[_FollowRun]:
         """Run the discovery in the pool on those that have a body."""
-        runs = [_FollowRun()] * len(visits)
+        runs = [_FollowRun()] * len(attempts)
         places: list[int] = []
         jobs: list[FollowJob] = []
-        for index, recorded in enumerate(visits):
+        for index, recorded in enumerate(attempts):
             source = self._sources[recorded.source]
             if recorded.attempt.kept is None or recorded.attempt.status is None or recorded.attempt.reason is not None:
                 continue
@@ -199,13 +199,13 @@ class AnswerFollower:
             self._take_steps_again(writer, recorded.seq)
         return FollowOutcome(recorded.source, len(urls), result.skip, result.end)
 
-    def _take_steps_again(self, writer: LedgerWriter, visit: int) -> None:
+    def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
         """Repeat the steps of an attempt that an earlier run could not follow: they ran without its offers."""
-        reason = self._unread.reason(visit)
-        self._unread.remove(writer, [visit])
+        reason = self._unread.reason(attempt)
+        self._unread.remove(writer, [attempt])
         for step in self._run.collection.steps:
             if isinstance(step, Settle):
-                unread = UnreadDocument(visit, "", reason, 0, writer.at)
+                unread = UnreadDocument(attempt, "", reason, 0, writer.at)
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [unread])
 
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:

@@ -119,13 +119,13 @@ class ServiceRequests:
             tries = failures_in_row(service, [earlier.reason for earlier in rows]) if row is rows[0] else 1
             if not is_answer(service, row.status, row.reason, tries):
                 continue
-            recorded = ledger.attempts.by_numbers([row.visit])[0]
+            recorded = ledger.attempts.by_numbers([row.attempt])[0]
             if recorded.attempt.kept is not None:
                 return kept_answer(self._run, recorded)._replace(reason=row.reason)
             with ledger.writing() as writer:
                 writer.addresses.due_at(name, [address], None)  # not requested again
             answered = recorded.attempt
-            request = request_of(answered.url, ledger.requests.asked(row.visit))
+            request = request_of(answered.url, ledger.requests.asked(row.attempt))
             return KeptAnswer(
                 request, answered.url, answered.status or 0, answered.started, None, reason=answered.reason
             )

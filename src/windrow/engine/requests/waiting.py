@@ -95,15 +95,15 @@ class WaitLine(NamedTuple):
 def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitLine]:
     """Return lines about waiting attempts: the service, its latest answers, and the next command."""
     lines = []
-    for visit, asks in waits.items():
+    for number, asks in waits.items():
         for row in (row for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)):
             attempts_made = ledger.attempts.of_address(row.host, row.digest)
-            fields = {"visit": visit, "service": row.source, "url": row.url, "attempts": len(attempts_made)}
+            fields = {"attempt": number, "service": row.source, "url": row.url, "attempts": len(attempts_made)}
             line = f"  waits for {row.source}, which was asked {len(attempts_made)} times: {row.url}"
             lines.append(WaitLine(f"{line}; try: windrow run {collection}", "wait", fields))
             shown_attempts = attempts_made[-_ATTEMPTS:]
             lines += [
-                WaitLine(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "attempt", attempt)
+                WaitLine(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "service_attempt", attempt)
                 for attempt in shown_attempts
             ]
     return lines

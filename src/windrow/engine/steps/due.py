@@ -51,11 +51,11 @@ def _make_due(collection: str, row: DueRow) -> Due:
     return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
 
 
-def due_visits(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
+def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
     """Yield the attempts of a collection after a checkpoint, in order of arrival."""
-    while visits := ledger.attempts.after(collection.name, checkpoint, PAGE):
-        yield from visits
-        checkpoint = visits[-1].seq
+    while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE):
+        yield from attempts
+        checkpoint = attempts[-1].seq
 
 
 def count(ledger: Ledger, collection: Collection, step: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from windrow.model import RecordedAttempt
 
 PAGE = 256
-"""Visits that are written to the version store in one transaction."""
+"""Attempts that are written to the version store in one transaction."""
 
 HELD = 16 << 20
 """The most bytes of documents in one transaction: their results are in memory until then."""
@@ -26,15 +26,15 @@ class SettledAttempt(NamedTuple):
 
 
 def pages(
-    visits: Iterator[SettledAttempt], clock: Callable[[], float] = time.monotonic
+    attempts: Iterator[SettledAttempt], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[SettledAttempt]]:
     """Yield pages of `PAGE` attempts, or fewer if `HELD` bytes were read or `SECONDS` have passed."""
     page: list[SettledAttempt] = []
     size, began = 0, clock()
-    for visit in visits:
-        page.append(visit)
-        kept = visit.recorded.attempt.kept
-        size += kept.size if kept and visit.result is not None else 0
+    for attempt in attempts:
+        page.append(attempt)
+        kept = attempt.recorded.attempt.kept
+        size += kept.size if kept and attempt.result is not None else 0
         if len(page) == PAGE or size >= HELD or clock() - began >= SECONDS:
             yield page
             page, size, began = [], 0, clock()

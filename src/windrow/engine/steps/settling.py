@@ -27,7 +27,7 @@ from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.due import due_visits
+from windrow.engine.steps.due import due_attempts
 from windrow.engine.steps.settled_pages import PAGE, SettledAttempt, pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
@@ -59,7 +59,7 @@ class Settling:
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._unread = UnreadAttempts(run.ledger, run.collection.name, self._tasks.phase, step.version)
-        self._answered_for = 0  # visits whose step was taken with answers, and asked for nothing more
+        self._answered_for = 0  # attempts whose step was taken with answers, and asked for nothing more
 
     @cached_property
     def _asking(self) -> ServiceRequests:
@@ -152,19 +152,19 @@ class Settling:
             if not page:
                 return
 
-    def _settle_unread(self, visits: list[int]) -> None:
+    def _settle_unread(self, attempts: list[int]) -> None:
         """Read attempts again that an earlier run could not read, one document after the other."""
-        for start in range(0, len(visits), PAGE):
+        for start in range(0, len(attempts), PAGE):
             unread_numbers = [
-                visit for visit in visits[start : start + PAGE] if visit in self._unread
+                attempt for attempt in attempts[start : start + PAGE] if attempt in self._unread
             ]  # not settled by this run
             for page in pages(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
                 repeated = self._take_again(page, self._stored_answers(page))
                 self._settle_page(repeated, self._version_store.checkpoint())
 
-    def _read_alone(self, visits: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
+    def _read_alone(self, attempts: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
         """Read attempts one by one in an otherwise idle pool; those taken down meanwhile have no bytes any more."""
-        for recorded in visits:
+        for recorded in attempts:
             if self._run.stopping():
                 return
             kept = recorded.attempt.kept
@@ -177,16 +177,16 @@ class Settling:
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
         """Yield the attempts that are due, until a stop; answers of services are left out."""
         run = self._run
-        for recorded in due_visits(run.ledger, run.collection, self._version_store.checkpoint()):
+        for recorded in due_attempts(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
                 return
             if recorded.attempt.kind != ASK or not self._step.takes_answers:
                 yield recorded
 
-    def _read_in_pool(self, visits: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
+    def _read_in_pool(self, attempts: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
         """Read attempts in the pool if they must be read, and yield all in order."""
-        places = ((visit, self._place_to_read(visit)) for visit in visits)
-        pairs = ((visit, self._make_job(visit, place) if place else None) for visit, place in places)
+        places = ((attempt, self._place_to_read(attempt)) for attempt in attempts)
+        pairs = ((attempt, self._make_job(attempt, place) if place else None) for attempt, place in places)
         yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
     def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
@@ -226,7 +226,7 @@ class Settling:
     def _make_job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
         kept = recorded.attempt.kept
         digest = kept.digest if kept else ""
-        item = Item(recorded.seq, self._run.collection.name, "visit", recorded.attempt.url, digest=digest)
+        item = Item(recorded.seq, self._run.collection.name, "attempt", recorded.attempt.url, digest=digest)
         head = kept.place if kept and kept.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(recorded.seq)) if queries else ()
@@ -266,8 +266,8 @@ class Settling:
 
     def _repeat_with_answers(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledAttempt]:
         """Repeat the step for attempts, with the answers that each waited for."""
-        visits = self._run.ledger.attempts.by_numbers([*ready])
-        places = ((recorded, self._place_to_read(recorded)) for recorded in visits)
+        attempts = self._run.ledger.attempts.by_numbers([*ready])
+        places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_answer = Reading(Reason.NOT_FOUND)
         pairs = (
             (recorded, self._make_job(recorded, place)._replace(answers=ready[recorded.seq]) if place else lost_answer)
@@ -379,17 +379,17 @@ class Settling:
         crawl = walked(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
-        visits = {
+        attempts = {
             settled.recorded.attempt.url: settled.recorded
             for settled in page
             if settled.recorded.source in self._sources
         }
-        changes = {} if self._contents is None else self._contents.changes(visits)
+        changes = {} if self._contents is None else self._contents.changes(attempts)
         with self._run.ledger.writing() as writer:
             for url, checks in changes.items():
-                writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], checks))
+                writer.addresses.pace(attempts[url], crawl.interval(self._sources[attempts[url].source], checks))
             for settled in page:
-                if settled.recorded.attempt.url in visits and (until := self._valid_until(settled)) is not None:
+                if settled.recorded.attempt.url in attempts and (until := self._valid_until(settled)) is not None:
                     writer.addresses.due_by(settled.recorded, until)
 
     def _valid_until(self, settled: SettledAttempt) -> int | None:
@@ -439,13 +439,13 @@ class Settling:
         """Read attempts again that the store asks for: they now stand for another version."""
         run, contents = self._run, self._contents
         while contents is not None and not run.stopping() and (to_read := contents.to_read_again(PAGE)):
-            visits = run.ledger.attempts.by_numbers(to_read)
-            contents.read_again(dict.fromkeys(to_read) | dict(self._readings(visits)))
+            attempts = run.ledger.attempts.by_numbers(to_read)
+            contents.read_again(dict.fromkeys(to_read) | dict(self._readings(attempts)))
             run.tick()
 
-    def _readings(self, visits: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
+    def _readings(self, attempts: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
         """Yield attempts with their new entries, from their bytes if these are needed."""
-        pairs = ((recorded, self._job_again(recorded)) for recorded in visits)
+        pairs = ((recorded, self._job_again(recorded)) for recorded in attempts)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):
                 yield recorded.seq, self._step.make_entry(recorded, result)
@@ -482,9 +482,9 @@ def _as_skip(reading: Reading) -> tuple[Skip, ...]:
     return (Skip(reading.reason, "", message),)
 
 
-def _until_deferred(visits: Iterable[RecordedAttempt], held: Sequence[object]) -> Iterator[RecordedAttempt]:
+def _until_deferred(attempts: Iterable[RecordedAttempt], held: Sequence[object]) -> Iterator[RecordedAttempt]:
     """Yield attempts until `deferred` is not empty."""
-    for visit in visits:
-        yield visit
+    for attempt in attempts:
+        yield attempt
         if held:
             return

@@ -81,16 +81,16 @@ class UnreadAttempts:
         self._collection = collection
         self._phase = phase
         self._version = version
-        self._unread = {visit.number: visit for visit in ledger.unread.attempts(collection, phase)}
+        self._unread = {attempt.number: attempt for attempt in ledger.unread.attempts(collection, phase)}
         self._waiting: set[int] = set()  # those of them that wait for services
 
-    def __contains__(self, visit: int) -> bool:
+    def __contains__(self, attempt: int) -> bool:
         """Return whether an attempt must still be read."""
-        return visit in self._unread and visit not in self._waiting
+        return attempt in self._unread and attempt not in self._waiting
 
-    def reason(self, visit: int) -> Reason:
+    def reason(self, attempt: int) -> Reason:
         """Return why an attempt was not read; KeyError if it was read."""
-        return self._unread[visit].reason
+        return self._unread[attempt].reason
 
     def due(self) -> list[int]:
         """Return the numbers of the attempts that must be read again now."""
@@ -100,24 +100,24 @@ class UnreadAttempts:
     def note(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
         """Record that attempts were not read; the count of another version of the step starts at 1."""
         documents, at = [], now()
-        for visit, reason in reasons.items():
-            earlier = self._unread.get(visit)
+        for attempt, reason in reasons.items():
+            earlier = self._unread.get(attempt)
             times = earlier.times + 1 if earlier is not None and earlier.version == self._version else 1
-            documents.append(UnreadDocument(visit, self._version, reason, times, at))
+            documents.append(UnreadDocument(attempt, self._version, reason, times, at))
         writer.unread.put(self._collection, self._phase, documents)
         self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}
 
-    def wait(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
+    def wait(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
         """Remove attempts that wait for services from the record: the step is repeated when these answer.
 
         If an attempt is not read then, in this run, that counts as one more time in a row.
         """
-        waiting = [visit for visit in visits if visit in self]
+        waiting = [attempt for attempt in attempts if attempt in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)
 
-    def remove(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
+    def remove(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
         """Record that attempts were read."""
-        read_numbers = [visit for visit in visits if self._unread.pop(visit, None) is not None]
+        read_numbers = [attempt for attempt in attempts if self._unread.pop(attempt, None) is not None]
         writer.unread.remove((self._phase, number) for number in read_numbers)

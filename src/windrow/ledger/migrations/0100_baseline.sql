@@ -183,37 +183,37 @@ CREATE INDEX attempt_by_digest ON attempt (digest) WHERE listed_file IS NOT NULL
 -- often in a row this version of the step failed so, and when last; the version is empty where an operator asked for
 -- another attempt.
 CREATE TABLE unread (
-    visit BIGINT NOT NULL, collection VARCHAR(32) NOT NULL, phase INTEGER NOT NULL, version VARCHAR(128) NOT NULL,
+    attempt BIGINT NOT NULL, collection VARCHAR(32) NOT NULL, phase INTEGER NOT NULL, version VARCHAR(128) NOT NULL,
     reason REASON_TEXT NOT NULL, times INTEGER NOT NULL, at TIME_TEXT NOT NULL,
-    PRIMARY KEY (visit, phase)
+    PRIMARY KEY (attempt, phase)
 );
 
 -- What is found by requests: what each answer led to, what was learned of the sources, and what there is.
 
 -- One answer that was followed, and how long it took. A source's last one is how far its following got.
 CREATE TABLE followed (
-    visit BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, requests INTEGER NOT NULL,
+    attempt BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, requests INTEGER NOT NULL,
     offers INTEGER NOT NULL, fresh INTEGER NOT NULL, reason REASON_TEXT, ending TEXT NOT NULL, findings TEXT NOT NULL,
     seconds DOUBLE PRECISION NOT NULL
 );
-CREATE INDEX followed_by_source ON followed (collection, source, visit);
+CREATE INDEX followed_by_source ON followed (collection, source, attempt);
 
 -- What a discovery learned of a source, for itself, as JSON; and the answer that it was learned from, 0 where that is
 -- not on record: it goes when the answer is taken down.
 CREATE TABLE learned (
     collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, name VARCHAR(128) NOT NULL, value TEXT NOT NULL,
-    visit BIGINT NOT NULL, PRIMARY KEY (collection, source, name)
+    attempt BIGINT NOT NULL, PRIMARY KEY (collection, source, name)
 ) WITHOUT ROWID;
 
 -- What an answer offers, and where in its plain body that lies; a length of -1 is the whole.
 CREATE TABLE offered (
-    visit BIGINT NOT NULL, ordinal INTEGER NOT NULL, name VARCHAR(512) NOT NULL, part_offset BIGINT NOT NULL,
-    part_length BIGINT NOT NULL, url VARCHAR(2048) NOT NULL, PRIMARY KEY (visit, ordinal)
+    attempt BIGINT NOT NULL, ordinal INTEGER NOT NULL, name VARCHAR(512) NOT NULL, part_offset BIGINT NOT NULL,
+    part_length BIGINT NOT NULL, url VARCHAR(2048) NOT NULL, PRIMARY KEY (attempt, ordinal)
 ) WITHOUT ROWID;
 
 -- What a source offered ever, and the answer that did so first.
 CREATE TABLE offer_known (
-    collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, name VARCHAR(512) NOT NULL, visit BIGINT NOT NULL,
+    collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, name VARCHAR(512) NOT NULL, attempt BIGINT NOT NULL,
     PRIMARY KEY (collection, source, name)
 ) WITHOUT ROWID;
 
@@ -225,7 +225,7 @@ CREATE INDEX whole_listing_by_source ON whole_listing (collection, source, ended
 
 -- An attempt whose step asks this of a service.
 CREATE TABLE asked (
-    visit BIGINT NOT NULL, digest BIGINT NOT NULL, host BIGINT NOT NULL, PRIMARY KEY (visit, digest, host)
+    attempt BIGINT NOT NULL, digest BIGINT NOT NULL, host BIGINT NOT NULL, PRIMARY KEY (attempt, digest, host)
 ) WITHOUT ROWID;
 CREATE INDEX asked_by_request ON asked (digest, host);
 
@@ -278,7 +278,7 @@ CREATE TABLE capture_left_out (
 -- file name are spelled as the index has them; the attempt has the address in its normal form. It is empty where no line
 -- told of it, or where the capture was taken down.
 CREATE TABLE captured (
-    visit BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, original BIGINT NOT NULL,
+    attempt BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, original BIGINT NOT NULL,
     capture_index INTEGER NOT NULL, warc VARCHAR(256) NOT NULL, place_offset BIGINT NOT NULL, line TEXT NOT NULL
 );
 CREATE UNIQUE INDEX captured_by_place ON captured (collection, warc, place_offset) WHERE capture_index <> 0;
@@ -289,7 +289,7 @@ CREATE INDEX captured_by_original ON captured (original) WHERE original <> 0;
 CREATE TABLE capture_failed (
     collection VARCHAR(32) NOT NULL, source VARCHAR(128) NOT NULL, capture_index INTEGER NOT NULL,
     warc VARCHAR(1024) NOT NULL, place_offset BIGINT NOT NULL, line TEXT NOT NULL, reason REASON_TEXT NOT NULL,
-    address BIGINT NOT NULL, visit BIGINT NOT NULL, PRIMARY KEY (collection, warc, place_offset)
+    address BIGINT NOT NULL, attempt BIGINT NOT NULL, PRIMARY KEY (collection, warc, place_offset)
 ) WITHOUT ROWID;
 CREATE INDEX capture_failed_by_address ON capture_failed (address);
 

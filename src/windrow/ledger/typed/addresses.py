@@ -125,7 +125,7 @@ class WrongAddress(NamedTuple):
     url: str
     due: int
     capture: int
-    visits: int
+    attempts: int
     last: int
 
 

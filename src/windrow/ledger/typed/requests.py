@@ -28,7 +28,7 @@ class RequestAttempt(NamedTuple):
     One that is not archived has its digest, and no bytes any more once it was read.
     """
 
-    visit: int
+    attempt: int
     source: str
     status: int | None
     reason: Reason | None
@@ -39,22 +39,22 @@ class RequestAttempt(NamedTuple):
 class UnarchivedAnswer(NamedTuple):
     """An answer whose bytes are there only until no step waits for them: what was asked, and the file they lie in."""
 
-    visit: int
+    attempt: int
     address: int
     host: int
     warc: str
 
 
 def _make_followed(row: tuple[Any, ...]) -> Followed:
-    visit, requests, offers, fresh, reason, ending, findings, seconds = row
+    attempt, requests, offers, fresh, reason, ending, findings, seconds = row
     return Followed(
-        visit, requests, offers, fresh, None if reason is None else Reason(reason), ending, findings, seconds
+        attempt, requests, offers, fresh, None if reason is None else Reason(reason), ending, findings, seconds
     )
 
 
 def _make_request_attempt(row: tuple[Any, ...]) -> RequestAttempt:
-    visit, source, status, reason, kept, digest = row
-    return RequestAttempt(visit, source, status, None if reason is None else Reason(reason), bool(kept), digest)
+    attempt, source, status, reason, kept, digest = row
+    return RequestAttempt(attempt, source, status, None if reason is None else Reason(reason), bool(kept), digest)
 
 
 class TypedRequests(LedgerQueries):

@@ -40,7 +40,7 @@ class OpenTombstone(NamedTuple):
 class SharedRecord(NamedTuple):
     """An attempt whose record another attempt names too: whether that is one to the same address, and whose it is."""
 
-    visit: int
+    attempt: int
     same_address: bool
     collection: str
     source: str
@@ -57,7 +57,7 @@ class TargetCount(NamedTuple):
     """What the ledger has of a target; sizes in bytes, as they lie in the archive."""
 
     addresses: int
-    visits: int
+    attempts: int
     captures: int
     bytes: int
 
@@ -80,12 +80,12 @@ class AskedRequest(NamedTuple):
 class SharedRequest(NamedTuple):
     """What a step asked of a service for a document and for others too.
 
-    `visit` is the first of those; attachments are JSON.
+    `attempt` is the first of those; attachments are JSON.
     """
 
     digest: int
     host: int
-    visit: int
+    attempt: int
     attachments: str
 
 
@@ -109,13 +109,13 @@ def _make_open_tombstone(row: tuple[Any, ...]) -> OpenTombstone:
 
 
 def _make_target_capture(row: tuple[Any, ...]) -> TargetCapture:
-    visit, session, warc, offset, length, digest, revisit, borrowed = row
-    return TargetCapture(visit, session, warc, offset, length, digest, bool(revisit), bool(borrowed))
+    attempt, session, warc, offset, length, digest, revisit, borrowed = row
+    return TargetCapture(attempt, session, warc, offset, length, digest, bool(revisit), bool(borrowed))
 
 
 def _make_shared_record(row: tuple[Any, ...]) -> SharedRecord:
-    visit, same_address, collection, source = row
-    return SharedRecord(visit, bool(same_address), collection, source)
+    attempt, same_address, collection, source = row
+    return SharedRecord(attempt, bool(same_address), collection, source)
 
 
 class TypedTakedowns(LedgerQueries):

@@ -25,7 +25,7 @@ class UnreadDocument(NamedTuple):
 class UnreadAddress(NamedTuple):
     """An attempt that is to be read again, the phase of its step, and the address."""
 
-    visit: int
+    attempt: int
     phase: int
     address: int
     url: str

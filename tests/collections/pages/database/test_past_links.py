@@ -60,9 +60,9 @@ def write_crawls(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> Sum
             for entry in crawls[start : start + size]
         ]
         store.settle(batch, start)
-    by_visit = {entry.crawl.visit: entry for entry in crawls}
+    by_attempt = {entry.crawl.attempt: entry for entry in crawls}
     while owed := store.to_read_again(10):
-        store.read_again({visit: by_visit[visit] for visit in owed})
+        store.read_again({attempt: by_attempt[attempt] for attempt in owed})
     return store
 
 

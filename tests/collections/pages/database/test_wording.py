@@ -68,9 +68,9 @@ def test_each_wording_has_its_time_whatever_came_first(tmp_path: Path, order: li
     entries = [CRAWLS[entry] for entry in order]
     for start in range(0, 5, size):
         store.settle(entries[start : start + size], start)
-    by_visit = {entry.crawl.visit: entry for entry in CRAWLS}
+    by_attempt = {entry.crawl.attempt: entry for entry in CRAWLS}
     while owed := store.to_read_again(10):
-        store.read_again({visit: by_visit[visit] for visit in owed})
+        store.read_again({attempt: by_attempt[attempt] for attempt in owed})
     store.close()
     assert ask(tmp_path, "SELECT count(*) FROM entity_generation") == [(1,)]
     assert ask(tmp_path, DESCRIBED) == [("Last", None)]
@@ -140,7 +140,7 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path) -> None:
 def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_path: Path) -> None:
     def absence(day: int, sight: Sight) -> SummaryEntry:
         there = crawl(NOW + day * DAY, "Page")
-        return SummaryEntry(there.crawl._replace(sight=sight, payload="", status=404, visit=100 + day))
+        return SummaryEntry(there.crawl._replace(sight=sight, payload="", status=404, attempt=100 + day))
 
     store = open_store(tmp_path)
     days = {1: Sight.MISSING, 4: Sight.MISSING, 5: Sight.MISSING, 6: Sight.MISSING}

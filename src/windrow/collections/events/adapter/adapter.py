@@ -126,7 +126,7 @@ class EventAdapter(RecordAdapter):
                 reached, last = databases.store.checkpoint(), records.checkpoint()
                 if reached > last:
                     yield Fault(
-                        location, f"has documents up to visit {reached}; the records end at visit {last}", remedy
+                        location, f"has documents up to attempt {reached}; the records end at attempt {last}", remedy
                     )
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:

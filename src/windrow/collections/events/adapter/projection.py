@@ -48,7 +48,7 @@ class EventProjection:
     def run(self, pulse: Callable[[], bool]) -> str:
         """Write the changes since the checkpoint and return a summary; from checkpoint 0 write all and remove the rest.
 
-        Records and logs that change because an earlier visit was read late, or again, are rewritten.
+        Records and logs that change because an earlier attempt was read late, or again, are rewritten.
         """
         after, upto = self._store.checkpoint(), self._records.checkpoint()
         event_ids: set[str] | None = set() if after == 0 else None
@@ -61,13 +61,13 @@ class EventProjection:
             return self._summarize()
         if event_ids is not None and log_ids is not None:
             self._remove_stale(self._databases.events, event_ids, "uid")
-            self._remove_stale(self._databases.log, log_ids, "visit")
+            self._remove_stale(self._databases.log, log_ids, "attempt")
         self._store.write(self._databases.log, (), checkpoint=upto)
         self._write_late(upto, pulse)
         return self._summarize()
 
     def _write_late(self, upto: int, pulse: Callable[[], bool]) -> None:
-        """Rewrite what changed because an earlier visit was read late, or again."""
+        """Rewrite what changed because an earlier attempt was read late, or again."""
         while pulse() and (late := self._records.late_attempts(PAGE)):
             late_records = self._records.late_records(late)
             removed = {key: [id_of(event) for event in events] for key, events in late_records.items()}

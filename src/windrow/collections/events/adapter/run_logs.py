@@ -39,17 +39,17 @@ _REFUSALS = {
 
 
 class _SourceRun(NamedTuple):
-    """The attempts of a session for one source, in order, and its failed task, if any; `visits` may be empty."""
+    """The attempts of a session for one source, in order, and its failed task, if any; `attempts` may be empty."""
 
     session: int
     source: str
-    visits: list[RecordedAttempt]
+    attempts: list[RecordedAttempt]
     failed: TaskRow | None
 
     @property
     def number(self) -> int:
         """The sequence number of its first entry in the ledger."""
-        return self.visits[0].seq if self.visits else self.failed.seq if self.failed else 0
+        return self.attempts[0].seq if self.attempts else self.failed.seq if self.failed else 0
 
 
 class RunLogs:
@@ -72,7 +72,7 @@ class RunLogs:
     def write(
         self, after: int, upto: int, kept: set[str] | None, pulse: Callable[[], bool], late: Sequence[int] = ()
     ) -> bool:
-        """Write the logs of sessions with visits above `after` up to `upto`, and of those with `late` visits.
+        """Write the logs of sessions with attempts above `after` up to `upto`, and of those with `late` attempts.
 
         The ids are added to `kept`. Return False if `pulse` stopped it.
         """
@@ -131,17 +131,17 @@ class RunLogs:
             writer.sessions.close_task(new_task, None, comment, failed=True)
 
     def _sessions(self, after: int, upto: int, late: Sequence[int]) -> Iterator[list[_SourceRun]]:
-        """Yield the runs of each session that is completely read: from the visit `after` on, and with `late` visits."""
+        """Yield the runs of each completely read session that has attempts after `after`, or some of `late`."""
         numbers = sorted(self._ledger.sessions.numbers())
         first = max((start for start in numbers if start <= after), default=0)
-        late_sessions = {max((start for start in numbers if start <= visit), default=0) for visit in late}
+        late_sessions = {max((start for start in numbers if start <= attempt), default=0) for attempt in late}
         # A killed session has no end: it extends to the next one.
         for number, following in zip(numbers, [*numbers[1:], _LATEST], strict=True):
             if number < first and number not in late_sessions:
                 continue
             span = (number, following - 1)
-            visits = [*self._visits(*span)]
-            documents = [recorded.seq for recorded in visits if recorded.attempt.kind in _DOCUMENTS]
+            attempts = [*self._attempts(*span)]
+            documents = [recorded.seq for recorded in attempts if recorded.attempt.kind in _DOCUMENTS]
             is_logged = documents and documents[-1] <= after and number not in late_sessions
             if is_logged or (documents and documents[-1] > upto):  # or its documents are not all read yet
                 continue
@@ -151,11 +151,11 @@ class RunLogs:
                 and task.reason not in {None, Reason.STOPPED}
             }  # fmt: skip
             by_source: dict[str, list[RecordedAttempt]] = {name: [] for name in tasks}
-            for recorded in visits:
+            for recorded in attempts:
                 by_source.setdefault(recorded.source, []).append(recorded)
-            yield [_SourceRun(number, name, attempts, tasks.get(name)) for name, attempts in by_source.items()]
+            yield [_SourceRun(number, name, of_source, tasks.get(name)) for name, of_source in by_source.items()]
 
-    def _visits(self, first: int, last: int) -> Iterator[RecordedAttempt]:
+    def _attempts(self, first: int, last: int) -> Iterator[RecordedAttempt]:
         after = first
         while page := self._ledger.attempts.logged_after(COLLECTION, after, PAGE):
             for row in page:
@@ -168,12 +168,12 @@ class RunLogs:
         """Return a run as it is logged; None if it requested nothing and did not fail."""
         source = self._sources.get(run.source)
         parser = parser_of(source)
-        attempts = self._last_attempts(run.visits)
+        attempts = self._last_attempts(run.attempts)
         numbers = [recorded.seq for recorded in attempts]
         counts = self._records.count_records(numbers, ("status", MISSING))
         skips: dict[int, list[Skipped]] = {}
-        for skip in self._records.skipped(visits=numbers):
-            skips.setdefault(skip.visit, []).append(skip)
+        for skip in self._records.skipped(attempts=numbers):
+            skips.setdefault(skip.attempt, []).append(skip)
         if attempts and attempts[0].attempt.kind == CAPTURED:  # of an imported crawl only pages with events are logged
             used = {number for number in numbers if counts.get(number) or skips.get(number)}
             attempts = [recorded for recorded in attempts if recorded.seq in used] or attempts[:1]
@@ -197,11 +197,11 @@ class RunLogs:
         version = parser.rules_at(addresses[0].at).version
         return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, addresses, text)
 
-    def _last_attempts(self, visits: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
+    def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
         """Return the last attempt at each address, in the order of the first ones, without followed redirects."""
-        last = {recorded.attempt.target: recorded for recorded in visits if recorded.attempt.kind in _DOCUMENTS}
+        last = {recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENTS}
         answering = {parts(recorded.attempt.url).origin for recorded in last.values()}
-        for recorded in visits:  # an origin whose robots.txt failed was not requested at all
+        for recorded in attempts:  # an origin whose robots.txt failed was not requested at all
             if (
                 recorded.attempt.kind == ROBOTS
                 and recorded.attempt.reason is not None

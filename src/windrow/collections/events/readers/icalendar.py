@@ -28,7 +28,7 @@ from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = 10_000
-"""Repetitions of one event within the window around a visit; ten times as many are counted before the window."""
+"""Repetitions of one event within the window around an attempt; ten times as many are counted before the window."""
 
 
 def _component(name: str) -> re.Pattern[str]:
@@ -186,7 +186,7 @@ def _raw_event(document: SourceDocument, block: str, event: Any) -> RawEvent | N
 def _expand(
     document: SourceDocument, block: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event, or its repetitions in the window around the visit, except those with a VEVENT of their own."""
+    """Yield an event, or its repetitions in the window around the attempt, except those with a VEVENT of their own."""
     raw_event = _raw_event(document, block, event)
     if raw_event is None or raw_event.start is None:
         message = f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
@@ -233,7 +233,7 @@ def _shift_time(at: EventTime, shift: timedelta) -> EventTime:
 def _repetitions_in_window(
     document: SourceDocument, event: Any, start: EventTime
 ) -> Iterator[tuple[EventTime | None, timedelta | None]]:
-    """Yield the starts of a repeated event within the window around the visit, in its own zone.
+    """Yield the starts of a repeated event within the window around the attempt, in its own zone.
 
     Beside a start is the duration of that repetition, if an RDATE gives one. A start of None means that there are too
     many repetitions.

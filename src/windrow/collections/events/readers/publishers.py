@@ -1,8 +1,8 @@
 """Read the formats of single publishers: House calendar, Legistar, roll calls of Senate and House, schema.org.
 
 In the House calendar a week's page omits meetings that the pages of its days have. A meeting's XML has no address: the
-form of its page is posted back with its hidden fields, as the link "Meeting XML" does. The day of the visit is appended
-to addresses, so that a meeting is requested once a day as long as its week's page is.
+form of its page is posted back with its hidden fields, as the link "Meeting XML" does. Addresses end with the day of
+the request, so that a meeting is requested once a day as long as its week's page is.
 """
 
 from __future__ import annotations

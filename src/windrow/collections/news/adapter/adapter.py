@@ -89,14 +89,14 @@ class NewsAdapter(RecordAdapter):
             return 0
         count = last = 0
         with closing(Ledger(workspace.ledger)) as ledger:
-            while visits := ledger.attempts.after(self._collection.name, last, 500):
-                for recorded in visits:
+            while attempts := ledger.attempts.after(self._collection.name, last, 500):
+                for recorded in attempts:
                     if (kept := recorded.attempt.kept) is not None:
                         with (workspace.archive.folder / kept.place.warc).open("rb") as file:
                             file.seek(kept.place.offset)
                             out.buffer.write(file.read(kept.place.length))
                         count += 1
-                last = visits[-1].seq
+                last = attempts[-1].seq
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
@@ -134,19 +134,19 @@ class NewsAdapter(RecordAdapter):
             names = dict.fromkeys(name for name in (url, key, known.url if known else "") if name)
             return tuple(name for name in names if store.has_record(name)) or ((known.url,) if known else ())
 
-    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
-        """Remove what was read at visits from the records, from the tree and from the directories of runs."""
+    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
+        """Remove what was read at attempts from the records, from the tree and from the directories of runs."""
         urls: set[str] = set()
         with self._store(workspace) as store:
-            for start in range(0, len(visits) if store else 0, 400):
+            for start in range(0, len(attempts) if store else 0, 400):
                 urls |= (
-                    {statement.key for statement in store.statements(visits[start : start + 400])} if store else set()
+                    {statement.key for statement in store.statements(attempts[start : start + 400])} if store else set()
                 )
         if not target.host:  # of a list with other articles, remove only this one
             urls = {url for url in (*urls, target.name) if number(normalise(url).url) == target.address}
         if urls:
             self._unwrite(workspace, urls)
-        return super().remove_taken_down(workspace, target, visits)
+        return super().remove_taken_down(workspace, target, attempts)
 
     def _unwrite(self, workspace: Workspace, urls: set[str]) -> None:
         folders = self._folders(workspace)

@@ -73,12 +73,12 @@ class Publisher:
             new = runs = 0
             failed: dict[str, str] = {}
             try:
-                visits = _visits(ledger, index.upto(), _upto(ledger, store))
-                for session, session_visits in groupby(visits, key=lambda recorded: recorded.session):
+                attempts = _attempts(ledger, index.upto(), _upto(ledger, store))
+                for session, session_attempts in groupby(attempts, key=lambda recorded: recorded.session):
                     if not pulse():
                         break
                     writer = _RunWriter(ledger, store, index, self, session)
-                    new += writer.write(session_visits, pulse)
+                    new += writer.write(session_attempts, pulse)
                     failed = writer.failed()  # only the failures of the last run are reported
                     runs += 1
                 while pulse() and (late := store.late_attempts(_PAGE)):
@@ -96,13 +96,13 @@ def _upto(ledger: Ledger, store: RecordStore) -> int:
     return read if ledger.attempts.after("news", read, 1) else ledger.attempts.last_number()
 
 
-def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[RecordedAttempt]:
-    while visits := ledger.attempts.logged_after("news", after, _PAGE):
-        for visit in visits:
-            if visit.recorded.seq > upto:
+def _attempts(ledger: Ledger, after: int, upto: int) -> Iterator[RecordedAttempt]:
+    while attempts := ledger.attempts.logged_after("news", after, _PAGE):
+        for attempt in attempts:
+            if attempt.recorded.seq > upto:
                 return
-            yield visit.recorded
-        after = visits[-1].recorded.seq
+            yield attempt.recorded
+        after = attempts[-1].recorded.seq
 
 
 class _RunWriter:
@@ -123,18 +123,18 @@ class _RunWriter:
         """Return the sources whose lists all failed, with the error of the first."""
         return {source: error for source, error in self._refused.items() if source not in self._succeeded}
 
-    def write(self, visits: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
+    def write(self, attempts: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
         """Write a run; return how many articles are new."""
         last, opened = 0, datetime.now(UTC)
         with self._index.run():
-            for page in _pages(visits):
+            for page in _pages(attempts):
                 statements: dict[int, list[AttemptStatement]] = {}
                 for statement in self._store.statements([recorded.seq for recorded in page]):
-                    statements.setdefault(statement.visit, []).append(statement)
+                    statements.setdefault(statement.attempt, []).append(statement)
                 for recorded in page:
                     last, opened = recorded.seq, recorded.opened
                     if recorded.attempt.kind in {REQUEST, CAPTURED}:
-                        self._visit(recorded, statements.get(recorded.seq, []))
+                        self._attempt(recorded, statements.get(recorded.seq, []))
                     elif recorded.attempt.kind == ROBOTS:
                         self._take_robots(recorded)
                 pulse()
@@ -145,14 +145,14 @@ class _RunWriter:
             self._index.reach(last)
         return sum(run.counts["articles_new"] for run in self._raw.values())
 
-    def write_late(self, visits: Iterable[RecordedAttempt]) -> int:
+    def write_late(self, attempts: Iterable[RecordedAttempt]) -> int:
         """Write the articles of responses that were read after their run, whose directory is not changed.
 
         An existing file is changed only by the latest version of its article. Return how many are new.
         """
         new = 0
         with self._index.run():
-            for recorded in visits:
+            for recorded in attempts:
                 kind = kind_of(self._name(recorded))
                 for statement in self._store.statements([recorded.seq]) if kind in KINDS else ():
                     is_latest = self._store.is_latest(statement)
@@ -165,7 +165,7 @@ class _RunWriter:
         request = self._ledger.requests.asked(recorded.seq)
         return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
-    def _visit(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
+    def _attempt(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
         name = self._name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
@@ -318,10 +318,10 @@ def _revisions_written(
     return stored[: count + 1] if isinstance(following, dict) and following.get("hash") == content_hash else None
 
 
-def _pages(visits: Iterable[RecordedAttempt]) -> Iterator[list[RecordedAttempt]]:
+def _pages(attempts: Iterable[RecordedAttempt]) -> Iterator[list[RecordedAttempt]]:
     page: list[RecordedAttempt] = []
-    for visit in visits:
-        page.append(visit)
+    for attempt in attempts:
+        page.append(attempt)
         if len(page) == _PAGE:
             yield page
             page = []

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS written_run (
     session INTEGER NOT NULL, kind TEXT NOT NULL, epoch INTEGER NOT NULL UNIQUE, PRIMARY KEY (session, kind)
 ) WITHOUT ROWID;
 CREATE TEMP TABLE name_of_run (name TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1), visit INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1), attempt INTEGER NOT NULL);
 """
 
 
@@ -44,7 +44,7 @@ class WrittenArticle(NamedTuple):
 
 
 class TreeIndex(SqliteStore):
-    """The tables of written articles, runs and the last visit."""
+    """The tables of written articles, runs and the last attempt."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, and create the tables if they are missing."""
@@ -64,14 +64,14 @@ class TreeIndex(SqliteStore):
         )
 
     def upto(self) -> int:
-        """Return the last visit that was written, or 0 before the first run."""
-        row = self._connection.execute("SELECT visit FROM written_upto").fetchone()
+        """Return the last attempt that was written, or 0 before the first run."""
+        row = self._connection.execute("SELECT attempt FROM written_upto").fetchone()
         return int(row[0]) if row else 0
 
-    def reach(self, visit: int) -> None:
-        """Set the last visit that was written."""
+    def reach(self, attempt: int) -> None:
+        """Set the last attempt that was written."""
         self._connection.execute(
-            "INSERT INTO written_upto VALUES (1, ?) ON CONFLICT DO UPDATE SET visit = excluded.visit", (visit,)
+            "INSERT INTO written_upto VALUES (1, ?) ON CONFLICT DO UPDATE SET attempt = excluded.attempt", (attempt,)
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:

@@ -12,7 +12,7 @@ ADAPTER = LazyAdapter(
         "clean_stores": "verbs",
         "compare": "changes",
         "content": "changes",
-        "content_of_visits": "changes",
+        "content_of_attempts": "changes",
         "explain": "explain",
         "harvest": "harvest",
         "outcomes": "changes",

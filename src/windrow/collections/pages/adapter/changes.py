@@ -18,7 +18,7 @@ from windrow.collections.pages.database.page_versions import (
     PageVersion,
     Timeline,
     Versions,
-    count_ended_visits,
+    count_ended_attempts,
     timelines,
 )
 from windrow.collections.pages.database.sound import reached
@@ -211,12 +211,12 @@ def _describe_change(reader: Versions, change: VersionChange) -> str:
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Return the counts of outcomes of the visits between two facts, with files that were read counted as ingested."""
+    """Count the outcomes of the attempts between two facts; files that were read count as ingested."""
     unread_name, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with summary_if_there(workspace) as summary:
         if not counted[unread_name] or summary is None or not _is_read(summary, ledger, facts):
             return counted
-        read = max(0, counted[unread_name] - count_ended_visits(summary, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
+        read = max(0, counted[unread_name] - count_ended_attempts(summary, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
     counts = counted.copy()
     counts.update({unread_name: -read, ingested: read})
     return +counts
@@ -232,17 +232,17 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
         return {} if summary is None else _count_changes(ledger, timelines(summary, sessions=facts))
 
 
-def content_of_visits(
+def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count the pages of each source that were added, changed, removed or moved, from the visits between two facts.
+    """Count the pages of each source that were added, changed, removed or moved, from the attempts between two facts.
 
-    Return None if some of these visits have not been read yet.
+    Return None if some of these attempts have not been read yet.
     """
     with summary_if_there(workspace) as summary:
         if summary is None or not _is_read(summary, ledger, facts):
             return None
-        return _count_changes(ledger, timelines(summary, visits=facts))
+        return _count_changes(ledger, timelines(summary, attempts=facts))
 
 
 def _count_changes(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:

@@ -1,4 +1,4 @@
-"""Project the ledger's visits into the crawler database of a workspace, from its checkpoint on."""
+"""Project the ledger's attempts into the crawler database of a workspace, from its checkpoint on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from windrow.model import ArchivePlace
 COLLECTION = "pages"
 
 PIECE = 500
-"""Most visits, or addresses, projected in one transaction."""
+"""Most attempts, or addresses, projected in one transaction."""
 
 TURN = 0.05
 """Most seconds of one call during a session, which calls about once a second."""
@@ -59,7 +59,7 @@ class CrawlerProjection:
         self._turn, self._rest = turn, rest
 
     def catch_up(self, ledger: Ledger) -> None:
-        """Project facts after the checkpoint: all visits, or while a session runs, as many as fit in `turn` seconds.
+        """Project facts after the checkpoint: all attempts, or while a session runs, as many as fit in `turn` seconds.
 
         There may be millions of addresses that were never requested: the next session projects those that are left.
         """
@@ -77,16 +77,16 @@ class CrawlerProjection:
             pass
 
     def _crawls(self, ledger: Ledger) -> bool:
-        """Project some visits, and tell whether there may be more."""
-        visits = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._piece)
-        if visits:
-            texts = self._texts(ledger, visits) if self._archive is not None else ()
-            self.store.log([log_attempt(*visit) for visit in visits], self._user_agent, texts)
-        return len(visits) == self._piece
+        """Project some attempts, and tell whether there may be more."""
+        attempts = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._piece)
+        if attempts:
+            texts = self._texts(ledger, attempts) if self._archive is not None else ()
+            self.store.log([log_attempt(*attempt) for attempt in attempts], self._user_agent, texts)
+        return len(attempts) == self._piece
 
-    def _texts(self, ledger: Ledger, visits: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
+    def _texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
         """Yield the source texts of files, one at a time; files that are not text or cannot be read are left out."""
-        for recorded, _ in visits:
+        for recorded, _ in attempts:
             attempt = recorded.attempt
             response = attempt.kept
             if response is None or attempt.status != OK or response.size > MOST or not is_text(response.mime):
@@ -119,9 +119,9 @@ class CrawlerProjection:
         """Project the descriptions of some files, and tell whether there may be more."""
         if self._summary is None:
             return False
-        last_visit = self.store.checkpoint(DESCRIBED)
-        files, upto = read_described_files(self._summary, last_visit, self.store.checkpoint(), self._piece)
-        if upto > last_visit:
+        last_attempt = self.store.checkpoint(DESCRIBED)
+        files, upto = read_described_files(self._summary, last_attempt, self.store.checkpoint(), self._piece)
+        if upto > last_attempt:
             self.store.describe(files, upto)
         return len(files) == self._piece
 
@@ -148,15 +148,15 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
             yield Fault("crawler database", f"{path} does not exist", "windrow run")
         return
     with closing(CrawlerStore(path)) as store:
-        row_counts, last_visit, last_address = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
-    visits = ledger.attempts.count_upto(COLLECTION, last_visit)
-    if row_counts["crawl_log"] != visits:
-        yield Fault("crawler database", f"has {row_counts['crawl_log']} crawls; the ledger has {visits}", AGAIN)
+        row_counts, last_attempt, last_address = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
+    attempts = ledger.attempts.count_upto(COLLECTION, last_attempt)
+    if row_counts["crawl_log"] != attempts:
+        yield Fault("crawler database", f"has {row_counts['crawl_log']} crawls; the ledger has {attempts}", AGAIN)
     addresses = ledger.addresses.count_upto(COLLECTION, last_address)
     if row_counts["crawl_candidate"] < addresses:
         yield Fault(
             "crawler database", f"has {row_counts['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN
         )
-    later_visits = ledger.attempts.logged_after(COLLECTION, last_visit, 1)
-    if later_visits and not ledger.sessions.running():
-        yield Fault("crawler database", "does not have the latest visits", "windrow run")
+    later_attempts = ledger.attempts.logged_after(COLLECTION, last_attempt, 1)
+    if later_attempts and not ledger.sessions.running():
+        yield Fault("crawler database", "does not have the latest attempts", "windrow run")

@@ -63,7 +63,7 @@ def explain_page(page_state: PageState) -> Explanation:
     fields = page_state._asdict()
     versions, events = fields.pop("versions"), fields.pop("events")
     messages = [Message("page", fields), *(Message("version", version) for version in versions)]
-    messages += [Message("visit", event, omit_empty=True) for event in events]
+    messages += [Message("page_attempt", event, omit_empty=True) for event in events]
     return Explanation(page_state, tuple(messages), tuple(_describe_page(page_state)))
 
 
@@ -198,7 +198,7 @@ def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
         failed = outcome.meaning or outcome.outcome >= "400"
         latest_address = f"; the latest: {outcome.latest}" if failed and outcome.latest else ""
         yield (
-            f"  {outcome.visits:>8,}  {outcome.outcome}"
+            f"  {outcome.attempts:>8,}  {outcome.outcome}"
             + (f": {outcome.meaning}" if outcome.meaning else "")
             + latest_address
         )

@@ -179,8 +179,8 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
     """Return the verdict on a host that resolved to a private network: its robots.txt was never requested."""
-    visits = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
-    if visits and visits[0].reason is Reason.PRIVATE_ADDRESS:
+    attempts = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
+    if attempts and attempts[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)
     return None
 
@@ -191,15 +191,17 @@ def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin
     Before the first answer, everything is allowed, because its rules are unknown.
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
-    visits = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
+    attempts = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
     state = robots_state.NEW
-    for visit in reversed(visits):
-        content = _read_body(workspace, visit.place) if visit.place else b""
-        answered_at = visit.started.timestamp()
+    for attempt in reversed(attempts):
+        content = _read_body(workspace, attempt.place) if attempt.place else b""
+        answered_at = attempt.started.timestamp()
         state = robots_state.update_state(
-            state, status=visit.status, content=content, agent=source.site.agent, now=answered_at
+            state, status=attempt.status, content=content, agent=source.site.agent, now=answered_at
         )
-    return state if visits else robots_state.update_state(robots_state.NEW, status=404, content=b"", agent="", now=0.0)
+    return (
+        state if attempts else robots_state.update_state(robots_state.NEW, status=404, content=b"", agent="", now=0.0)
+    )
 
 
 def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:

@@ -30,7 +30,7 @@ _CHAIN = 20
 """Most addresses of the way from a seed that are shown."""
 
 
-class PageVisit(NamedTuple):
+class PageAttempt(NamedTuple):
     """One request for a page and its outcome; `message` describes both. Sizes are in bytes, times in UTC."""
 
     at: datetime
@@ -88,7 +88,7 @@ class PageState(NamedTuple):
     represented_by: str
     tombstones: tuple[Tombstone, ...]
     versions: tuple[Edition, ...]
-    events: tuple[PageVisit, ...]
+    events: tuple[PageAttempt, ...]
 
 
 def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
@@ -104,16 +104,16 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     if address_row is None and not versions and not judgement.source:
         return None
     numbers = ledger.sessions.numbers()  # what people call sessions
-    visits = (
+    attempts = (
         [
-            _make_visit(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
+            _make_attempt(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
             for attempt in ledger.attempts.of_address(address_row.host, address_row.digest)
         ]
         if address_row
         else []
     )
     tombstone_rows = tombstones(ledger, number(url), address_row.host) if address_row else ()
-    state, reason = _find_state(address_row, visits, versions, judgement.reason)
+    state, reason = _find_state(address_row, attempts, versions, judgement.reason)
     if any(tombstone.lifted is None for tombstone in tombstone_rows):
         state, reason = "forgotten", Reason.FORGOTTEN
     elif address_row is not None and address_row.due is None and address_row.pause != ELSEWHERE:
@@ -134,7 +134,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
         *related,
         tombstone_rows,
         tuple(versions),
-        tuple(visits),
+        tuple(attempts),
     )
 
 
@@ -161,9 +161,9 @@ def is_foreign(warc: str | None) -> bool:
     return (warc or "").startswith(f"{FOREIGN}/")
 
 
-def _make_visit(attempt: AttemptRow) -> PageVisit:
+def _make_attempt(attempt: AttemptRow) -> PageAttempt:
     names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
-    name = names.get(attempt.kind, "visit")
+    name = names.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:
         message, name = f"not requested: {attempt.message or attempt.reason.meaning}", "refused"
     elif attempt.reason:
@@ -182,7 +182,7 @@ def _make_visit(attempt: AttemptRow) -> PageVisit:
         message += f", kept at {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
     capture = (attempt.size, attempt.digest, attempt.warc, attempt.offset, attempt.length)
     reason = attempt.reason or ""
-    return PageVisit(
+    return PageAttempt(
         attempt.started,
         attempt.seq,
         attempt.session,
@@ -197,9 +197,9 @@ def _make_visit(attempt: AttemptRow) -> PageVisit:
 
 
 def _find_state(
-    address_row: AddressRow | None, visits: Sequence[PageVisit], versions: Sequence[Edition], reason: Reason | None
+    address_row: AddressRow | None, attempts: Sequence[PageAttempt], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
-    last = visits[-1] if visits else None
+    last = attempts[-1] if attempts else None
     if reason is not None and not versions:
         return "refused", reason
     if versions:
@@ -223,7 +223,7 @@ class OutcomeTally(NamedTuple):
     """
 
     outcome: str
-    visits: int
+    attempts: int
     meaning: str
     latest: str
 

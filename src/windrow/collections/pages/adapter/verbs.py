@@ -61,9 +61,9 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
         yield TakedownTarget(origin.origin, 0, origin.seq, KIND)
 
 
-def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
+def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
     """Remove pages and their versions: those of an origin only if pages are crawled there, those of any address."""
-    del visits
+    del attempts
     if target.host and target.collection != KIND:
         return 0
     selection = {"origins": [target.name]} if target.host else {"urls": [target.name]}
@@ -145,11 +145,13 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             new_store.adopt_sessions(old)
         if not session.stops:
             phase = rebuilt.collection.phase("summarise")
-            unread_visits = {attempt.number for attempt in session.ledger.unread.attempts("pages", phase)}
+            unread_attempts = {attempt.number for attempt in session.ledger.unread.attempts("pages", phase)}
             with closing(SqliteReader(old)) as old_reader:
                 settled_upto = reached(old_reader)
-            lost_visits = [visit for visit in rebuilt.unread if visit <= settled_upto and visit not in unread_visits]
-            settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost_visits, old)
+            lost_attempts = [
+                attempt for attempt in rebuilt.unread if attempt <= settled_upto and attempt not in unread_attempts
+            ]
+            settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost_attempts, old)
 
     def finish(_session: Session) -> None:
         remove_index(index)
@@ -167,11 +169,11 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     section = workspace.section(Pages)
     with summary_if_there(workspace) as reader:
         if reader is not None:
-            last_visit, last = reached(reader), ledger.attempts.last_number()
-            if last_visit > last:
+            last_attempt, last = reached(reader), ledger.attempts.last_number()
+            if last_attempt > last:
                 yield Fault(
                     section.summary_database.name,
-                    f"has visit {last_visit}; the last visit in the ledger is {last}",
+                    f"has attempt {last_attempt}; the last attempt in the ledger is {last}",
                     AGAIN,
                 )
             for fault in faults(reader, _digest):

@@ -42,15 +42,16 @@ from windrow.collections.pages.database.writer import Catalogue
 from windrow.reasons import OWN_FAULTS
 
 _OBSERVE = f"""
-INSERT INTO windrow_observation (url_id, at, crawl_uuid, sight, identity, payload, reason, visit, entity_generation_id,
-  agent_uuid, crawl_type, was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, linked)
+INSERT INTO windrow_observation (url_id, at, crawl_uuid, sight, identity, payload, reason, attempt,
+  entity_generation_id, agent_uuid, crawl_type, was_robotstxt_approved, exit_code, request_duration_ms,
+  status_code, etag, said, linked)
 VALUES ({",".join("?" * 18)})
 ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, identity = excluded.identity,
 payload = excluded.payload, reason = excluded.reason, exit_code = excluded.exit_code,
-visit = excluded.visit, said = excluded.said, linked = excluded.linked
+attempt = excluded.attempt, said = excluded.said, linked = excluded.linked
 """
 _SEEN = """
-SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, agent_uuid, crawl_type,
+SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, attempt, agent_uuid, crawl_type,
   was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload, linked
 FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
 """
@@ -59,14 +60,14 @@ SELECT url_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, co
   entity_generation_uuid
 FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_fragment IS NULL
 """
-_SEEN_AT, _SEEN_UUID, _SEEN_SIGHT, _SEEN_IDENTITY, _SEEN_GENERATION, _SEEN_VISIT = range(1, 7)
+_SEEN_AT, _SEEN_UUID, _SEEN_SIGHT, _SEEN_IDENTITY, _SEEN_GENERATION, _SEEN_ATTEMPT = range(1, 7)
 _SEEN_STATUS, _SEEN_WORDING, _SEEN_PAYLOAD, _SEEN_LINKED = 12, 14, 15, 16
 _KNOWN_PILE, _KNOWN_UUID = 3, 4  # after the first two columns
 _OWED = """
 SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _READ = """
-SELECT entity_generation_id, visit FROM windrow_reading WHERE entity_generation_id IN (SELECT value FROM json_each(?))
+SELECT entity_generation_id, attempt FROM windrow_reading WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _PAYLOAD = """
 SELECT identity, reason, said, linked FROM windrow_observation
@@ -217,11 +218,14 @@ class SummaryBatch:
         """Fold one address again and collect the changes of its generations; return the ids of removed ones."""
         observations = [(_observation(row), row[_SEEN_GENERATION]) for row in rows]
         by_crawl = {row[_SEEN_UUID]: row for row in rows}
-        by_visit = {row[_SEEN_VISIT]: row for row in rows}
+        by_attempt = {row[_SEEN_ATTEMPT]: row for row in rows}
         unassigned = dict(by_crawl)
         folded = versions(observations, known_rows)
         self._keep_past_links(
-            url_id, folded, by_crawl, {number: by_visit.get(self._described_by.get(number, 0)) for number in known_rows}
+            url_id,
+            folded,
+            by_crawl,
+            {number: by_attempt.get(self._described_by.get(number, 0)) for number in known_rows},
         )
         for version in folded.versions:
             generation = version.generation
@@ -235,10 +239,10 @@ class SummaryBatch:
             )
             number = self._assign_id(version, url_id, span, known_rows)
             same_text = version.id is not None and known_rows[version.id][_KNOWN_PILE] == pile
-            described_by = by_visit.get(self._described_by.get(number, 0)) if same_text else None
+            described_by = by_attempt.get(self._described_by.get(number, 0)) if same_text else None
             self._describe(number, by_crawl[generation.describing_crawl], described_by, again=version.id is not None)
             self._past.update(find_past_versions(number, [
-                WordingSeen(by_crawl[crawl][_SEEN_VISIT], by_crawl[crawl][_SEEN_AT], by_crawl[read][_SEEN_WORDING])
+                WordingSeen(by_crawl[crawl][_SEEN_ATTEMPT], by_crawl[crawl][_SEEN_AT], by_crawl[read][_SEEN_WORDING])
                 for crawl, read in zip(generation.crawls, generation.readings, strict=True)
             ]))  # fmt: skip
             for crawl in generation.crawls:
@@ -289,14 +293,14 @@ class SummaryBatch:
             return
         summary = self._summaries.get(row[_SEEN_UUID])
         if summary is None:
-            self._new_unread.append((number, row[_SEEN_VISIT]))
+            self._new_unread.append((number, row[_SEEN_ATTEMPT]))
             return
         if again:
             self._readings.clear([number])
             self._touched.add(number)
         if is_unread:
             self._connection.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
-        self._reading_rows.append((number, row[_SEEN_VISIT]))
+        self._reading_rows.append((number, row[_SEEN_ATTEMPT]))
         self._describing[number] = summary
 
     def _attach_crawl(self, row: Row, number: int) -> None:
@@ -368,7 +372,7 @@ class SummaryBatch:
 
 def _observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity: bytes, reason: str) -> Row:
     return (
-        url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.visit, None, crawl.agent,
+        url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.attempt, None, crawl.agent,
         crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The crawler database: the crawl log with requests, files and redirects, projected from the ledger.
 
-The number of a visit in the ledger is the id of its rows, so projecting in pieces gives the same rows as projecting
+The number of an attempt in the ledger is the id of its rows, so projecting in pieces gives the same rows as projecting
 at once. Each piece is written with its checkpoint; after a crash the projection continues there.
 """
 
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import LoggedCrawl
-from windrow.collections.pages.database.writer import ADDRESS, VISIT, SummaryWriter
+from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, SummaryWriter
 from windrow.stores.sqlite import open_database
 
 DESCRIBED = "windrow.described"
-"""Key in `unobtanium_database_info`: the last visit whose file has been described."""
+"""Key in `unobtanium_database_info`: the last attempt whose file has been described."""
 
 _AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -46,36 +46,36 @@ WHERE c.crawl_log_id = ? AND c.exit_code <> ?
 """
 _CHECKPOINT = "SELECT value FROM unobtanium_database_info WHERE key = ?"
 _DESCRIBED = """
-SELECT o.visit, o.exit_code, c.str_url, m.mimetype_id, m.mime_type, m.mime_subtype, m.mime_suffix
+SELECT o.attempt, o.exit_code, c.str_url, m.mimetype_id, m.mime_type, m.mime_subtype, m.mime_suffix
 FROM windrow_observation o
 LEFT JOIN windrow_wording w ON w.said = o.said
-LEFT JOIN windrow_reading r ON r.entity_generation_id = o.entity_generation_id AND r.visit = o.visit
+LEFT JOIN windrow_reading r ON r.entity_generation_id = o.entity_generation_id AND r.attempt = o.attempt
 LEFT JOIN file_summary f ON f.entity_generation_id = r.entity_generation_id
 LEFT JOIN url c ON c.url_id = coalesce(f.canonical_url_id, w.canonical_url_id)
 LEFT JOIN mimetype m ON m.mimetype_id = coalesce(f.mimetype_id, w.mimetype_id)
-WHERE o.visit > ? AND o.visit <= ? AND o.sight = 'content' ORDER BY o.visit LIMIT ?
+WHERE o.attempt > ? AND o.attempt <= ? AND o.sight = 'content' ORDER BY o.attempt LIMIT ?
 """
 _PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ? ORDER BY rowid"
 
 
 class DescribedFile(NamedTuple):
-    """The file of a visit as its reader described it: exit code, media type with parameters, canonical address."""
+    """The file of an attempt as its reader described it: exit code, media type with parameters, canonical address."""
 
-    visit: int
+    attempt: int
     exit_code: int
     mime: Mime | None
     canonical: str
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of visits; the list is complete up to visit number `upto`."""
+    """Files in the order of attempts; the list is complete up to attempt number `upto`."""
 
     files: list[DescribedFile]
     upto: int
 
 
 def read_described_files(path: Path, after: int, upto: int, limit: int) -> DescribedFiles:
-    """Return at most `limit` files of the visits after `after` and up to `upto`; `path` is the Summary Database.
+    """Return at most `limit` files of the attempts after `after` and up to `upto`; `path` is the Summary Database.
 
     If the database does not exist or lacks our tables, the list is empty.
     """
@@ -83,7 +83,7 @@ def read_described_files(path: Path, after: int, upto: int, limit: int) -> Descr
         return DescribedFiles([], after)
     with closing(open_database(path, read_only=True)) as connection:
         try:
-            checkpoint = connection.execute(_CHECKPOINT, (VISIT,)).fetchone()
+            checkpoint = connection.execute(_CHECKPOINT, (ATTEMPT,)).fetchone()
             last = min(upto, int(checkpoint[0]) if checkpoint else 0)
             rows = connection.execute(_DESCRIBED, (after, last, limit)).fetchall()
         except sqlite3.OperationalError:
@@ -93,11 +93,11 @@ def read_described_files(path: Path, after: int, upto: int, limit: int) -> Descr
         }
     files = [
         DescribedFile(
-            visit, code, None if number is None else Mime(kind, subtype, suffix, parameters[number]), url or ""
+            attempt, code, None if number is None else Mime(kind, subtype, suffix, parameters[number]), url or ""
         )
-        for visit, code, url, number, kind, subtype, suffix in rows
+        for attempt, code, url, number, kind, subtype, suffix in rows
     ]
-    return DescribedFiles(files, max(after, files[-1].visit if len(files) == limit else last))
+    return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last))
 
 
 class CrawlerStore(SummaryWriter):
@@ -117,7 +117,7 @@ class CrawlerStore(SummaryWriter):
             self._write_details(crawls, urls)
             self._connection.executemany("INSERT OR REPLACE INTO file_text VALUES (?, ?)", texts)
             self._update_candidates(crawls, urls)
-            self._set_checkpoint(VISIT, crawls[-1].id)
+            self._set_checkpoint(ATTEMPT, crawls[-1].id)
 
     def _write_crawls(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         rows = [
@@ -183,24 +183,24 @@ class CrawlerStore(SummaryWriter):
         with self._writing():
             self._correct(files)
             urls = self._catalogue.urls({file.canonical for file in files if file.canonical})
-            canonicals = [(urls[file.canonical], file.visit) for file in files if file.canonical]
+            canonicals = [(urls[file.canonical], file.attempt) for file in files if file.canonical]
             self._connection.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
-            kinds = [(file.mime, file.visit) for file in files if file.mime and file.mime.parameters]
+            kinds = [(file.mime, file.attempt) for file in files if file.mime and file.mime.parameters]
             mime = self._catalogue.mime
-            rows = [(mime(kind), visit, mime(kind._replace(parameters=()))) for kind, visit in kinds]
+            rows = [(mime(kind), attempt, mime(kind._replace(parameters=()))) for kind, attempt in kinds]
             # Only rows with the same media type: if the server declared another one, that is kept.
             self._connection.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct(self, files: Sequence[DescribedFile]) -> None:
         """Update the exit codes of crawls whose files turned out to have another type than declared."""
-        rows = [(file.exit_code, file.visit) for file in files]
-        for code, visit in rows:
-            candidate = self._connection.execute(_OTHER_CODE, (visit, code)).fetchone()
+        rows = [(file.exit_code, file.attempt) for file in files]
+        for code, attempt in rows:
+            candidate = self._connection.execute(_OTHER_CODE, (attempt, code)).fetchone()
             if candidate is None:
                 continue
-            self._connection.execute("UPDATE crawl_log SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
-            self._connection.execute("UPDATE request SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
+            self._connection.execute("UPDATE crawl_log SET exit_code = ? WHERE crawl_log_id = ?", (code, attempt))
+            self._connection.execute("UPDATE request SET exit_code = ? WHERE crawl_log_id = ?", (code, attempt))
             url_id, at, etag = candidate
             self._connection.execute(_CANDIDATE, (url_id, at, code))
             self._connection.execute(_CONTENT, (url_id, at, etag))

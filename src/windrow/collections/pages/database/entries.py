@@ -221,10 +221,10 @@ BY_HEADER = "headed"
 class CrawlEntry(NamedTuple):
     """One crawl, in the columns of `crawl_summary` and `http_summary`. Times are UNIX seconds.
 
-    `visit` is its number in the ledger, `payload` the digest of the bytes that came, empty for none.
+    `attempt` is its number in the ledger, `payload` the digest of the bytes that came, empty for none.
     """
 
-    visit: int
+    attempt: int
     url: str
     at: int
     uuid: bytes

@@ -115,9 +115,9 @@ class PastVersion(NamedTuple):
 
 
 class WordingSeen(NamedTuple):
-    """One crawl of a generation: the number of its visit, its time (UNIX seconds), and the hash of the wording."""
+    """One crawl of a generation: the number of its attempt, its time (UNIX seconds), and the hash of the wording."""
 
-    visit: int
+    attempt: int
     at: int
     wording_hash: bytes
 
@@ -177,7 +177,7 @@ def find_past_versions(generation: int, seen: Sequence[WordingSeen]) -> Iterator
             and wording
             and crawl.wording_hash[:VERSION_BYTES] != wording[:VERSION_BYTES]
         ):
-            yield PastVersion(first_crawl.visit, generation, first_crawl.at, last_seen, crawl.at, wording)
+            yield PastVersion(first_crawl.attempt, generation, first_crawl.at, last_seen, crawl.at, wording)
             first_crawl = crawl
         first_crawl, last_seen, wording = first_crawl or crawl, crawl.at, crawl.wording_hash or wording
 
@@ -197,7 +197,7 @@ def update_past_versions(connection: sqlite3.Connection, before: set[PastVersion
 
 _INSERT = "INSERT OR IGNORE INTO windrow_past_link VALUES (?, ?, ?, ?)"
 _DESCRIBED_BY = """
-SELECT o.url_id, o.linked FROM windrow_reading r JOIN windrow_observation o ON o.visit = r.visit
+SELECT o.url_id, o.linked FROM windrow_reading r JOIN windrow_observation o ON o.attempt = r.attempt
 WHERE r.entity_generation_id = ?
 """
 _PRESENT = """
@@ -210,7 +210,7 @@ _PRUNE = """
 DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
   SELECT o.linked FROM windrow_observation o
   LEFT JOIN windrow_reading r ON r.entity_generation_id = o.entity_generation_id
-  LEFT JOIN windrow_observation d ON d.visit = r.visit
+  LEFT JOIN windrow_observation d ON d.attempt = r.attempt
   WHERE o.url_id = ?1 AND o.sight = 'content' AND o.entity_generation_id IS NOT NULL
     AND o.linked <> coalesce(d.linked, x''))
 """

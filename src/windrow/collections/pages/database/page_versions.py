@@ -9,7 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, versions
-from windrow.stores.settled import VISITS
+from windrow.stores.settled import ATTEMPTS
 from windrow.stores.sqlite import SqliteReader
 
 
@@ -178,12 +178,12 @@ class Versions:
 _CHUNK = 200
 """Addresses whose versions are read at once."""
 
-# Times are whole seconds: of two visits in one second that saw the same version, only the first counts.
+# Times are whole seconds: of two attempts in one second that saw the same version, only the first counts.
 _SEEN = """
 SELECT o.url_id, u.str_url, o.at FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
 WHERE ({where}) AND NOT EXISTS (
   SELECT 1 FROM windrow_observation earlier WHERE earlier.url_id = o.url_id AND earlier.at = o.at
-  AND earlier.visit < o.visit AND earlier.entity_generation_id IS o.entity_generation_id)
+  AND earlier.attempt < o.attempt AND earlier.entity_generation_id IS o.entity_generation_id)
 ORDER BY o.url_id
 """
 _SETTLED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
@@ -194,9 +194,9 @@ NONE = (1, 0)
 
 
 class Timeline(NamedTuple):
-    """The versions of an address in the order of time, and the times (UNIX seconds) of its visits in question.
+    """The versions of an address in the order of time, and the times (UNIX seconds) of its attempts in question.
 
-    Of several visits in one second that saw the same version, only the first counts.
+    Of several attempts in one second that saw the same version, only the first counts.
     """
 
     url: str
@@ -205,19 +205,25 @@ class Timeline(NamedTuple):
 
 
 def timelines(
-    reader: SqliteReader, *, since: int | None = None, visits: tuple[int, int] = NONE, sessions: tuple[int, int] = NONE
+    reader: SqliteReader,
+    *,
+    since: int | None = None,
+    attempts: tuple[int, int] = NONE,
+    sessions: tuple[int, int] = NONE,
 ) -> Iterator[Timeline]:
-    """Yield the addresses visited since a time (UNIX seconds), or by a visit in the range of numbers `visits`.
+    """Yield the addresses visited since a time (UNIX seconds), or by an attempt in the range of numbers `attempts`.
 
-    Visits written by a session in the range `sessions` are included. For a database of another tool, nothing is
+    Attempts written by a session in the range `sessions` are included. For a database of another tool, nothing is
     yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_SETTLED).fetchone()[0]:
             return
-        visit_range = connection.execute(VISITS, sessions).fetchone()
-        parameters = (*visits, *visit_range, *(() if since is None else (since,)))
-        condition = "o.visit BETWEEN ? AND ? OR o.visit BETWEEN ? AND ?" + ("" if since is None else " OR o.at >= ?")
+        attempt_range = connection.execute(ATTEMPTS, sessions).fetchone()
+        parameters = (*attempts, *attempt_range, *(() if since is None else (since,)))
+        condition = "o.attempt BETWEEN ? AND ? OR o.attempt BETWEEN ? AND ?" + (
+            "" if since is None else " OR o.at >= ?"
+        )
         groups = groupby(connection.execute(_SEEN.format(where=condition), parameters), itemgetter(0))
         visited = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
         while chunk := dict(islice(visited, _CHUNK)):
@@ -230,13 +236,13 @@ def timelines(
             versions: dict[int, list[PageVersion]] = {}
             for row in rows:
                 versions.setdefault(row[0], []).append(PageVersion._make(row[1:]))
-            for number, visits_seen in chunk.items():
+            for number, attempts_seen in chunk.items():
                 ordered = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
-                yield Timeline(visits_seen[0][0], ordered, {at for _, at in visits_seen})
+                yield Timeline(attempts_seen[0][0], ordered, {at for _, at in attempts_seen})
 
 
-def count_ended_visits(reader: SqliteReader, visits: tuple[int, int], code: int) -> int:
-    """Count the visits in a range of numbers that ended with an exit code."""
+def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:
+    """Count the attempts in a range of numbers that ended with an exit code."""
     with reader.reading() as connection:
-        sql = "SELECT count(*) FROM windrow_observation WHERE visit BETWEEN ? AND ? AND exit_code = ?"
-        return int(connection.execute(sql, (*visits, code)).fetchone()[0])
+        sql = "SELECT count(*) FROM windrow_observation WHERE attempt BETWEEN ? AND ? AND exit_code = ?"
+        return int(connection.execute(sql, (*attempts, code)).fetchone()[0])

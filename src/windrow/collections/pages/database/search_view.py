@@ -152,7 +152,7 @@ _REPRESENTATIVES = """
 SELECT generation_id, representative_id FROM windrow_representative
 WHERE generation_id IN (SELECT value FROM json_each(?))
 """
-# Pages whose last visit before a time found nothing.
+# Pages whose last attempt before a time found nothing.
 _ABSENT = """
 SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
@@ -251,7 +251,7 @@ class SummaryReader:
         return self._paired(_GROUP_SIZES, representatives)
 
     def absent(self, urls: Iterable[int], at: int) -> set[int]:
-        """Return those URLs that were missing or gone at their last visit before a time."""
+        """Return those URLs that were missing or gone at their last attempt before a time."""
         with self._read() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()

@@ -98,8 +98,8 @@ _PILES = (
 
 
 def reached(reader: SqliteReader) -> int:
-    """Return the ledger's number of the last visit in a Summary Database; 0 if it does not contain visits."""
-    sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.visit'"
+    """Return the ledger's number of the last attempt in a Summary Database; 0 if it does not contain attempts."""
+    sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.attempt'"
     with reader.reading() as connection:
         row = connection.execute(sql).fetchone()
         return int(row[0]) if row else 0

@@ -19,7 +19,7 @@ from windrow.collections.pages.database.page_parts import (
     named_addresses,
     prune_past_links,
 )
-from windrow.collections.pages.database.writer import VISIT, SummaryWriter, statements
+from windrow.collections.pages.database.writer import ATTEMPT, SummaryWriter, statements
 from windrow.contract import ContentCheck
 from windrow.errors import StoreError
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
@@ -79,7 +79,7 @@ class SummaryStore(SummaryWriter):
         )
 
     def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
-        """Record the last visit of each earlier session, as returned by `read`, if no session is recorded yet."""
+        """Record the last attempt of each earlier session, as returned by `read`, if no session is recorded yet."""
         with self._writing():
             note_earlier_sessions(self._connection, read)
 
@@ -89,7 +89,7 @@ class SummaryStore(SummaryWriter):
             adopt_sessions(self._connection, replaced)
 
     def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
-        """Write a batch of crawls; `checkpoint` is the ledger's number of its last visit.
+        """Write a batch of crawls; `checkpoint` is the ledger's number of its last attempt.
 
         The changes belong to `session`; with 0, to the session that writes next. All observations of each address are
         folded again, so neither the order of batches nor a repeated batch makes a difference.
@@ -97,7 +97,7 @@ class SummaryStore(SummaryWriter):
         with self._writing():
             if entries:
                 SummaryBatch(self._connection, self._catalogue, self._readings).settle(entries)
-            self._set_checkpoint(VISIT, checkpoint)
+            self._set_checkpoint(ATTEMPT, checkpoint)
             note_sessions(self._connection, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
@@ -109,9 +109,9 @@ class SummaryStore(SummaryWriter):
         return bool(self._query(_SAME, url, f"{payload} {BY_HEADER}", NOT_READ))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
-        """Return for each address the results of its visits, oldest first, without the first visit with content.
+        """Return for each address the results of its attempts, oldest first, without the first attempt with content.
 
-        Another text or description counts as changed; `ContentCheck(None)` is a visit that found no content.
+        Another text or description counts as changed; `ContentCheck(None)` is an attempt that found no content.
         """
         checks: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._query(_CONTENTS, json.dumps(list(urls))), itemgetter(0)):
@@ -132,24 +132,26 @@ class SummaryStore(SummaryWriter):
         return checks
 
     def to_read_again(self, limit: int) -> list[int]:
-        """Return the visits that describe a generation but have to be read again for that."""
-        return [row[0] for row in self._query("SELECT DISTINCT visit FROM windrow_owed ORDER BY visit LIMIT ?", limit)]
+        """Return the attempts that describe a generation but have to be read again for that."""
+        return [
+            row[0] for row in self._query("SELECT DISTINCT attempt FROM windrow_owed ORDER BY attempt LIMIT ?", limit)
+        ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by the readings of these visits; for None, the present description is kept."""
+        """Describe generations by the readings of these attempts; for None, the present description is kept."""
         with self._writing():
             summaries, read = {}, []
-            for visit, entry in readings.items():
-                sql = "SELECT entity_generation_id FROM windrow_owed WHERE visit = ?"
-                for (number,) in self._connection.execute(sql, (visit,)).fetchall():
+            for attempt, entry in readings.items():
+                sql = "SELECT entity_generation_id FROM windrow_owed WHERE attempt = ?"
+                for (number,) in self._connection.execute(sql, (attempt,)).fetchall():
                     if entry is not None and entry.summary is not None:
                         summaries[number] = entry.summary
-                        read.append((number, visit))
+                        read.append((number, attempt))
             keep_present_links(self._connection, summaries)
             self._readings.clear(summaries)
             self._readings.write(summaries, self._catalogue.urls(named_addresses(summaries.values())))
-            rows = [(visit,) for visit in readings]
-            self._connection.executemany("DELETE FROM windrow_owed WHERE visit = ?", rows)
+            rows = [(attempt,) for attempt in readings]
+            self._connection.executemany("DELETE FROM windrow_owed WHERE attempt = ?", rows)
             self._connection.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", read)
             # Also for generations without a description so far: their past links were not compared with present ones.
             ids = self._connection.execute(_ADDRESSES, (json.dumps(list(summaries)),)).fetchall()

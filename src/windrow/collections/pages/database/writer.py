@@ -184,8 +184,8 @@ class Catalogue:
 VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Versions of the standard's schemas, as written to `unobtanium_database_info`."""
 
-VISIT, ADDRESS = "windrow.visit", "windrow.address"
-"""Keys in `unobtanium_database_info`: the last visit of the ledger, and the last address, that are in the tables."""
+ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
+"""Keys in `unobtanium_database_info`: the last attempt of the ledger, and the last address, that are in the tables."""
 
 _INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _HAS_INFO = "SELECT 1 FROM sqlite_master WHERE name = 'unobtanium_database_info'"
@@ -238,8 +238,8 @@ class SummaryWriter(SqliteStore):
             self._catalogue.forget()
             raise
 
-    def checkpoint(self, key: str = VISIT) -> int:
-        """Return the number of the last visit (with `ADDRESS`, the last address) in the tables; 0 if they are empty."""
+    def checkpoint(self, key: str = ATTEMPT) -> int:
+        """Return the number of the last attempt (or with `ADDRESS`, address) in the tables; 0 if they are empty."""
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         return int(rows[0][0]) if rows else 0
 

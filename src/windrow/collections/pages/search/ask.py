@@ -4,7 +4,7 @@ The index scores one field in which important texts are repeated: a word of the 
 and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of all fields
 would count a word that occurs in many fields too much.
 
-Filters by links, by times of visits and by past duplicates only the database can answer: they become SQL, in which
+Filters by links, by times of attempts and by past duplicates only the database can answer: they become SQL, in which
 values are bound.
 """
 
@@ -174,7 +174,7 @@ def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
 def stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
     """Return a hash of everything that `entry` indexes of a generation; its texts are represented by their pile id.
 
-    The time of the last visit is left out: it changes with every visit and is not indexed.
+    The time of the last attempt is left out: it changes with every attempt and is not indexed.
     """
     indexed_fields = (*page[2:6], *page[7:20], links)
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
@@ -310,7 +310,7 @@ def _link_condition(table: str, own_column: str, target: str | LinkFilter) -> Co
 
 
 # The hash of the links in `link_summary`, and the crawls that read the same generation.
-_NOW_LINKED = """(SELECT d.linked FROM windrow_reading r JOIN windrow_observation d ON d.visit = r.visit
+_NOW_LINKED = """(SELECT d.linked FROM windrow_reading r JOIN windrow_observation d ON d.attempt = r.attempt
   WHERE r.entity_generation_id = g.entity_generation_id)"""
 _READ_THEN = """SELECT {what} FROM windrow_observation y WHERE y.url_id = g.url_id AND y.sight = 'content'
   AND y.entity_generation_id = g.entity_generation_id AND {when}"""

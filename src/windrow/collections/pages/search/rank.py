@@ -220,7 +220,7 @@ class ShownPage(NamedTuple):
     """A page to show, with the number of URLs for each text, and the time asked for.
 
     `group` is the number of URLs in its group of the same or nearly the same text, `standing` its representative's URL.
-    `absent` tells whether a visit between its last sight and that time failed to find it.
+    `absent` tells whether an attempt between its last sight and that time failed to find it.
     """
 
     ranked: Ranked

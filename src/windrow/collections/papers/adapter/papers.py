@@ -134,7 +134,7 @@ class PaperAdapter(RecordAdapter):
         content = path.read_bytes()
         yield FetchedBytes(address, path.name, len(content), digest(content), 0.0)
         options = self._text_options(workspace) | {"grobid": ""}
-        task = Task(Item(0, "papers", "visit", address), cast(Any, io.BytesIO(content)), Limits(), {}, options)
+        task = Task(Item(0, "papers", "attempt", address), cast(Any, io.BytesIO(content)), Limits(), {}, options)
         try:
             observations = self._step.run(task)
         except StepError as error:

@@ -199,7 +199,7 @@ def extracted_by_others(settings: Places, keys: Sequence[str]) -> set[str]:
 def _first_captures(papers: Iterable[PaperRecord], settings: Places, ledger: Ledger) -> dict[str, FoundCapture]:
     """Return each paper's first capture; if it is from a foreign WARC file, with its location in that file."""
     papers = list(papers)
-    recorded = {visit.seq: visit for visit in ledger.attempts.by_numbers([paper.first for paper in papers])}
+    recorded = {attempt.seq: attempt for attempt in ledger.attempts.by_numbers([paper.first for paper in papers])}
     captures = {}
     for paper in papers:
         place = dict(capture_location(recorded[paper.first])) if paper.first in recorded else {}

@@ -24,25 +24,25 @@ CREATE TRIGGER IF NOT EXISTS touched_by_gone AFTER DELETE ON observation BEGIN
     INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = old.record;
 END;
 """
-# A visit's requests to GROBID are kept until the end of the run, when it is known whether all outcomes are transient.
+# An attempt's requests to GROBID are kept until the end of the run: only then it is known whether all were transient.
 _ASKED = """
-CREATE TABLE IF NOT EXISTS asked (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS asked (attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL);
 CREATE TRIGGER IF NOT EXISTS asked_by_waiting AFTER DELETE ON waiting BEGIN
-    INSERT OR REPLACE INTO asked VALUES (old.visit, old.asks);
+    INSERT OR REPLACE INTO asked VALUES (old.attempt, old.asks);
 END;
 """
 _PASSING = """
-SELECT a.visit, a.asks FROM asked a WHERE EXISTS (SELECT 1 FROM observation o JOIN value v ON v.id = o.value
-    WHERE o.visit = a.visit AND json_extract(v.json, '$.grobid.passing')) ORDER BY a.visit
+SELECT a.attempt, a.asks FROM asked a WHERE EXISTS (SELECT 1 FROM observation o JOIN value v ON v.id = o.value
+    WHERE o.attempt = a.attempt AND json_extract(v.json, '$.grobid.passing')) ORDER BY a.attempt
 """
 _CURRENT = """
-SELECT o.visit, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
-WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.visit
+SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
+WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
 """
 
 
 class PaperRecord(NamedTuple):
-    """A paper's current value, its additional values, the visit of its first capture, and its number of captures."""
+    """A paper's current value, its additional values, the attempt of its first capture, and its number of captures."""
 
     key: str
     value: dict[str, Any]
@@ -72,10 +72,10 @@ class PaperStore(RecordStore):
         """
         count = super().finish(at, pulse)
         with self._writing():
-            repeated = [(visit, json.loads(requests)[-1]) for visit, requests in self._connection.execute(_PASSING)]
+            repeated = [(attempt, json.loads(requests)[-1]) for attempt, requests in self._connection.execute(_PASSING)]
             self._connection.executemany(
                 "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
-                [(visit, json.dumps([[earlier_name(name), address]])) for visit, (name, address) in repeated],
+                [(attempt, json.dumps([[earlier_name(name), address]])) for attempt, (name, address) in repeated],
             )
             self._connection.execute("DELETE FROM asked")
         return count
@@ -118,7 +118,7 @@ class PaperStore(RecordStore):
         """Count the captures without a record, by reason."""
         text = """
             SELECT reason, count(*) FROM skipped s
-            WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.visit = s.visit) GROUP BY reason
+            WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
         """
         with self._guarded():
             return dict(self._connection.execute(text).fetchall())

@@ -2,7 +2,7 @@
 
 -- What every crawl of an address saw. `identity` says what was there: the digest of its text pile (64 bytes) or,
 -- of what has no text, a hash of 32; `reason` why it has none. `payload` is the digest of the bytes that came, and
--- behind it a hash of what their head said of them; `visit` the ledger's number of the visit, and the rest is what
+-- behind it a hash of what their head said of them; `attempt` the ledger's number of the attempt, and the rest is what
 -- `crawl_summary` and `http_summary` say of it; `said` is a hash of what it calls itself, and `linked` of its links,
 -- both empty where it was not read.
 CREATE TABLE IF NOT EXISTS windrow_observation (
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   identity BLOB NOT NULL,
   payload TEXT NOT NULL,
   reason TEXT NOT NULL,
-  visit INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
   entity_generation_id INTEGER,
   agent_uuid BLOB NOT NULL,
   crawl_type INTEGER NOT NULL,
@@ -27,10 +27,10 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   PRIMARY KEY (url_id, at, crawl_uuid)
 ) WITHOUT ROWID;
 
--- What a session saw is found by its visits.
-CREATE INDEX IF NOT EXISTS windrow_observation_by_visit ON windrow_observation (visit);
+-- What a session saw is found by its attempts.
+CREATE INDEX IF NOT EXISTS windrow_observation_by_attempt ON windrow_observation (attempt);
 
--- Up to which visit each session wrote: what changed belongs to it, whichever session asked.
+-- Up to which attempt each session wrote: what changed belongs to it, whichever session asked.
 CREATE TABLE IF NOT EXISTS windrow_settled (
   session INTEGER PRIMARY KEY,
   upto INTEGER NOT NULL
@@ -50,9 +50,9 @@ CREATE INDEX IF NOT EXISTS windrow_past_link_by_target ON windrow_past_link (lin
 -- Generations that another crawl describes than before, whose reading was not at hand.
 CREATE TABLE IF NOT EXISTS windrow_owed (
   entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,
-  visit INTEGER NOT NULL
+  attempt INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS windrow_owed_by_visit ON windrow_owed (visit);
+CREATE INDEX IF NOT EXISTS windrow_owed_by_attempt ON windrow_owed (attempt);
 
 -- Generations that are new, gone, or whose text or end changed, since a follower looked last.
 CREATE TABLE IF NOT EXISTS windrow_touched (

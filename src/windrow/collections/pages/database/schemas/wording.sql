@@ -14,14 +14,14 @@ CREATE TABLE IF NOT EXISTS windrow_wording (
   mimetype_id INTEGER REFERENCES mimetype
 ) WITHOUT ROWID;
 
--- Which visit's reading describes each generation now.
+-- Which attempt's reading describes each generation now.
 CREATE TABLE IF NOT EXISTS windrow_reading (
   entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,
-  visit INTEGER NOT NULL
+  attempt INTEGER NOT NULL
 );
 
 -- Versions of a generation before its present one: the text was the same, the description another. `version_id` is the
--- ledger's number of the first visit that saw it.
+-- ledger's number of the first attempt that saw it.
 CREATE TABLE IF NOT EXISTS windrow_past (
   version_id INTEGER PRIMARY KEY,
   entity_generation_id INTEGER NOT NULL REFERENCES entity_generation,

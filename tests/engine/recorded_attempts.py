@@ -23,7 +23,7 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
-class Visits:
+class Attempts:
     """A session that records answers; times are seconds after `BEGAN`."""
 
     def __init__(self, root: Path) -> None:

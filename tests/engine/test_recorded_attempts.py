@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from tests.engine.recorded_visits import BEGAN, HTML, Visits, summarise
+from tests.engine.recorded_attempts import BEGAN, HTML, Attempts, summarise
 from tests.engine.summary_crawl import query_summary
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -35,11 +35,11 @@ def reasons(root):
 
 
 def test_a_b_a_with_confirmations_between(tmp_path):
-    with Visits(tmp_path) as visits:
+    with Attempts(tmp_path) as attempts:
         for at, text in ((10, "A"), (20, "A"), (40, "B"), (50, "A")):
-            visits.answer(A, page(text), at=at)
-        visits.answer(A, at=30, status=304)
-        visits.answer(A, at=60, status=304)
+            attempts.answer(A, page(text), at=at)
+        attempts.answer(A, at=30, status=304)
+        attempts.answer(A, at=60, status=304)
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, "A", 10, 30, 40), (A, "B", 40, 40, 50), (A, "A", 50, 60, None)]
     codes = query_summary(tmp_path, f"SELECT c.time_started_unix_utc - {ORIGIN}, exit_code, status_code, request_duration_ms"
@@ -61,19 +61,19 @@ def test_a_b_a_with_confirmations_between(tmp_path):
     ],
 )
 def test_gone_missing_and_back(tmp_path, answers, end):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("A"), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A"), at=10)
         for at, status in answers:
-            visits.answer(A, page("A") if status == 200 else b"no", at=at, status=status)
+            attempts.answer(A, page("A") if status == 200 else b"no", at=at, status=status)
     assert summarise(tmp_path) == 0
     last = max([at for at, status in answers if status == 200], default=10)
     assert generations(tmp_path) == [(A, "A", 10, last, end)]
 
 
 def test_a_page_that_comes_back_after_its_end_is_another_generation(tmp_path):
-    with Visits(tmp_path) as visits:
+    with Attempts(tmp_path) as attempts:
         for at, status in ((10, 200), (20, 410), (30, 200)):
-            visits.answer(A, page("A") if status == 200 else b"no", at=at, status=status)
+            attempts.answer(A, page("A") if status == 200 else b"no", at=at, status=status)
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, "A", 10, 10, 20), (A, "A", 30, 30, None)]
 
@@ -88,9 +88,9 @@ def test_a_page_that_comes_back_after_its_end_is_another_generation(tmp_path):
     ],
 )
 def test_a_page_that_asks_not_to_be_found_has_no_text(tmp_path, fields, head):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("hidden", head), at=10, fields=HTML | fields)
-        visits.answer(A, page("shown"), at=20)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("hidden", head), at=10, fields=HTML | fields)
+        attempts.answer(A, page("shown"), at=20)
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, None, 10, 10, 20), (A, "shown", 20, 20, None)]
     assert reasons(tmp_path) == [(A, "expired" if "Date" in fields else "noindex"), (A, "")]
@@ -100,13 +100,13 @@ def test_a_page_that_asks_not_to_be_found_has_no_text(tmp_path, fields, head):
 
 
 def test_redirects_are_generations_of_their_own(tmp_path):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("A"), at=10)
-        visits.answer(A, b"moved", at=20, status=302, place="/b#part")
-        visits.answer(A, b"moved", at=30, status=301, place="https://a.example/b#part")
-        visits.answer(A, b"moved", at=40, status=301, place="https://b.example/")
-        visits.answer(A, b"moved", at=50, status=301, place="javascript:void(0)")
-        visits.answer(B, b"loop", at=60, status=301, place="/b")
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A"), at=10)
+        attempts.answer(A, b"moved", at=20, status=302, place="/b#part")
+        attempts.answer(A, b"moved", at=30, status=301, place="https://a.example/b#part")
+        attempts.answer(A, b"moved", at=40, status=301, place="https://b.example/")
+        attempts.answer(A, b"moved", at=50, status=301, place="javascript:void(0)")
+        attempts.answer(B, b"loop", at=60, status=301, place="/b")
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, "A", 10, 10, 20), (A, None, 20, 30, 40), (A, None, 40, 40, None)]
     moves = query_summary(tmp_path, "SELECT str_url, to_url_fragment, information_source, by_security_policy FROM redirect_summary"
@@ -120,11 +120,11 @@ def test_redirects_are_generations_of_their_own(tmp_path):
 
 def test_a_canonical_address_is_told_in_page_or_header(tmp_path):
     link = '<link rel="canonical" href="/b">'
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("A", link), at=10)
-        visits.answer(f"{A}?x", page("B"), at=10, fields=HTML | {"Link": '<https://a.example/b>; rel="canonical"'})
-        visits.answer(f"{A}?y", page("C", link), at=10, fields=HTML | {"Link": "</c>; rel=canonical"})
-        visits.answer(B, page("D", link), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A", link), at=10)
+        attempts.answer(f"{A}?x", page("B"), at=10, fields=HTML | {"Link": '<https://a.example/b>; rel="canonical"'})
+        attempts.answer(f"{A}?y", page("C", link), at=10, fields=HTML | {"Link": "</c>; rel=canonical"})
+        attempts.answer(B, page("D", link), at=10)
     assert summarise(tmp_path) == 0
     rows = query_summary(tmp_path, "SELECT u.str_url, c.str_url FROM file_summary f JOIN entity_generation USING"
                " (entity_generation_id) JOIN url u USING (url_id) LEFT JOIN url c ON c.url_id = canonical_url_id"
@@ -143,8 +143,8 @@ def test_a_canonical_address_is_told_in_page_or_header(tmp_path):
     ],
 )
 def test_wrong_and_old_encodings(tmp_path, body, content_type, text):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, body, at=10, fields={"Content-Type": content_type})
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, body, at=10, fields={"Content-Type": content_type})
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, text, 10, 10, None)]
 
@@ -159,9 +159,9 @@ def test_wrong_and_old_encodings(tmp_path, body, content_type, text):
     ],
 )
 def test_what_cannot_be_read_is_a_file_with_a_reason(tmp_path, body, fields, reason):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, body, at=10, fields=fields)
-        visits.answer(B, page("B"), at=20)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, body, at=10, fields=fields)
+        attempts.answer(B, page("B"), at=20)
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, None, 10, 10, None), (B, "B", 20, 20, None)]
     assert reasons(tmp_path)[0] == (A, reason)
@@ -171,21 +171,21 @@ def test_what_cannot_be_read_is_a_file_with_a_reason(tmp_path, body, fields, rea
 
 
 def test_too_large_and_unreachable(tmp_path):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("A"), at=10)
-        visits.failure(A, Reason.TOO_LARGE, at=20, status=200)
-        visits.answer(B, page("B"), at=10)
-        visits.failure(B, Reason.TIMEOUT, at=20)
-        visits.failure(B, Reason.INTERRUPTED, at=30, status=200)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A"), at=10)
+        attempts.failure(A, Reason.TOO_LARGE, at=20, status=200)
+        attempts.answer(B, page("B"), at=10)
+        attempts.failure(B, Reason.TIMEOUT, at=20)
+        attempts.failure(B, Reason.INTERRUPTED, at=30, status=200)
     assert summarise(tmp_path) == 0
     assert generations(tmp_path) == [(A, "A", 10, 10, 20), (A, None, 20, 20, None), (B, "B", 10, 10, None)]
     assert (A, "too_large") in reasons(tmp_path)
 
 
 def test_a_reader_that_takes_too_long_costs_one_page_its_text(tmp_path):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, b"<html>" + b"<div><p>x<table><tr><td>" * 300_000, at=10)
-        visits.answer(B, page("B"), at=20)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, b"<html>" + b"<div><p>x<table><tr><td>" * 300_000, at=10)
+        attempts.answer(B, page("B"), at=20)
     assert summarise(tmp_path, limits=Limits(cpu_time=0.4)) in {0, 3}
     versions = generations(tmp_path)
     assert versions[1] == (B, "B", 20, 20, None)
@@ -194,8 +194,8 @@ def test_a_reader_that_takes_too_long_costs_one_page_its_text(tmp_path):
 
 
 def test_bytes_that_are_not_in_the_archive_any_more_have_a_reason(tmp_path):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("A"), at=10)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A"), at=10)
     for path in (tmp_path / "archive").glob("*.warc*"):
         path.unlink()
     assert summarise(tmp_path) == 3
@@ -203,16 +203,16 @@ def test_bytes_that_are_not_in_the_archive_any_more_have_a_reason(tmp_path):
     assert reasons(tmp_path) == [(A, "disk_failed")]
 
 
-def test_later_sessions_may_bring_earlier_visits(tmp_path):
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("A", "<meta name=description content=second>"), at=50)
-        visits.answer(A, page("B"), at=70)
+def test_later_sessions_may_bring_earlier_attempts(tmp_path):
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A", "<meta name=description content=second>"), at=50)
+        attempts.answer(A, page("B"), at=70)
     assert summarise(tmp_path) == 0
-    with Visits(tmp_path) as visits:
-        visits.answer(A, page("A", "<meta name=description content=first>"), at=10)
-        visits.answer(A, page("B"), at=60)
-        visits.answer(A, page("A", "<meta name=description content=third>"), at=80)
-        visits.answer(A, page("C"), at=30)
+    with Attempts(tmp_path) as attempts:
+        attempts.answer(A, page("A", "<meta name=description content=first>"), at=10)
+        attempts.answer(A, page("B"), at=60)
+        attempts.answer(A, page("A", "<meta name=description content=third>"), at=80)
+        attempts.answer(A, page("C"), at=30)
     assert summarise(tmp_path) == 0
     assert [row[1:] for row in generations(tmp_path)] == [
         ("A", 10, 10, 30), ("C", 30, 30, 50), ("A", 50, 50, 60), ("B", 60, 70, 80), ("A", 80, 80, None),
