@@ -17,9 +17,9 @@ from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import LinkMemo, References
-from windrow.content.article import article as read_article
+from windrow.content.article import read_article
 from windrow.content.charset import decode
-from windrow.content.markdown import markdown
+from windrow.content.markdown import html_to_markdown
 from windrow.errors import WindrowError
 from windrow.fetch import ftp_session, http_client
 from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
@@ -71,7 +71,7 @@ def feed_links(*paths):
 
 
 def parse_words(text):
-    return markdown(text, HERE)
+    return html_to_markdown(text, HERE)
 
 
 def read_title(title):

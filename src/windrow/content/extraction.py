@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from windrow.content.article import examine
+from windrow.content.article import read_article_and_choice
 from windrow.content.outline import Outline
 from windrow.content.page import BlockFate, Choice
 from windrow.content.tree import parse
@@ -76,9 +76,9 @@ class Extract:
     @cached_property
     def markdown(self) -> str:
         """The main content as Markdown: CommonMark, with the tables and the strike-through of GitHub."""
-        from windrow.content.markdown import markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
+        from windrow.content.markdown import html_to_markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
 
-        return markdown(self.markup, self.base)
+        return html_to_markdown(self.markup, self.base)
 
     @cached_property
     def links(self) -> tuple[ContentLink, ...]:
@@ -91,11 +91,11 @@ class Extract:
         return tuple(ContentImage(url, text) for url, text in self._addresses("img[src]", "src"))
 
     def _addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
-        known = set()
+        known_urls = set()
         for node in parse(self.markup).css(selector):
             url = normalise(node.attributes.get(attribute) or "", self.base).url
-            if url and url not in known:
-                known.add(url)
+            if url and url not in known_urls:
+                known_urls.add(url)
                 shown = node.attributes.get("alt") if attribute == "src" else node.text()
                 yield url, " ".join((shown or "").split())
 
@@ -117,7 +117,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
     if isinstance(html, str):
         html, content_type = html.encode("utf-8", "replace"), "text/html; charset=utf-8"
     own_url = normalise(url).url or ""
-    article, outline, choice = examine(html, content_type, own_url)
+    article, outline, choice = read_article_and_choice(html, content_type, own_url)
     base = normalise(article.base, own_url).url or own_url
 
     def resolve(address: str) -> str:
@@ -128,8 +128,8 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
         article.title,
         article.authors,
         article.site,
-        _iso(article.published),
-        _iso(article.modified),
+        _spell_date(article.published),
+        _spell_date(article.modified),
         article.description,
         article.keywords,
         article.language,
@@ -137,12 +137,12 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
         resolve(article.canonical),
         article.encoding,
         article.markup,
-        tuple(_blocks(outline, choice)),
+        tuple(_judged_blocks(outline, choice)),
         base,
     )
 
 
-def _iso(date: str) -> str:
+def _spell_date(date: str) -> str:
     """Return a page's date in ISO 8601, a day alone if it has no time, or an empty text if it is not a date."""
     moment = written(date)
     if moment is None:
@@ -151,12 +151,12 @@ def _iso(date: str) -> str:
     return moment.date().isoformat() if day else moment.isoformat()
 
 
-def _blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
+def _judged_blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
     boxes, blocks = outline.boxes, outline.blocks
     paths: list[str] = []
-    known: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
-    for tag, parent in zip(boxes.tag, boxes.up, strict=True):
+    shared_paths: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
+    for tag, parent in zip(boxes.tag, boxes.parent, strict=True):
         path = f"{paths[parent]} > {tag}" if parent >= 0 else tag
-        paths.append(known.setdefault(path, path))
-    for number, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
-        yield JudgedBlock(text, paths[box], choice.fates[number], choice.likely.get(number))
+        paths.append(shared_paths.setdefault(path, path))
+    for block, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
+        yield JudgedBlock(text, paths[box], choice.fates[block], choice.likelihoods.get(block))

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 from windrow.collections.news import standard
-from windrow.content.article import article as read_article
-from windrow.content.markdown import markdown
+from windrow.content.article import read_article
+from windrow.content.markdown import html_to_markdown
 from windrow.contract import Observation, Skip, Task
 from windrow.errors import StepError
 from windrow.formats.http import media_type
@@ -60,7 +60,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     title = " ".join(_SCRIPT.sub(" ", article.title).split())[:_MAX_TITLE]
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
-    text = _remove_title(markdown(article.html, normalise(article.base or article.url).url), title)
+    text = _remove_title(html_to_markdown(article.html, normalise(article.base or article.url).url), title)
     if not text.strip():
         return Skip(Reason.NO_TEXT, article.url)
     stamp, doubt = parse_date(article.date, zone, seen)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windrow.collections.news import feed, townnews, wordpress
-from windrow.content.page import read as read_page
+from windrow.content.page import read_page
 from windrow.contract import (
     CAPTURED,
     REQUEST,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from windrow.collections.news import article
-from windrow.content.page import read as read_page
+from windrow.content.page import read_page
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.digest import number
 from windrow.errors import StepError

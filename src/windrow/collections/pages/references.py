@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from windrow.collections.pages.code import mime
 from windrow.content.charset import decode
-from windrow.content.head import RELATIONS, refresh
+from windrow.content.head import RELATIONS, read_refresh
 from windrow.content.tree import parse
 from windrow.formats import robots
 from windrow.formats.sniff import sniff
@@ -70,7 +70,7 @@ class References:
                 directives = (
                     directives.join(robots.meta([name_and_content], self._agent)) if name_and_content[0] else directives
                 )
-                references += filter(None, (refresh(attributes),))
+                references += filter(None, (read_refresh(attributes),))
             elif len(references) < MOST_LINKS:
                 references += self._find_references(tag or "", attributes)
         return base or url, [] if directives.nofollow else references

@@ -31,7 +31,7 @@ from windrow.collections.pages.reading.link import (
 from windrow.collections.pages.scope import Scope
 from windrow.content.charset import decode
 from windrow.content.head import PageHead
-from windrow.content.page import read as read_html
+from windrow.content.page import read_page as read_html
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import feed as news
 from windrow.formats import markdown as marked
