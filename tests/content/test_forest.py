@@ -62,7 +62,10 @@ def test_more_blocks_than_fit_side_by_side(apart: int) -> None:
     assert estimate_probabilities(SMALL, rows) == [score_by_walking(SMALL, rows, at) for at in range(3000)]
 
 
-@pytest.mark.parametrize(("forest", "names"), [*zip(load_forests(), (FIRST_FEATURE_NAMES, (*FIRST_FEATURE_NAMES, *SECOND_FEATURE_NAMES)), strict=True)])
+@pytest.mark.parametrize(
+    ("forest", "names"),
+    [*zip(load_forests(), (FIRST_FEATURE_NAMES, (*FIRST_FEATURE_NAMES, *SECOND_FEATURE_NAMES)), strict=True)],
+)
 def test_the_forests_that_are_shipped_are_whole(forest: Forest, names: tuple[str, ...]) -> None:
     assert set(forest.features) <= set(names)
     assert sum(map(max, forest.leaves)) < 2**16

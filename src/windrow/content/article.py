@@ -222,7 +222,7 @@ _LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
 class Article(NamedTuple):
     """An article; missing fields are empty strings. Addresses are as written."""
 
-    find_title: str
+    title: str
     """The headline, without the site's name."""
     site: str
     authors: tuple[str, ...]

@@ -11,7 +11,7 @@ from windrow.content.article import read_article_and_choice
 from windrow.content.outline import Outline
 from windrow.content.page import BlockFate, Choice
 from windrow.content.tree import parse
-from windrow.formats.moment import written
+from windrow.formats.moment import read_page_time
 from windrow.formats.url import normalise
 
 
@@ -144,7 +144,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
 
 def _spell_date(date: str) -> str:
     """Return a page's date in ISO 8601, a day alone if it has no time, or an empty text if it is not a date."""
-    moment = written(date)
+    moment = read_page_time(date)
     if moment is None:
         return ""
     day = moment.tzinfo is None and (moment.hour, moment.minute, moment.second) == (0, 0, 0)

@@ -10,7 +10,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.content.tree import select_once
-from windrow.formats.moment import written
+from windrow.formats.moment import read_page_time
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -177,8 +177,8 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
     times = [element for element in elements if element.tag == "time" and "datetime" in element.attributes]
     if times:
         yield _in_article_header(tree)
-        readable_dates = [value for value in map(_read_date, times) if written(value)]
-        if len({written(value) for value in readable_dates}) == 1:
+        readable_dates = [value for value in map(_read_date, times) if read_page_time(value)]
+        if len({read_page_time(value) for value in readable_dates}) == 1:
             yield readable_dates[0]
 
 
@@ -273,7 +273,7 @@ class Translation(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another page with its relation to this one, such as `next`; `read_refresh` if this page redirects to it."""
+    """Another page with its relation to this one, such as `next`; `refresh` if this page redirects to it."""
 
     rel: str
     href: str
@@ -400,7 +400,7 @@ def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str
 
 def first_date(texts: Iterable[str]) -> str:
     """Return the first text that is a date, or an empty text."""
-    return next((text for text in texts if text and written(text)), "")
+    return next((text for text in texts if text and read_page_time(text)), "")
 
 
 def _media_type(attributes: _Attributes) -> str:

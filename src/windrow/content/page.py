@@ -24,9 +24,9 @@ class Page(NamedTuple):
 
     url: str
     encoding: str
-    read_page_head: PageHead
+    head: PageHead
     outline: Outline
-    read_page_hint: PageHint
+    hint: PageHint
 
 
 def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:

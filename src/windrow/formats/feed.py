@@ -13,16 +13,16 @@ from lxml import etree
 from windrow.errors import StepError
 from windrow.formats import url_hints as hint
 from windrow.formats import xml
-from windrow.formats.text import clean
-from windrow.formats.url_hints import text
+from windrow.formats.text import replace_controls
+from windrow.formats.url_hints import first_child_text
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-ENTRIES = 5_000
+MAX_ENTRIES = 5_000
 """The most entries that are read; the rest is ignored."""
 
-_CAP = 16 * 1024 * 1024  # bytes: feeds are read as a whole
-_LIMITS = Limits(member_size=_CAP, elements=500_000)
+_MAX_BYTES = 16 * 1024 * 1024  # bytes: feeds are read as a whole
+_LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -50,64 +50,72 @@ class Feed:
     entries: tuple[FeedEntry, ...]
 
 
-def read(raw: bytes) -> Feed | None:
+def read_feed(raw: bytes) -> Feed | None:
     """Read a feed; None if the document is not a feed, `StepError` with a reason if it cannot be read.
 
-    >>> feed = read(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
+    >>> feed = read_feed(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
     >>> feed.title, feed.entries[0].title
     ('Tea', 'A & B')
     """
-    if len(raw) > _CAP:
-        raise StepError(f"the feed has {len(raw)} bytes; the limit is {_CAP}", Reason.TOO_LARGE)
-    start = raw.lstrip(b" \t\r\n")
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
-        return _json(raw)
-    admitted = xml.admit(start, _LIMITS)
+    if len(raw) > _MAX_BYTES:
+        raise StepError(f"the feed has {len(raw)} bytes; the limit is {_MAX_BYTES}", Reason.TOO_LARGE)
+    trimmed = raw.lstrip(b" \t\r\n")
+    if trimmed.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
+        return _read_json_feed(raw)
+    admitted = xml.admit(trimmed, _LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         return None
-    root = xml.tree(admitted.content, recover=True)
+    root = xml.build_tree(admitted.content, recover=True)
     try:
-        return _atom(root) if admitted.root == "feed" else _rss(root)
+        return _read_atom(root) if admitted.root == "feed" else _read_rss(root)
     except UnicodeDecodeError:
         raise StepError("the feed holds lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
 
 
-def _rss(root: etree._Element) -> Feed:
+def _read_rss(root: etree._Element) -> Feed:
     channel = next(root.iterchildren("{*}channel"), root)
-    elements = [*root.iterdescendants("{*}item")][:ENTRIES]
+    elements = [*root.iterdescendants("{*}item")][:MAX_ENTRIES]
     return Feed(
-        _plain(text(channel, "title")),
-        _plain(text(channel, "description")),
-        text(channel, "language"),
-        text(channel, "lastBuildDate", "pubDate", "date"),
-        tuple(_item(element) for element in elements),
+        _plain_text(first_child_text(channel, "title")),
+        _plain_text(first_child_text(channel, "description")),
+        first_child_text(channel, "language"),
+        first_child_text(channel, "lastBuildDate", "pubDate", "date"),
+        tuple(_read_rss_item(element) for element in elements),
     )
 
 
-def _item(element: etree._Element) -> FeedEntry:
-    url, _, base = hint.item(element)
-    html = text(element, "encoded") or text(element, "description")
+def _read_rss_item(element: etree._Element) -> FeedEntry:
+    url, _, base = hint.read_rss_item(element)
+    html = first_child_text(element, "encoded") or first_child_text(element, "description")
     return FeedEntry(
-        _plain(text(element, "title")), html, url, base, text(element, "pubDate", "date"), text(element, "updated")
+        _plain_text(first_child_text(element, "title")),
+        html,
+        url,
+        base,
+        first_child_text(element, "pubDate", "date"),
+        first_child_text(element, "updated"),
     )
 
 
-def _atom(root: etree._Element) -> Feed:
-    entries = [*root.iterchildren("{*}entry")][:ENTRIES]
+def _read_atom(root: etree._Element) -> Feed:
+    entries = [*root.iterchildren("{*}entry")][:MAX_ENTRIES]
     return Feed(
-        _plain(_text_construct(root, "title")),
-        _plain(_text_construct(root, "subtitle", "tagline")),
+        _plain_text(_text_construct(root, "title")),
+        _plain_text(_text_construct(root, "subtitle", "tagline")),
         root.get(_LANGUAGE, ""),
-        text(root, "updated", "modified"),
-        tuple(_entry(entry) for entry in entries),
+        first_child_text(root, "updated", "modified"),
+        tuple(_read_atom_entry(entry) for entry in entries),
     )
 
 
-def _entry(element: etree._Element) -> FeedEntry:
-    url, _, base = hint.feed_entry(element)
-    title = _plain(_text_construct(element, "title"))
+def _read_atom_entry(element: etree._Element) -> FeedEntry:
+    url, _, base = hint.read_atom_entry(element)
+    title = _plain_text(_text_construct(element, "title"))
     html = _text_construct(element, "content") or _text_construct(element, "summary")
-    published, updated = text(element, "published", "issued"), text(element, "updated", "modified")
+    published, updated = (
+        first_child_text(element, "published", "issued"),
+        first_child_text(element, "updated", "modified"),
+    )
     return FeedEntry(title, html, url, base, published, updated)
 
 
@@ -135,20 +143,20 @@ def _without_namespace(element: etree._Element) -> list[etree._Element]:
     return list(element)
 
 
-def _plain(written: str) -> str:
+def _plain_text(written: str) -> str:
     """Return a title without HTML tags and escapes, its white space collapsed."""
-    return " ".join(clean(unescape(_TAG.sub("", written))).split())
+    return " ".join(replace_controls(unescape(_TAG.sub("", written))).split())
 
 
-def _json(raw: bytes) -> Feed | None:
+def _read_json_feed(raw: bytes) -> Feed | None:
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
         raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(document, dict) or not _first_text(document, "version").startswith(hint.VERSION):
+    if not isinstance(document, dict) or not _first_text(document, "version").startswith(hint.JSON_FEED_VERSIONS):
         return None
-    listed = document.get("items")
-    items = [item for item in listed if isinstance(item, dict)][:ENTRIES] if isinstance(listed, list) else []
+    item_list = document.get("items")
+    items = [item for item in item_list if isinstance(item, dict)][:MAX_ENTRIES] if isinstance(item_list, list) else []
     entries = tuple(
         FeedEntry(
             _first_text(item, "title"),

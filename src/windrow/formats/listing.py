@@ -1,6 +1,6 @@
 """Read listings of folders: lines of FTP, index pages of web servers, manifests and checksums beside the files.
 
-Every reader has bounds: at most `ENTRIES` entries, `LINE` bytes in a line and `WHOLE` bytes in all.
+Every reader has bounds: at most `MAX_ENTRIES` entries, `MAX_LINE_BYTES` bytes in a line and `MAX_LISTING_BYTES` bytes in all.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from windrow.reasons import Reason
 
 Entries = list[ListingEntry]
 
-ENTRIES = 200_000
+MAX_ENTRIES = 200_000
 """The most entries of a listing."""
 
-LINE = 8 * 2**10
+MAX_LINE_BYTES = 8 * 2**10
 """The most bytes of a line of a listing."""
 
-WHOLE = 64 * 2**20
+MAX_LISTING_BYTES = 64 * 2**20
 """The most bytes of a listing."""
 
-SHOWN = 1000
+MAX_SHOWN_CHARACTERS = 1000
 """The most characters kept of a line that could not be read."""
 
-UNREADABLE = 100
+MAX_UNREADABLE_LINES = 100
 """The most such lines of one listing that are reported."""
 
-_UNIX = re.compile(
+_UNIX_LINE = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
     r"(?:(?:[^\W\d]{3,4}+\.?\s++\d{1,2}|\d{1,2}\.?\s++[^\W\d]{3,4}+\.?)\s++(?:\d{4}|\d{1,2}:\d{2})"
     r"|(?:\d{4}-)?\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?: [+-]\d{4})?"
     r"|\d{4}-\d{2}-\d{2}) (?P<name>.+)"
 )
-_DOS = re.compile(
+_DOS_LINE = re.compile(
     r"(?:\d{2}-\d{2}-\d{2,4}|\d{4}-\d{2}-\d{2})\s++\d{2}:\d{2}(?:[AP]M)?"
     r"\s++(?:<\w+>|(?P<size>\d[\d,]*+|-))\s+(?P<name>.+)"
 )
-_DIGITS = 100
-_STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
-_FOLDERS = frozenset({".", ".."})
+_MAX_SIZE_DIGITS = 100
+_TIME_STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
+_SELF_AND_PARENT = frozenset({".", ".."})
 
-_DATES = (
+_DATE_FORMATS = (
     (re.compile(r"\b(\d{1,2}-[A-Z][a-z]{2}-\d{4} \d{2}:\d{2})\b"), "%d-%b-%Y %H:%M"),
     (re.compile(r"\b(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\b"), "%Y-%m-%d %H:%M"),
 )
-_EMPTY = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
-_SIZE = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
-_TEXT = 400  # characters beside a link that are searched for its size and time
-_CELLS = 8  # cells of a row after the one with the name that are searched
+_INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
+_SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
+_MAX_TEXT_CHARACTERS = 400  # characters beside a link that are searched for its size and time
+_MAX_CELLS = 8  # cells of a row after the one with the name that are searched
 
 
 def read_time(text: str) -> datetime | None:
@@ -66,7 +66,7 @@ def read_time(text: str) -> datetime | None:
     >>> read_time("20261121113500.25")
     datetime.datetime(2026, 11, 21, 11, 35, tzinfo=datetime.timezone.utc)
     """
-    stamp = _STAMP.match(text)
+    stamp = _TIME_STAMP.match(text)
     if not stamp:
         return None
     try:
@@ -86,18 +86,18 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     entries: Entries = []
     unreadable: Entries = []
     for line in lines:
-        facts, _, name = line.partition(" ")
-        if not name or (facts and "=" not in facts):
+        fact_text, _, name = line.partition(" ")
+        if not name or (fact_text and "=" not in fact_text):
             if line.strip():
-                unreadable.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+                unreadable.append(ListingEntry(folder, line[:MAX_SHOWN_CHARACTERS], reason=Reason.PROTOCOL_ERROR))
             continue
-        facts_by_name = {key.lower(): value for key, _, value in (fact.partition("=") for fact in facts.split(";"))}
-        kind = facts_by_name.get("type", "file").lower()
-        if kind in {"cdir", "pdir"} or name in _FOLDERS:
+        facts_by_name = {key.lower(): value for key, _, value in (fact.partition("=") for fact in fact_text.split(";"))}
+        entry_type = facts_by_name.get("type", "file").lower()
+        if entry_type in {"cdir", "pdir"} or name in _SELF_AND_PARENT:
             continue
-        size, modified = _number(facts_by_name.get("size", "")), read_time(facts_by_name.get("modify", ""))
-        entries.append(ListingEntry(folder, name, size, modified, kind == "file"))
-    return entries + unreadable[:UNREADABLE]
+        size, modified = _read_size(facts_by_name.get("size", "")), read_time(facts_by_name.get("modify", ""))
+        entries.append(ListingEntry(folder, name, size, modified, entry_type == "file"))
+    return entries + unreadable[:MAX_UNREADABLE_LINES]
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
@@ -112,20 +112,22 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
     entries: Entries = []
     unreadable: Entries = []
     for line in lines:
-        if unix := _UNIX.fullmatch(line):
-            kind, name = unix["kind"], unix["name"]
-            name = name.partition(" -> ")[0] if kind == "l" else name
-            entry = ListingEntry(folder, name, _number(unix["size"]) if kind == "-" else None, None, kind == "-")
-        elif dos := _DOS.fullmatch(line):
-            size = dos["size"]
-            entry = ListingEntry(folder, dos["name"], _number(size or ""), None, size is not None)
+        if unix_line := _UNIX_LINE.fullmatch(line):
+            type_letter, name = unix_line["kind"], unix_line["name"]
+            name = name.partition(" -> ")[0] if type_letter == "l" else name
+            entry = ListingEntry(
+                folder, name, _read_size(unix_line["size"]) if type_letter == "-" else None, None, type_letter == "-"
+            )
+        elif dos_line := _DOS_LINE.fullmatch(line):
+            size = dos_line["size"]
+            entry = ListingEntry(folder, dos_line["name"], _read_size(size or ""), None, size is not None)
         else:
             if line.strip() and not line.startswith("total "):
-                unreadable.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+                unreadable.append(ListingEntry(folder, line[:MAX_SHOWN_CHARACTERS], reason=Reason.PROTOCOL_ERROR))
             continue
-        if entry.name not in _FOLDERS:
+        if entry.name not in _SELF_AND_PARENT:
             entries.append(entry)
-    return None if unreadable and not entries else entries + unreadable[:UNREADABLE]
+    return None if unreadable and not entries else entries + unreadable[:MAX_UNREADABLE_LINES]
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
@@ -134,7 +136,7 @@ def read_nlst(lines: Iterable[str]) -> list[str]:
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
     """
-    return [name for line in lines if (name := line.removeprefix("./")) and name not in _FOLDERS]
+    return [name for line in lines if (name := line.removeprefix("./")) and name not in _SELF_AND_PARENT]
 
 
 class LineSplitter:
@@ -155,12 +157,14 @@ class LineSplitter:
         """Take the next bytes; TerminalFailure with TOO_LARGE beyond a bound."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         self._lines += lines
-        if len(self._rest) > LINE or any(len(line) > LINE for line in lines):
+        if len(self._rest) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
             raise TerminalFailure(f"{self._address}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
         self._size += len(block)
         refuse_too_many(len(self._lines), self._address)
-        if self._size > WHOLE:
-            raise TerminalFailure(f"{self._address}: the listing has more than {WHOLE:,} bytes", Reason.TOO_LARGE)
+        if self._size > MAX_LISTING_BYTES:
+            raise TerminalFailure(
+                f"{self._address}: the listing has more than {MAX_LISTING_BYTES:,} bytes", Reason.TOO_LARGE
+            )
 
     def end(self) -> Iterator[str]:
         """Return the lines as text; bytes that are not UTF-8 become lone surrogates."""
@@ -179,18 +183,18 @@ def read_index_page(folder: str, address: str, page: bytes) -> Entries:
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
     ('add', 'a b.zip', 20480)
     """
-    links = _links(page)
-    if not links and not _EMPTY.search(page):  # an empty folder still links to the one above, on most servers
+    links = _find_links(page)
+    if not links and not _INDEX_TITLE.search(page):  # an empty folder still links to the one above, on most servers
         hint = "if this server shows no index, name a manifest for the source"
         raise TerminalFailure(f"{address}: not an index page", Reason.PROTOCOL_ERROR, hint=hint)
     entries: dict[str, ListingEntry] = {}
-    rows: dict[html.HtmlElement, list[str]] = {}
+    texts_by_cell: dict[html.HtmlElement, list[str]] = {}
     for link in links:
-        child = _child(address, link.get("href") or "")
+        child = _direct_child(address, link.get("href") or "")
         if child is None or child in entries:
             continue
         is_file = not child.endswith("/")
-        size, modified = _size_and_time(_beside(link, rows)) if is_file else (None, None)
+        size, modified = _read_size_and_time(_texts_beside(link, texts_by_cell)) if is_file else (None, None)
         name = unquote(child.rstrip("/"), errors="surrogateescape")
         entries[child] = ListingEntry(folder, name, size, modified, is_file)
         refuse_too_many(len(entries), address)
@@ -203,40 +207,40 @@ def read_manifest(folder: str, address: str, text: str) -> Entries:
     >>> read_manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
     """
-    start = f"{folder.strip('/')}/" if folder.strip("/") else ""
+    folder_prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     entries: dict[str, ListingEntry] = {}
     for line in text.split("\n"):
         name = line.strip("\r").removeprefix("./")
-        if len(name) > LINE:
+        if len(name) > MAX_LINE_BYTES:
             raise TerminalFailure(f"{address}: a line of the manifest is longer than 8 kB", Reason.TOO_LARGE)
-        if name.strip() and name.startswith(start) and name != start:
-            entries[name] = ListingEntry(folder, name[len(start) :])
+        if name.strip() and name.startswith(folder_prefix) and name != folder_prefix:
+            entries[name] = ListingEntry(folder, name[len(folder_prefix) :])
             refuse_too_many(len(entries), address)
     return list(entries.values())
 
 
 def refuse_too_many(count: int, address: str) -> None:
-    """Raise TerminalFailure with TOO_LARGE if a listing has more than `ENTRIES` entries."""
-    if count > ENTRIES:
-        raise TerminalFailure(f"{address}: the listing has more than {ENTRIES:,} entries", Reason.TOO_LARGE)
+    """Raise TerminalFailure with TOO_LARGE if a listing has more than `MAX_ENTRIES` entries."""
+    if count > MAX_ENTRIES:
+        raise TerminalFailure(f"{address}: the listing has more than {MAX_ENTRIES:,} entries", Reason.TOO_LARGE)
 
 
-def _number(text: str) -> int | None:
+def _read_size(text: str) -> int | None:
     """Read a size, with or without commas between thousands; it may be larger than a database column can hold."""
     digits = text.replace(",", "")
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS else None
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 
 
-def _links(page: bytes) -> list[html.HtmlElement]:
+def _find_links(page: bytes) -> list[html.HtmlElement]:
     try:
         return list(html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8")).iter("a"))
     except LxmlError:  # it is empty, or cannot be parsed
         return []
 
 
-def _child(address: str, href: str) -> str | None:
+def _direct_child(address: str, href: str) -> str | None:
     """Return a link's path below the folder's address, still encoded; None if it is not a direct child."""
-    if len(href) > LINE or "?" in href or "#" in href:
+    if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
         target = urljoin(address, href.strip())
@@ -244,36 +248,43 @@ def _child(address: str, href: str) -> str | None:
         return None
     if not target.startswith(address):
         return None
-    rest = target[len(address) :]
-    return None if not rest or rest == "/" or "/" in rest[:-1] or rest in {"./", "../"} else rest
+    path_below = target[len(address) :]
+    return (
+        None
+        if not path_below or path_below == "/" or "/" in path_below[:-1] or path_below in {"./", "../"}
+        else path_below
+    )
 
 
-def _beside(link: html.HtmlElement, rows: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Yield the texts next to a link: after it, and in the next cells of its row, which `rows` caches by cell."""
-    yield (link.tail or "")[:_TEXT]
+def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
+    """Yield the texts next to a link: after it, and in the next cells of its row, which `texts_by_cell` caches by cell."""
+    yield (link.tail or "")[:_MAX_TEXT_CHARACTERS]
     cell = link.getparent()
     if cell is not None and cell.tag == "td":
-        if cell not in rows:
-            rows[cell] = [f" {next_.text_content()}"[:_TEXT] for next_ in islice(cell.itersiblings("td"), _CELLS)]
-        yield from rows[cell]
+        if cell not in texts_by_cell:
+            texts_by_cell[cell] = [
+                f" {next_cell.text_content()}"[:_MAX_TEXT_CHARACTERS]
+                for next_cell in islice(cell.itersiblings("td"), _MAX_CELLS)
+            ]
+        yield from texts_by_cell[cell]
 
 
-def _size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
+def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
     size: int | None = None
     modified: datetime | None = None
     for text in texts:
-        for pattern, format_ in _DATES:
+        for pattern, date_format in _DATE_FORMATS:
             if modified is None and (date := pattern.search(text)):
                 try:
-                    modified = datetime.strptime(date[1], format_).replace(tzinfo=UTC)
+                    modified = datetime.strptime(date[1], date_format).replace(tzinfo=UTC)
                 except ValueError:
                     continue
-        if size is None and (number := _SIZE.search(text)):
+        if size is None and (number := _SIZE_AT_END.search(text)):
             size = int(number[1])
     return size, modified
 
 
-LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
+DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
 def read_checksum(content: bytes, path: str) -> str:
@@ -285,9 +296,9 @@ def read_checksum(content: bytes, path: str) -> str:
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'
     """
-    base, _, algorithm = path.rpartition(".")
-    algorithm, name = algorithm.lower(), base.rpartition("/")[2]
-    length = LENGTHS.get(algorithm)
+    file_path, _, algorithm = path.rpartition(".")
+    algorithm, name = algorithm.lower(), file_path.rpartition("/")[2]
+    length = DIGEST_LENGTHS.get(algorithm)
     if length is None:
         return ""
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes by default

@@ -2,7 +2,7 @@
 
 A schema is compiled once. A valid document is validated while it is parsed, without a tree: it costs
 no more time and memory than parsing. An invalid one costs more: libxml2 gives no position for a finding while
-streaming, so the part of the document with the first `LIMIT` findings is validated again as
+streaming, so the part of the document with the first `MAX_FINDINGS` findings is validated again as
 a tree, which names the elements, and a last pass finds their positions.
 
 The tree that lxml builds has no columns, and no reliable lines beyond 65,535. A pass with
@@ -26,41 +26,43 @@ from windrow.formats import xml
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
-PLACE_SLICE = 1 << 16
-STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
+POSITION_SLICE_BYTES = 1 << 16
+PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 
 @dataclass(slots=True)
-class _Branch:
+class _PathStep:
     """One step of the searched paths, and the steps below it."""
 
     path: str = ""
-    below: dict[tuple[str, int], _Branch] = field(default_factory=dict)
+    steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Level:
+class _OpenElement:
     """An open element on a wanted path; counts its children so far, all and by name."""
 
-    branch: _Branch
+    step: _PathStep
     children: int = 0
-    named: dict[str, int] = field(default_factory=dict)
+    children_by_name: dict[str, int] = field(default_factory=dict)
 
 
-def places(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
+def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     r"""Return line and column, counted from 1, of the `<` of each element's start tag.
 
     `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]`
     for prefixed ones, `/a/b` for those without a namespace. `content` is UTF-8. Columns count
     characters. A path to an attribute means its element; a path without an element is left out.
 
-    >>> places(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
+    >>> find_positions(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
     {'/a': (1, 1), '/a/b[2]': (2, 6)}
     """
-    search = _Search(paths)
-    for start in range(0, len(content), PLACE_SLICE):
+    search = _PositionSearch(paths)
+    for start in range(0, len(content), POSITION_SLICE_BYTES):
         try:
-            search.reader.Parse(content[start : start + PLACE_SLICE], start + PLACE_SLICE >= len(content))
+            search.reader.Parse(
+                content[start : start + POSITION_SLICE_BYTES], start + POSITION_SLICE_BYTES >= len(content)
+            )
         except expat.ExpatError:
             break
         if len(search.positions) == search.wanted:
@@ -68,21 +70,21 @@ def places(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     return search.positions
 
 
-class _Search:
+class _PositionSearch:
     """One pass over a document that finds the positions of elements."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        root = _Branch()
+        root = _PathStep()
         names = set(paths)
         for path in names:
-            branch = root
-            for name, number in STEP.findall(path):
-                branch = branch.below.setdefault((name, int(number or 1)), _Branch())
-            branch.path = path
+            step = root
+            for name, number in PATH_STEP.findall(path):
+                step = step.steps_below.setdefault((name, int(number or 1)), _PathStep())
+            step.path = path
         self.wanted = len(names)
         self.positions: dict[str, tuple[int, int]] = {}
-        self._open = [_Level(root)]
-        self._aside = 0  # depth within an element that is on no wanted path
+        self._open_elements = [_OpenElement(root)]
+        self._unwanted_depth = 0  # depth within an element that is on no wanted path
         self.reader = expat.ParserCreate("utf-8", "\1")
         self.reader.namespace_prefixes = True
         self.reader.StartElementHandler = self._start
@@ -90,42 +92,42 @@ class _Search:
 
     def _start(self, name: str, _attributes: Any) -> None:
         """Count the element among its siblings; note its position if it is wanted."""
-        if self._aside:
-            self._aside += 1
+        if self._unwanted_depth:
+            self._unwanted_depth += 1
             return
-        level = self._open[-1]
+        level = self._open_elements[-1]
         level.children += 1
-        parts = name.split("\1")
-        if len(parts) == 2:
+        name_parts = name.split("\1")
+        if len(name_parts) == 2:
             key, number = "*", level.children
         else:
-            key = f"{parts[2]}:{parts[1]}" if len(parts) == 3 else name
-            number = level.named[key] = level.named.get(key, 0) + 1
-        branch = level.branch.below.get((key, number))
-        if branch is None:
-            self._aside = 1
+            key = f"{name_parts[2]}:{name_parts[1]}" if len(name_parts) == 3 else name
+            number = level.children_by_name[key] = level.children_by_name.get(key, 0) + 1
+        step = level.step.steps_below.get((key, number))
+        if step is None:
+            self._unwanted_depth = 1
             return
-        if branch.path:
-            self.positions[branch.path] = (self.reader.CurrentLineNumber, self.reader.CurrentColumnNumber + 1)
-        self._open.append(_Level(branch))
+        if step.path:
+            self.positions[step.path] = (self.reader.CurrentLineNumber, self.reader.CurrentColumnNumber + 1)
+        self._open_elements.append(_OpenElement(step))
 
     def _end(self, _name: str) -> None:
-        if self._aside:
-            self._aside -= 1
+        if self._unwanted_depth:
+            self._unwanted_depth -= 1
         else:
-            self._open.pop()
+            self._open_elements.pop()
 
 
-LIMIT = 1000
+MAX_FINDINGS = 1000
 """The most findings of one document that are reported one by one."""
-KIND = "SchemaError"
-MESSAGE = 1000
+FINDING_KIND = "SchemaError"
+MAX_MESSAGE_CHARACTERS = 1000
 """The most characters of a message: it may quote a value of any length."""
-SLICE = 1 << 15
+SLICE_BYTES = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Sheets:
+class SchemaFiles:
     """A schema's own bytes and those of the files it imports, with one digest of all of them."""
 
     digest: str
@@ -168,47 +170,47 @@ class _Imports(etree.Resolver):
 
 
 @lru_cache(maxsize=16)
-def load(sheets: Sheets) -> XmlSchema:
+def compile_schema(sheets: SchemaFiles) -> XmlSchema:
     """Compile a schema, or return the one compiled before with the same digest.
 
     An import is looked up in `sheets.imports` by the last part of its `schemaLocation`. StepError
     with NO_SCHEMA if the schema does not compile or an import is missing.
     """
     imports = _Imports(sheets.imports)
-    parser = etree.XMLParser(**xml.OPTIONS)
+    parser = etree.XMLParser(**xml.PARSER_OPTIONS)
     parser.resolvers.add(imports)
     try:
         text = xml.admit(sheets.content, Limits())
         root = etree.fromstring(text.content, parser, base_url="schema.xsd")
         compiled = etree.XMLSchema(root)
     except (StepError, etree.XMLSyntaxError, etree.XMLSchemaParseError) as error:
-        raise StepError(f"the schema cannot be used: {error}{_missing(imports)}", Reason.NO_SCHEMA) from None
+        raise StepError(f"the schema cannot be used: {error}{_name_missing(imports)}", Reason.NO_SCHEMA) from None
     if imports.missing:
-        raise StepError(f"the schema cannot be used{_missing(imports)}", Reason.NO_SCHEMA)
+        raise StepError(f"the schema cannot be used{_name_missing(imports)}", Reason.NO_SCHEMA)
     return XmlSchema(sheets.digest, root.get("targetNamespace", ""), compiled)
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
     """Validate a document; return its findings, an empty list if it is valid.
 
-    Findings are in the document's order, with line and column of their element. Findings beyond `LIMIT`
+    Findings are in the document's order, with line and column of their element. Findings beyond `MAX_FINDINGS`
     are only counted, in a last one. StepError for a document that is not well-formed.
     """
-    return check(xml.admit(content, limits), schema)
+    return validate_admitted(xml.admit(content, limits), schema)
 
 
-def check(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
+def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
     """Validate an admitted document as `validate` does."""
-    content = xml.rooted(text).content
-    total = _count_findings(content, schema)
-    if not total:
+    content = xml.require_root(text).content
+    finding_count = _count_findings(content, schema)
+    if not finding_count:
         return []
-    head = content if total <= LIMIT else _head(content, schema)
-    findings = _findings(head, schema, whole=len(head) == len(content))
-    if len(findings) < LIMIT and len(head) < len(content):
-        findings = _findings(content, schema, whole=True)
-    if len(findings) == LIMIT and total > LIMIT:
-        findings.append(Finding(KIND, f"{total - LIMIT} more findings", Level.NOTE))
+    content_start = content if finding_count <= MAX_FINDINGS else _start_with_findings(content, schema)
+    findings = _locate_findings(content_start, schema, is_whole=len(content_start) == len(content))
+    if len(findings) < MAX_FINDINGS and len(content_start) < len(content):
+        findings = _locate_findings(content, schema, is_whole=True)
+    if len(findings) == MAX_FINDINGS and finding_count > MAX_FINDINGS:
+        findings.append(Finding(FINDING_KIND, f"{finding_count - MAX_FINDINGS} more findings", Level.NOTE))
     return findings
 
 
@@ -224,7 +226,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
             log = parser.error_log
     except etree.XMLSyntaxError:
         _cached_validator.cache_clear()
-        xml.tree(content)  # raises an error that says what is wrong, and where
+        xml.build_tree(content)  # raises an error that says what is wrong, and where
         log = parser.error_log
     except MemoryError:
         _cached_validator.cache_clear()
@@ -232,7 +234,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
     if not log:
         return 0
     if any(entry.domain != etree.ErrorDomains.SCHEMASV for entry in log):
-        xml.tree(content)
+        xml.build_tree(content)
     pieces = etree.ErrorTypes.SCHEMAV_CVC_COMPLEX_TYPE_2_3
     errors = [(entry.type, entry.message) for entry in log]
     return sum(
@@ -249,36 +251,36 @@ def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
 def _new_validator(schema: XmlSchema) -> etree.XMLParser:
     """Return a parser that only validates."""
     target: Any = _NullTarget()
-    return etree.XMLParser(schema=schema.compiled, target=target, **xml.OPTIONS)
+    return etree.XMLParser(schema=schema.compiled, target=target, **xml.PARSER_OPTIONS)
 
 
-def _head(content: bytes, schema: XmlSchema) -> bytes:
-    """Return the start of a document, as much of it as has more than `LIMIT` findings."""
+def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
+    """Return the start of a document, as much of it as has more than `MAX_FINDINGS` findings."""
     parser = _new_validator(schema)
-    for start in range(0, len(content), SLICE):
-        parser.feed(content[start : start + SLICE])
-        if len(parser.feed_error_log) > LIMIT:
-            return content[: start + SLICE]
+    for start in range(0, len(content), SLICE_BYTES):
+        parser.feed(content[start : start + SLICE_BYTES])
+        if len(parser.feed_error_log) > MAX_FINDINGS:
+            return content[: start + SLICE_BYTES]
     return content
 
 
-def _findings(content: bytes, schema: XmlSchema, *, whole: bool) -> list[Finding]:
-    """Validate as a tree; return the first `LIMIT` findings with their positions."""
-    root = xml.tree(content, recover=not whole, bare=True)
+def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> list[Finding]:
+    """Validate as a tree; return the first `MAX_FINDINGS` findings with their positions."""
+    root = xml.build_tree(content, recover=not is_whole, strip_blanks=True)
     with schema.lock:
         schema.compiled.validate(root)
         log: Any = schema.compiled.error_log
-        entries = list(log)[:LIMIT]
-    positions = places(content, {entry.path for entry in entries if entry.path})
+        entries = list(log)[:MAX_FINDINGS]
+    positions = find_positions(content, {entry.path for entry in entries if entry.path})
     findings = []
     for entry in entries:
         line, column = positions.get(entry.path or "", (entry.line or None, None))
-        message = entry.message.strip().replace(f"{{{schema.namespace}}}", "")[:MESSAGE]
+        message = entry.message.strip().replace(f"{{{schema.namespace}}}", "")[:MAX_MESSAGE_CHARACTERS]
         level = Level.WARN if entry.level == etree.ErrorLevels.WARNING else Level.ERROR
-        findings.append(Finding(KIND, message, level, line, column))
+        findings.append(Finding(FINDING_KIND, message, level, line, column))
     return findings
 
 
-def _missing(imports: _Imports) -> str:
+def _name_missing(imports: _Imports) -> str:
     """Return the part of a message that names the missing imports."""
     return f"; not found: {', '.join(imports.missing)}" if imports.missing else ""

@@ -122,7 +122,7 @@ def test_halves_of_letters_in_metadata_and_contents_lose_no_text() -> None:
     "date", ["D:99991231235959-12'00'", "D:00010101000000+23'00'", "D:99999999999999", "D:20240301120000+99'99'", ""]
 )
 def test_a_date_that_no_calendar_has_is_none(date: str) -> None:
-    assert portable.moment(date) is None
+    assert portable.read_pdf_time(date) is None
 
 
 NUMBERS = [b"-1", b"2147483648", b"99999999999999999999", b"1.5", b"null", b"/x"]

@@ -15,8 +15,8 @@ from windrow.content.outline import Outline, PageLocation, find_table_row
 from windrow.content.page import main_content, read_page
 from windrow.content.tail import headline_level
 from windrow.content.tree import find_unseen_blocks
-from windrow.formats.moment import written
-from windrow.formats.sniff import normal
+from windrow.formats.moment import read_page_time
+from windrow.formats.sniff import normalise_tag
 from windrow.model import Finding
 
 
@@ -28,7 +28,7 @@ def seconds(text: str) -> int | None:
     >>> seconds("2024-03-01T12:00:00+01:00"), seconds("Thu, 01 Jan 1970 00:01:00 GMT"), seconds("yesterday")
     (1709290800, 60, None)
     """
-    time = written(text)
+    time = read_page_time(text)
     if time is None:
         return None
     try:
@@ -83,7 +83,7 @@ def describe(
     return Description(
         created=seconds(head.published),
         updated=_parse_first_time(head.modified, last_modified),
-        language=normal(head.language) or normal(language.partition(",")[0]),
+        language=normalise_tag(head.language) or normalise_tag(language.partition(",")[0]),
         title=head.title or head.property("og:title") or first_headline or None,
         headline=first_headline or None,
         description=head.description or head.property("og:description") or _first_paragraph(outline, is_main),
