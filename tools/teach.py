@@ -28,7 +28,7 @@ from align import align, tokens
 from spell import spell_forest
 from windrow.content.features import FIRST_FEATURE_NAMES, SECOND_FEATURE_NAMES, Features
 from windrow.content.forest import FOREST_SEPARATOR
-from windrow.content.page import choose_by_likelihood, read_page
+from windrow.content.page import choose_blocks, read_page
 from windrow.content.view import View, make_view
 
 try:
@@ -198,7 +198,7 @@ def check(samples: Sequence[Page], folds: int) -> dict[str, float]:
         model = learn([page for page in samples if page.part(folds) != fold])
         for page in samples:
             if page.part(folds) == fold:
-                chosen = choose_by_likelihood(page.view.outline, page.view.hint, page.view.judged, model.likely(page))
+                chosen = choose_blocks(page.view.outline, page.view.hint, page.view.judged, model.likely(page))
                 both = zip(page.view.outline.blocks.text, chosen, strict=True)
                 taken = [word for text, keep in both if keep for word in tokens(text)]
                 score = f1(taken, page.gold)

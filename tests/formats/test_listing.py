@@ -113,7 +113,7 @@ def test_a_hostile_line_takes_no_time(line: str) -> None:
 def test_lines_are_bounded() -> None:
     lines = listing.LineSplitter("ftp://h")
     with pytest.raises(TerminalFailure):
-        for _ in range(listing.MAX_LISTING_BYTES // (8000 * 100) + 1):
+        for _ in range(listing.MAX_BYTES // (8000 * 100) + 1):
             lines.feed((b"x" * 7999 + b"\n") * 100)
 
 

@@ -161,7 +161,8 @@ def _plan_lines(plan: Preview) -> list[str]:
         rows = [
             (source.source, source.address,
              " ".join(source.folders) if source.asked else f"not asked: {source.why_not}",
-             source.waiting, _planned_size(plan, source), "unknown" if source.seconds is None else spell_duration(source.seconds))
+             source.waiting, _planned_size(plan, source),
+             "unknown" if source.seconds is None else spell_duration(source.seconds))
             for source in plan.sources
         ]  # fmt: skip
         parts.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))

@@ -69,9 +69,7 @@ _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\
 _PRESCAN_BYTES = 1024
 _LATE_PRESCAN_BYTES = 256 * 1024  # bytes
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_COMMENT_OR_RAW_TEXT = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE
-)
+_RAW_TEXT = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
 _META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*+=\s*+[\"']?+\s*+([^\s\"'/>;]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNORECASE)
 _MAX_INVALID_SHARE = 0.005  # of all bytes may be invalid in declared UTF-8
@@ -126,7 +124,7 @@ def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tu
         return name, "header"
     meta = _META.search(_COMMENT.sub(b"", raw[:_PRESCAN_BYTES]))
     if meta is None and search_late:
-        meta = _META.search(_COMMENT_OR_RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES]))
+        meta = _META.search(_RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES]))
     name = find_encoding(meta[1].decode("latin-1")) if meta else None
     # a meta element that was found in the bytes is not UTF-16, whatever it declares
     return ("utf-8" if name and name.startswith("utf-16") else name), "meta"

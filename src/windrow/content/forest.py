@@ -169,11 +169,8 @@ def _read_tree(
     position = len(nodes)
     nodes.append((0, 0, 0))
     yes = _read_tree(words, nodes, leaves, first_questions, question_count)
-    nodes[position] = (
-        first_questions[int(feature)] + int(bound),
-        yes,
-        _read_tree(words, nodes, leaves, first_questions, question_count),
-    )
+    no = _read_tree(words, nodes, leaves, first_questions, question_count)
+    nodes[position] = (first_questions[int(feature)] + int(bound), yes, no)
     return position
 
 

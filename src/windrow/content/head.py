@@ -56,34 +56,32 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
     """
     if not scripts:
         return StructuredData()
-    objects_by_id: dict[str, LinkedObject] = {}
-    objects = list(_linked_objects(scripts, objects_by_id))
+    by_id: dict[str, LinkedObject] = {}
+    objects = list(_linked_objects(scripts, by_id))
     dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(scripts)))) if not objects else {}
     main_object = next((node for node in objects if _has_type(node, _ARTICLE_TYPE)), None)
     if main_object is None:
         main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
-    names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, objects_by_id)]
+    names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
     keywords = [part.strip() for word in _texts(main_object.get("keywords")) for part in word.split(",")]
     return StructuredData(
         _first_text(main_object, "headline")
         or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
         tuple(
-            dict.fromkeys(
-                name for role in ("author", "creator") for name in _read_names(main_object.get(role), objects_by_id)
-            )
+            dict.fromkeys(name for role in ("author", "creator") for name in _read_names(main_object.get(role), by_id))
         ),
         _first_text(main_object, "datePublished", "dateCreated", "uploadDate")
         or dates_in_text.get("datePublished", ""),
         _first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
         _first_text(main_object, "description"),
-        next(iter(_image_addresses(main_object.get("image"), objects_by_id)), ""),
+        next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
         _first_text(main_object, "inLanguage"),
         tuple(dict.fromkeys(filter(None, keywords))),
-        tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), objects_by_id)])),
+        tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
     )
 
 
-def _linked_objects(scripts: Sequence[str], objects_by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
+def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
     """Yield the objects with a type, except those that the page only lists; add those with an `@id` to the dict."""
     objects_left = _MAX_OBJECTS
     for script in scripts:
@@ -100,7 +98,7 @@ def _linked_objects(scripts: Sequence[str], objects_by_id: dict[str, LinkedObjec
                 objects_left -= 1
                 object_id = node.get("@id")
                 if isinstance(object_id, str) and len(node) > 1:
-                    objects_by_id.setdefault(object_id, node)
+                    by_id.setdefault(object_id, node)
                 if "@type" in node:
                     yield node
                 members = [
@@ -141,21 +139,19 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _read_names(value: Any, objects_by_id: dict[str, LinkedObject]) -> Iterator[str]:
+def _read_names(value: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
     """Yield the names of persons or organisations, given as strings, objects, or references to objects."""
     for person in (value if isinstance(value, list) else [value])[:100]:
         if isinstance(person, str):
             yield _clean(person)
         elif isinstance(person, dict):
-            node = person if "name" in person else objects_by_id.get(str(person.get("@id")), person)
+            node = person if "name" in person else by_id.get(str(person.get("@id")), person)
             yield from filter(None, map(_clean, _texts(node.get("name"))))
 
 
-def _image_addresses(value: Any, objects_by_id: dict[str, LinkedObject]) -> Iterator[str]:
+def _image_addresses(value: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
     for image in (value if isinstance(value, list) else [value])[:10]:
-        node = (
-            objects_by_id.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
-        )
+        node = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
         addresses = _texts([node.get("url"), node.get("contentUrl")] if isinstance(node, dict) else node)
         yield from (text for text in map(_clean, addresses) if text)
 
@@ -429,10 +425,8 @@ def _add_meta(
         open_graph.append((key, content))
     elif key:
         # all robots elements count; of others only the first
-        first_content = metas.get(key)
-        metas[key] = (
-            content if first_content is None else f"{first_content},{content}" if key == "robots" else first_content
-        )
+        first = metas.get(key)
+        metas[key] = content if first is None else f"{first},{content}" if key == "robots" else first
 
 
 def _read_title(tree: LexborHTMLParser) -> str:

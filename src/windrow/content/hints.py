@@ -111,7 +111,7 @@ for _group, _words in GROUPS.items():
         _GROUPS_BY_WORD[_word] = _GROUPS_BY_WORD.get(_word, 0) | GROUP_BITS[_group]
 
 _WORD_REGEX = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_LETTERS_OR_SPACE = bytes(code if code > 127 or chr(code).isalpha() else 32 for code in range(256))
+_LETTERS = bytes(code if code > 127 or chr(code).isalpha() else 32 for code in range(256))
 _MAX_NAME_BYTES = 300
 
 
@@ -122,9 +122,7 @@ def find_groups(names: bytes) -> int:
     True
     """
     names = names[:_MAX_NAME_BYTES]
-    words = (
-        names.translate(_LETTERS_OR_SPACE).split() if names.islower() else map(bytes.lower, _WORD_REGEX.findall(names))
-    )
+    words = names.translate(_LETTERS).split() if names.islower() else map(bytes.lower, _WORD_REGEX.findall(names))
     bits = 0
     for word in words:
         bits |= _GROUPS_BY_WORD.get(word, 0)

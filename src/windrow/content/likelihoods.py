@@ -73,12 +73,8 @@ def _grade_of_box_above(likelihoods: Likelihoods, steps: int) -> bytes:
 
 
 def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
-    return bytes(
-        map(
-            likelihoods.box_grades.__getitem__,
-            likelihoods.view.pick_above[0](likelihoods.view.surroundings.repeated_box),
-        )
-    )
+    boxes = likelihoods.view.pick_above[0](likelihoods.view.surroundings.repeated_box)
+    return bytes(map(likelihoods.box_grades.__getitem__, boxes))
 
 
 def _mean_of_path(likelihoods: Likelihoods) -> bytes:

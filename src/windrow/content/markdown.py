@@ -20,9 +20,7 @@ from windrow.formats.url import normalise
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_REMOVED_SELECTOR = (
-    "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-text, .sr-only, .visually-hidden"
-)
+_REMOVED = "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-text, .sr-only, .visually-hidden"
 _CLUTTER_WORDS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert",
           "addtoany", "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also",
           "signup", "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
@@ -49,7 +47,7 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
 
     `html` is the source of the tree.
     """
-    for node in tree.css(_REMOVED_SELECTOR):
+    for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
             _unwrap(node)
         elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
@@ -424,9 +422,7 @@ class _Writer:
             parent.rows[0].cells.append(frame.blocks)
             parent.rows[0].tags.append(frame.tag)
             return
-        table_frame = next(
-            (open_frame for open_frame in reversed(self._frames) if open_frame.kind in {"table", "cell"}), None
-        )
+        table_frame = next((outer for outer in reversed(self._frames) if outer.kind in {"table", "cell"}), None)
         if frame.kind == "row" and table_frame is not None and table_frame.kind == "table":
             table_frame.rows += frame.rows
             table_frame.blocks += frame.blocks

@@ -116,10 +116,8 @@ class OutlineBuilder:
         while len(self._open_boxes) > 1:
             self.close()
         self._stops[0] = len(self._blocks)
-        tag, parent, depth, locations, name_groups, path, kind, first, start_tag = map(
-            list, zip(*self._box_rows, strict=True)
-        )
-        boxes = Boxes(tag, parent, depth, locations, name_groups, path, kind, first, self._stops, start_tag)
+        tag, parent, depth, locations, names, path, kind, first, start = map(list, zip(*self._box_rows, strict=True))
+        boxes = Boxes(tag, parent, depth, locations, names, path, kind, first, self._stops, start)
         if not self._blocks:
             return Outline(boxes, Blocks(), self._anchors)
         text, words, linked, links, box, end_tag = map(list, zip(*self._blocks, strict=True))

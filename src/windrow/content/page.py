@@ -124,12 +124,10 @@ def choose_main_content(outline: Outline, hint: PageHint | None = None, *, capti
     first, second = load_forests()
     features = Features(page_view)
     features.add_likelihoods(estimate_probabilities(first, features))
-    return choose_by_likelihood(
-        outline, hint, page_view.judged, estimate_probabilities(second, features), captions=captions
-    )
+    return choose_blocks(outline, hint, page_view.judged, estimate_probabilities(second, features), captions=captions)
 
 
-def choose_by_likelihood(
+def choose_blocks(
     outline: Outline, hint: PageHint, judged: Sequence[int], likelihoods: Sequence[float], *, captions: bool = False
 ) -> Choice:
     """Return the fate of each block; `likelihoods` has the forests' likelihoods of the blocks in `judged`."""

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from windrow.content.hints import GROUP_BITS, PageHint
 from windrow.content.outline import LEVELS, Outline, PageLocation
-from windrow.content.walk import OUTSIDE_ARTICLE, FigureRange
+from windrow.content.walk import NOT_ARTICLE, FigureRange
 
 BlockRange = tuple[int, int]
 """The number of the first block, and the number after the last."""
@@ -23,11 +23,7 @@ BlockRange = tuple[int, int]
 _HEADLINE = int(PageLocation.HEADLINE)
 _MAX_KICKERS = 3  # the most blocks between a figure and the headline after it
 _COMMENT_GROUP = GROUP_BITS["comment"]
-_ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = (
-    2,
-    1,
-    16,
-)  # of `PageHint`: its kind, and bits of its types and addresses
+_ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageHint`: kind, bits of types and addresses
 _OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # forums; and documentation
 _MIN_PROSE_WORDS, _MIN_ARTICLE_WORDS = 12, 100  # the least words of a block of prose, and of an article's prose
 _MIN_SHARE_BEFORE, _MAX_SHARE_WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
@@ -143,7 +139,7 @@ class _TextEnds:
         boxes, blocks = self._boxes, self._outline.blocks
         first, last = boxes.first[box], boxes.stop[box]
         inside = range(first, last)
-        if boxes.locations[box] & OUTSIDE_ARTICLE or any(
+        if boxes.locations[box] & NOT_ARTICLE or any(
             2 * blocks.linked[block] > blocks.words[block] for block in inside
         ):
             return False
@@ -162,7 +158,7 @@ class _TextEnds:
         boxes = self._boxes
         first, last, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
         while outer > 0 and not (boxes.first[outer] <= self._text_start and self._text_end <= boxes.stop[outer]):
-            if boxes.locations[outer] & OUTSIDE_ARTICLE:
+            if boxes.locations[outer] & NOT_ARTICLE:
                 return False
             holds_headline = boxes.first[outer] <= self._headline < boxes.stop[outer]
             if not holds_headline and (boxes.first[outer], boxes.stop[outer]) != (first, last):

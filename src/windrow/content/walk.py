@@ -24,12 +24,8 @@ def _do_nothing(*_: object) -> None:
     """Do nothing, for tags within words."""
 
 
-_OPEN_BOX, _CLOSE_BOX, _SEPARATE, _NOTHING = (
-    OutlineBuilder.open,
-    OutlineBuilder.close,
-    OutlineBuilder.separate_words,
-    _do_nothing,
-)
+_OPEN_BOX, _CLOSE_BOX = OutlineBuilder.open, OutlineBuilder.close
+_SEPARATE, _NOTHING = OutlineBuilder.separate_words, _do_nothing
 _START_ACTIONS: dict[str, Action] = {
     # inline, within words
     **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "nobr",
@@ -140,12 +136,8 @@ def _work_out_meaning(tag: bytes) -> Meaning:
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:
-        # a span without a class has no style
-        return (
-            _cache_meaning(tag, (OutlineBuilder.open_spaced, BODY))
-            if name == b"span" and b' class="' in tag
-            else inline_meaning
-        )
+        has_style = name == b"span" and b' class="' in tag  # without a class a span is assumed to have none
+        return _cache_meaning(tag, (OutlineBuilder.open_spaced, BODY)) if has_style else inline_meaning
     if name.startswith((b"!", b"?")):
         return _NOTHING, BODY
     return _cache_meaning(tag, _box_meaning(tag, name))
@@ -166,11 +158,8 @@ def _box_meaning(tag: bytes, name: bytes) -> Meaning:
     is_end = name.startswith(b"/")
     element_name = name[1:] if is_end else name
     if element_name in _BOX_ELEMENTS:
-        return (
-            (_CLOSE_BOX, BODY)
-            if is_end
-            else (OutlineBuilder.open_form if name == b"form" else _OPEN_BOX, read_shape(tag))
-        )
+        opening_action = OutlineBuilder.open_form if name == b"form" else _OPEN_BOX
+        return (_CLOSE_BOX, BODY) if is_end else (opening_action, read_shape(tag))
     if b"-" in element_name:  # a custom element
         return (OutlineBuilder.close_component, BODY) if is_end else (OutlineBuilder.open_component, read_shape(tag))
     return _NOTHING, BODY
@@ -180,9 +169,7 @@ _OPENING_ACTIONS = frozenset((OutlineBuilder.open, OutlineBuilder.open_form))
 _CLOSING_ACTION = OutlineBuilder.close
 _BORDER_ACTIONS = _OPENING_ACTIONS | {_CLOSING_ACTION, OutlineBuilder.end_block}
 _FIGURE = int(PageLocation.FIGURE)
-OUTSIDE_ARTICLE = int(
-    PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG
-)
+NOT_ARTICLE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
 """Locations that do not contain an article's text."""
 _PICTURE_TAG = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
@@ -330,7 +317,7 @@ class _Copy:
         is_in_figure = bool(locations & _FIGURE)
         if first <= next_block <= last:
             return b"<a " not in line or is_in_figure
-        is_own_figure = is_in_figure and not locations & OUTSIDE_ARTICLE and b"<a " not in line
+        is_own_figure = is_in_figure and not locations & NOT_ARTICLE and b"<a " not in line
         return is_own_figure and (next_block < first or self._text_depth > 0)
 
     def drop_teaser(self) -> None:

@@ -37,7 +37,7 @@ from windrow.fetch.transport import (
 )
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import is_same_version, read_head
-from windrow.formats.listing import MAX_LISTING_BYTES, Entries, read_index_page, read_manifest
+from windrow.formats.listing import MAX_BYTES, Entries, read_index_page, read_manifest
 from windrow.formats.url import normalise, parts
 from windrow.model import Site
 from windrow.reasons import Reason
@@ -310,7 +310,5 @@ class _Page:
     def write(self, block: bytes | memoryview) -> None:
         """Add a block; TerminalFailure if the listing becomes too large."""
         self.content += block
-        if len(self.content) > MAX_LISTING_BYTES:
-            raise TerminalFailure(
-                f"{self._address}: the listing has more than {MAX_LISTING_BYTES:,} bytes", Reason.TOO_LARGE
-            )
+        if len(self.content) > MAX_BYTES:
+            raise TerminalFailure(f"{self._address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)

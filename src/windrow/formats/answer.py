@@ -24,9 +24,7 @@ _MAX_SIZE_LINE_BYTES = 4096  # the most bytes of a chunk-size line
 _HTTP_NAME = b"HTTP/"  # a response begins with it
 _STATUS_LINE = re.compile(rb"HTTP/(\d)\.(\d) ++(\d{3})(?:[ \t][^\r\n]*+)?\r?\n")
 _HEAD_END = re.compile(rb"\n\r?\n")
-_FRAMING_FIELD = re.compile(
-    rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE
-)
+_FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
 _BLANKS = b" \t"  # may surround a value; `bytes.strip()` would also remove vertical tabs and form feeds
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\r\n"})
 _SPACED_NAME = re.compile(rb"\n[^\r\n:]*+(?<=[ \t]):")
@@ -308,14 +306,12 @@ def read_answer_head(text: bytes, address: str) -> AnswerHead:
     if b"\n " in text or b"\n\t" in text:
         unfolded = _FOLD.sub(b" ", text)
         has_odd_fold = text[status_line.end()] in _BLANKS  # a continuation line before any field
-    framing_fields: dict[bytes, bytes] = {}
-    for name, value in _FRAMING_FIELD.findall(unfolded):
+    framing: dict[bytes, bytes] = {}
+    for name, value in _FRAMING.findall(unfolded):
         field_name = name.lower()
-        framing_fields[field_name] = (
-            framing_fields[field_name] + b"," + value if field_name in framing_fields else value
-        )
+        framing[field_name] = framing[field_name] + b"," + value if field_name in framing else value
     status, is_http_1_0 = int(status_line[3]), status_line[1] == b"1" and status_line[2] == b"0"
-    connection_words = {*_split_words(framing_fields[b"connection"])} if b"connection" in framing_fields else _NO_WORDS
+    connection_words = {*_split_words(framing[b"connection"])} if b"connection" in framing else _NO_WORDS
     is_reusable = (
         (b"keep-alive" in connection_words if is_http_1_0 else b"close" not in connection_words)
         and not has_odd_fold
@@ -323,9 +319,9 @@ def read_answer_head(text: bytes, address: str) -> AnswerHead:
     )
     if status in {204, 304} or status < 200:
         return AnswerHead(status, text, 0, chunked=False, stays=is_reusable)
-    length = framing_fields.get(b"content-length")
-    if b"transfer-encoding" in framing_fields:
-        codings = [*filter(None, _split_words(framing_fields[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2
+    length = framing.get(b"content-length")
+    if b"transfer-encoding" in framing:
+        codings = [*filter(None, _split_words(framing[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2
         is_chunked = codings[-1:] == [b"chunked"]
         is_certain = length is None and codings.count(b"chunked") == 1 and not is_http_1_0
         return AnswerHead(status, text, None, is_chunked, is_reusable and is_chunked and is_certain)
@@ -339,7 +335,7 @@ def _split_words(value: bytes) -> list[bytes]:
 
 
 def _is_ambiguous(head: bytes) -> bool:
-    """Return whether readers may disagree on a head: it has control characters, a lone CR, or a blank before a colon."""
+    """Return whether readers may differ on a head: it has control characters, a lone CR, or a blank before a colon."""
     if head.translate(None, _CONTROL_BYTES) != head or head.count(b"\r") != head.count(b"\r\n"):
         return True
     return (b" :" in head or b"\t:" in head) and _SPACED_NAME.search(head) is not None

@@ -25,9 +25,7 @@ from windrow.digest import warc as spell
 from windrow.model import CdxLine
 from windrow.reasons import Reason
 
-_SIMPLE_ADDRESS = re.compile(
-    r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII
-)
+_SIMPLE = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
 """Most addresses: a host, perhaps a port, and a path in which nothing must be resolved."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
@@ -58,7 +56,7 @@ def surt(address: str) -> str:
     >>> surt("sftp://drops.example.org/add/x.zip")
     'org,example,drops)/add/x.zip'
     """
-    if (plain := _SIMPLE_ADDRESS.fullmatch(address)) and plain[3] not in {":80", ":443"}:
+    if (plain := _SIMPLE.fullmatch(address)) and plain[3] not in {":80", ":443"}:
         return f"{_reverse_host(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
     return _surt_of_bytes(address.encode("utf-8", "surrogateescape"))
 

@@ -112,11 +112,8 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
     url, _, base = hint.read_atom_entry(element)
     title = _plain_text(_text_construct(element, "title"))
     html = _text_construct(element, "content") or _text_construct(element, "summary")
-    published, updated = (
-        first_child_text(element, "published", "issued"),
-        first_child_text(element, "updated", "modified"),
-    )
-    return FeedEntry(title, html, url, base, published, updated)
+    published = first_child_text(element, "published", "issued")
+    return FeedEntry(title, html, url, base, published, first_child_text(element, "updated", "modified"))
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:

@@ -254,7 +254,7 @@ def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded: int) -> byt
 
 
 def _join_chunks(body: bytes) -> bytes:
-    """Return the joined chunks of a body, up to the first invalid one; a body that has no chunks is returned unchanged."""
+    """Return the joined chunks of a body up to the first invalid one; return a body without chunks unchanged."""
     size_line = _CHUNK_SIZE.match(body)
     if not size_line:
         return body
@@ -332,11 +332,8 @@ def _decode_zstd(body: bytes) -> _Blocks:
         raise StepError("the compressed body is broken", Reason.CORRUPT) from None
 
 
-_DECODERS: dict[str, Callable[[bytes], _Blocks | None]] = {
-    "gzip": _inflate_gzip,
-    "x-gzip": _inflate_gzip,
-    "deflate": _inflate_deflate,
-}
+_DECODERS: dict[str, Callable[[bytes], _Blocks | None]] = {"gzip": _inflate_gzip, "deflate": _inflate_deflate}
+_DECODERS["x-gzip"] = _inflate_gzip
 if brotli is not None and hasattr(brotli.Decompressor, "can_accept_more_data"):  # older ones cannot bound their output
     _DECODERS["br"] = _decode_brotli
 if zstandard is not None:

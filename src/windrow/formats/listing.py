@@ -1,6 +1,6 @@
-"""Read listings of folders: lines of FTP, index pages of web servers, manifests and checksums beside the files.
+"""Read listings of folders: lines of FTP, index pages of web servers, manifests and checksum files.
 
-Every reader has bounds: at most `MAX_ENTRIES` entries, `MAX_LINE_BYTES` bytes in a line and `MAX_LISTING_BYTES` bytes in all.
+Every reader has limits: `MAX_ENTRIES`, `MAX_LINE_BYTES` for a line, and `MAX_BYTES` for the whole listing.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MAX_ENTRIES = 200_000
 MAX_LINE_BYTES = 8 * 2**10
 """The most bytes of a line of a listing."""
 
-MAX_LISTING_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """The most bytes of a listing."""
 
 MAX_SHOWN_CHARACTERS = 1000
-"""The most characters kept of a line that could not be read."""
+"""The most characters of a line that could not be read in an entry that reports it."""
 
 MAX_UNREADABLE_LINES = 100
-"""The most such lines of one listing that are reported."""
+"""The most lines of one listing that are reported as not readable."""
 
 _UNIX_LINE = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
@@ -56,12 +56,12 @@ _DATE_FORMATS = (
 )
 _INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
-_MAX_TEXT_CHARACTERS = 400  # characters beside a link that are searched for its size and time
-_MAX_CELLS = 8  # cells of a row after the one with the name that are searched
+_MAX_TEXT_CHARACTERS = 400  # of each text beside a link that is searched for the file's size and time
+_MAX_CELLS = 8  # of a row that are searched, after the cell with the name
 
 
 def read_time(text: str) -> datetime | None:
-    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); None if it is not valid.
+    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); return None if it is not valid.
 
     >>> read_time("20261121113500.25")
     datetime.datetime(2026, 11, 21, 11, 35, tzinfo=datetime.timezone.utc)
@@ -101,9 +101,9 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; None if no line has either format.
+    """Read the lines of LIST in the formats of Unix and DOS; return None if no line has either format.
 
-    Times are left out: LIST gives neither their zone nor, for old files, the hour. If only some lines have neither
+    Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in neither
     format, each of these becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
@@ -112,15 +112,13 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
     entries: Entries = []
     unreadable: Entries = []
     for line in lines:
-        if unix_line := _UNIX_LINE.fullmatch(line):
-            type_letter, name = unix_line["kind"], unix_line["name"]
-            name = name.partition(" -> ")[0] if type_letter == "l" else name
-            entry = ListingEntry(
-                folder, name, _read_size(unix_line["size"]) if type_letter == "-" else None, None, type_letter == "-"
-            )
-        elif dos_line := _DOS_LINE.fullmatch(line):
-            size = dos_line["size"]
-            entry = ListingEntry(folder, dos_line["name"], _read_size(size or ""), None, size is not None)
+        if unix := _UNIX_LINE.fullmatch(line):
+            letter, name = unix["kind"], unix["name"]
+            name = name.partition(" -> ")[0] if letter == "l" else name
+            entry = ListingEntry(folder, name, _read_size(unix["size"]) if letter == "-" else None, None, letter == "-")
+        elif dos := _DOS_LINE.fullmatch(line):
+            size = dos["size"]
+            entry = ListingEntry(folder, dos["name"], _read_size(size or ""), None, size is not None)
         else:
             if line.strip() and not line.startswith("total "):
                 unreadable.append(ListingEntry(folder, line[:MAX_SHOWN_CHARACTERS], reason=Reason.PROTOCOL_ERROR))
@@ -131,7 +129,7 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Read the lines of NLST: names, before which some servers write `./`.
+    """Return the names in the lines of NLST, without the `./` that some servers write before them.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
@@ -140,7 +138,7 @@ def read_nlst(lines: Iterable[str]) -> list[str]:
 
 
 class LineSplitter:
-    r"""Splits blocks of bytes into lines, within the bounds of a listing.
+    r"""Splits blocks of bytes into lines, within the limits of a listing.
 
     >>> lines = LineSplitter("ftp://h/add"); lines.feed(b"a\r\nb"); lines.feed(b"c"); list(lines.end())
     ['a', 'bc']
@@ -154,17 +152,15 @@ class LineSplitter:
         self._lines: list[bytes] = []
 
     def feed(self, block: bytes | memoryview) -> None:
-        """Take the next bytes; TerminalFailure with TOO_LARGE beyond a bound."""
+        """Split the next bytes; raise TerminalFailure with TOO_LARGE beyond a limit."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         self._lines += lines
         if len(self._rest) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
             raise TerminalFailure(f"{self._address}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
         self._size += len(block)
         refuse_too_many(len(self._lines), self._address)
-        if self._size > MAX_LISTING_BYTES:
-            raise TerminalFailure(
-                f"{self._address}: the listing has more than {MAX_LISTING_BYTES:,} bytes", Reason.TOO_LARGE
-            )
+        if self._size > MAX_BYTES:
+            raise TerminalFailure(f"{self._address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)
 
     def end(self) -> Iterator[str]:
         """Return the lines as text; bytes that are not UTF-8 become lone surrogates."""
@@ -174,10 +170,10 @@ class LineSplitter:
 
 
 def read_index_page(folder: str, address: str, page: bytes) -> Entries:
-    """Read an index page as nginx, Apache and others generate it; `address` is the folder's own.
+    """Read an index page as nginx, Apache and others generate it; `address` is that of the folder.
 
-    Only direct children count: links that leave the folder, sort it or go deeper are ignored. A size is read only if
-    it is exact (Apache's `20K` is not); a time is taken as UTC.
+    Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
+    exact (Apache's `20K` is not); times are read as UTC. Raises TerminalFailure with PROTOCOL_ERROR for another page.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -202,7 +198,9 @@ def read_index_page(folder: str, address: str, page: bytes) -> Entries:
 
 
 def read_manifest(folder: str, address: str, text: str) -> Entries:
-    r"""Read a manifest: on each line a path below the source's base, such as `add/NAME`; blank lines are ignored.
+    r"""Read a manifest, which has on each line a path below the source's base, such as `add/NAME`, or is blank.
+
+    Only paths in the folder are returned; `address` is named in errors.
 
     >>> read_manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
@@ -239,7 +237,7 @@ def _find_links(page: bytes) -> list[html.HtmlElement]:
 
 
 def _direct_child(address: str, href: str) -> str | None:
-    """Return a link's path below the folder's address, still encoded; None if it is not a direct child."""
+    """Return a link's path below the folder's address, with its escapes, or None if it is not a direct child."""
     if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
@@ -248,16 +246,15 @@ def _direct_child(address: str, href: str) -> str | None:
         return None
     if not target.startswith(address):
         return None
-    path_below = target[len(address) :]
-    return (
-        None
-        if not path_below or path_below == "/" or "/" in path_below[:-1] or path_below in {"./", "../"}
-        else path_below
-    )
+    below = target[len(address) :]
+    return None if not below or below == "/" or "/" in below[:-1] or below in {"./", "../"} else below
 
 
 def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Yield the texts next to a link: after it, and in the next cells of its row, which `texts_by_cell` caches by cell."""
+    """Yield the texts next to a link: the one after it, and those of the next cells of its row.
+
+    `texts_by_cell` is a cache of the latter by the cell that contains the link.
+    """
     yield (link.tail or "")[:_MAX_TEXT_CHARACTERS]
     cell = link.getparent()
     if cell is not None and cell.tag == "td":
@@ -270,6 +267,7 @@ def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, 
 
 
 def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
+    """Return the first exact size and the first time in the texts; None for one that is missing."""
     size: int | None = None
     modified: datetime | None = None
     for text in texts:
@@ -288,10 +286,10 @@ DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from a checksum file's bytes, or an empty text if it does not have exactly one checksum.
+    """Return `algorithm:hex` from the bytes of a checksum file, or an empty text if its checksum is not certain.
 
-    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD). If there are several different
-    checksums, the one on a line that names the file counts; without such a line the result is empty.
+    `path` is that of the checksum file; its extension names the algorithm. Lines have the forms `HEX  NAME` (md5sum)
+    or `MD5 (NAME) = HEX` (BSD). A checksum is certain if it is the only one, or the only one on lines with the name.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'

@@ -1,4 +1,4 @@
-"""Read times in the formats of web documents: HTTP and mail dates, ISO 8601, and dates written out in English."""
+"""Read times in the formats of web documents: HTTP and mail dates, ISO 8601, and English dates with a month's name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _DAY_MONTH_YEAR = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?!\d)", re.ASCI
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _MONTH_NAME = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _ENGLISH_DATES = (
-    re.compile(rf"\b{_MONTH_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b", re.ASCII | re.IGNORECASE),
+    re.compile(rf"\b{_MONTH_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b",
+               re.ASCII | re.IGNORECASE),
     re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s-]+(?:of\s+)?{_MONTH_NAME},?[\s-]+(?P<year>\d{{4}})\b",
                re.ASCII | re.IGNORECASE),
     re.compile(rf"\b(?P<year>\d{{4}})[\s-]+{_MONTH_NAME}[\s-]+(?P<day>\d{{1,2}})\b", re.ASCII | re.IGNORECASE),
@@ -30,7 +31,7 @@ _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 
 
 def read_utc_time(text: str) -> datetime | None:
-    """Read a time and convert it to UTC, which is also assumed if it has no zone; None if it is not a time.
+    """Read a time and convert it to UTC; a time without a zone is read as UTC. Return None if the text is not a time.
 
     A year or a month alone is read as its first moment, as in W3C-DTF.
 
@@ -57,13 +58,16 @@ def read_utc_time(text: str) -> datetime | None:
 
 
 def read_page_time(text: str) -> datetime | None:
-    """Read a time as a page writes it, aware if it has a zone and naive otherwise; None if it is not a time.
+    """Read a time in one of the forms that pages use, aware if it has a zone and naive otherwise.
 
-    ISO 8601, also with other separators or, at the start of the text, without any; dates of HTTP and mail; English
-    dates anywhere in the text. `3/4/2024` is ambiguous and gives None; `13.4.2024` is not.
+    The forms are ISO 8601, also with other separators or, at the start of the text, without any; dates of HTTP and
+    mail; and English dates anywhere in the text. Returns None for a text without a time, and for an ambiguous one such
+    as `3/4/2024`; `13.4.2024` is not ambiguous.
 
-    >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat(), read_page_time("Updated March 5th, 2024 at 9:05 pm").isoformat()
-    ('2024-03-01T23:30:00-05:00', '2024-03-05T21:05:00')
+    >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat()
+    '2024-03-01T23:30:00-05:00'
+    >>> read_page_time("Updated March 5th, 2024 at 9:05 pm").isoformat()
+    '2024-03-05T21:05:00'
     """
     text = text.strip()
     if len(text) > _MAX_CHARACTERS:
@@ -76,6 +80,7 @@ def read_page_time(text: str) -> datetime | None:
 
 
 def _read_iso(text: str) -> datetime | None:
+    """Read ISO 8601 at the start of the text, or a date with separators anywhere in it."""
     match = _ISO.match(text)
     if not match and (date_inside := _ISO_DATE_INSIDE.search(text)):
         match = _ISO.match(text, date_inside.start())
@@ -100,6 +105,7 @@ def _read_mail_date(text: str) -> datetime | None:
 
 
 def _read_numeric_date(text: str) -> datetime | None:
+    """Read a date such as 13.4.2024 or 4/13/2024: with dots the day is first, with slashes the order must be certain."""
     match = _DAY_MONTH_YEAR.search(text)
     if not match:
         return None
@@ -114,17 +120,14 @@ def _read_numeric_date(text: str) -> datetime | None:
 
 
 def _read_english_date(text: str) -> datetime | None:
+    """Read a date with an English month's name, and a time of day after it, if there is one."""
     for pattern in _ENGLISH_DATES:
         if match := pattern.search(text):
             month = _MONTHS.index(match[1 if pattern is _ENGLISH_DATES[0] else 2][:3].lower()) + 1
             date = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
-            time_of_day = _TIME_OF_DAY.search(text, match.end())
-            if time_of_day is None or int(time_of_day[1]) > _LAST_HOUR:
+            clock = _TIME_OF_DAY.search(text, match.end())
+            if clock is None or int(clock[1]) > _LAST_HOUR:
                 return date
-            hour = (
-                int(time_of_day[1]) % _NOON + _NOON * (time_of_day[4].lower() == "p")
-                if time_of_day[4]
-                else int(time_of_day[1])
-            )
-            return date.replace(hour=hour, minute=int(time_of_day[2]), second=int(time_of_day[3] or 0))
+            hour = int(clock[1]) % _NOON + _NOON * (clock[4].lower() == "p") if clock[4] else int(clock[1])
+            return date.replace(hour=hour, minute=int(clock[2]), second=int(clock[3] or 0))
     return None

@@ -47,9 +47,7 @@ _PUNCTUATION = bytes(code for code in range(33, 127) if not chr(code).isalnum())
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
 _MIN_HASHES_TO_FILL = 8 * LANES  # as many of the smallest hashes nearly always fill all lanes
 _MASK_64_BITS = (1 << 64) - 1
-_ROUND_FACTORS = [
-    int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big") | 1 for turn in range(MAX_ROUNDS)
-]
+_FACTORS = [int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big") | 1 for turn in range(MAX_ROUNDS)]
 
 
 def make_sketch(text: str) -> bytes:
@@ -99,7 +97,7 @@ def _fill_lanes(hashes: list[int]) -> bytes:
     mixed = hashes
     for round_ in range(MAX_ROUNDS):
         if round_:
-            mixed = [(hash_ * _ROUND_FACTORS[round_] & _MASK_64_BITS) >> 32 for hash_ in hashes]
+            mixed = [(hash_ * _FACTORS[round_] & _MASK_64_BITS) >> 32 for hash_ in hashes]
         if len(mixed) > _MIN_HASHES_TO_FILL:
             limit = (_MIN_HASHES_TO_FILL << 32) // len(mixed)
             lanes = _smallest_by_lane([hash_ for hash_ in mixed if hash_ < limit]) | lanes

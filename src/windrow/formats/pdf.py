@@ -117,10 +117,8 @@ def read_pages(raw: bytes) -> PdfPages:
             characters_left -= len(text)
             if characters_left <= 0:
                 break
-        title, created = (
-            _clean_line(_read_metadata(document, b"Title")),
-            read_pdf_time(_read_metadata(document, b"CreationDate")),
-        )
+        title = _clean(_read_metadata(document, b"Title"))
+        created = read_pdf_time(_read_metadata(document, b"CreationDate"))
         return PdfPages(title, created, page_count, pages, head_lines, len(pages) < page_count or characters_left <= 0)
 
 
@@ -168,8 +166,8 @@ def _read_document(document: PdfDocument) -> Pdf:
         if characters_left <= 0:
             break
     return Pdf(
-        _clean_line(_read_metadata(document, b"Title")),
-        _clean_line(_read_metadata(document, b"Subject")),
+        _clean(_read_metadata(document, b"Title")),
+        _clean(_read_metadata(document, b"Subject")),
         _read_language(document),
         read_pdf_time(_read_metadata(document, b"CreationDate")),
         read_pdf_time(_read_metadata(document, b"ModDate")),
@@ -220,12 +218,9 @@ def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
             lines.append(lines.pop().join(piece) if lines and lines[-1].is_beside(piece) else piece)
         sizes = [round(line.height(), 1) for line in lines]
         for index in sorted(range(len(lines)), key=lambda index: (-sizes[index], index)):
-            if (
-                sum(map(str.isalnum, _clean_line(text_page.get_text_bounded(*lines[index].box()))))
-                >= _MIN_TITLE_LETTERS
-            ):
+            if sum(map(str.isalnum, _clean(text_page.get_text_bounded(*lines[index].box())))) >= _MIN_TITLE_LETTERS:
                 end = index + _HEAD_LINES
-                texts = (_clean_line(text_page.get_text_bounded(*line.box())) for line in lines[index:end])
+                texts = (_clean(text_page.get_text_bounded(*line.box())) for line in lines[index:end])
                 return [PdfLine(line, size) for line, size in zip(texts, sizes[index:end], strict=True) if line]
     except PdfiumError:
         pass
@@ -276,9 +271,7 @@ def _find_links(document: PdfDocument, page: PdfPage, text_page: PdfTextPage) ->
         link_text = ""
         if pdfium.FPDFLink_GetAnnotRect(link, area):
             inset = (area.top - area.bottom) / 4  # neighbouring lines overlap the link's box
-            link_text = _clean_line(
-                text_page.get_text_bounded(area.left, area.bottom + inset, area.right, area.top - inset)
-            )
+            link_text = _clean(text_page.get_text_bounded(area.left, area.bottom + inset, area.right, area.top - inset))
         yield PdfLink(buffer.value.decode("utf-8", "replace"), link_text)
 
 
@@ -289,7 +282,7 @@ def _read_contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
     for number, bookmark in enumerate(document.get_toc(max_depth=6)):
         if number >= _MAX_BOOKMARKS:
             return
-        title = _clean_line(_read_text(pdfium.FPDFBookmark_GetTitle, bookmark.raw))
+        title = _clean(_read_text(pdfium.FPDFBookmark_GetTitle, bookmark.raw))
         if title:
             yield bookmark.level, title
 
@@ -316,7 +309,7 @@ def _read_language(document: PdfDocument) -> str:
     return bytes(buffer).decode("utf-16-le", "ignore")[: size // 2 - 1] if 2 < size <= ctypes.sizeof(buffer) else ""
 
 
-def _clean_line(written: str) -> str:
+def _clean(written: str) -> str:
     return " ".join(replace_controls(written[:_MAX_TEXT_CHARACTERS]).split())
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-_EXAMINED_BYTES = 1445  # bytes that are examined (section 5.2)
+_EXAMINED_BYTES = 1445  # section 5.2
 _WHITE_SPACE = b"\t\n\x0c\r "
 _BYTE_ORDER_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 _BINARY_BYTE = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
@@ -49,8 +49,8 @@ _TWO_PART_SIGNATURES = ((b"RIFF", 8, b"WEBPVP", "image/webp"), (b"RIFF", 8, b"WA
           (b"RIFF", 8, b"AVI ", "video/avi"), (b"FORM", 8, b"AIFF", "audio/aiff"),
           (b"", 4, b"ftyp", "video/mp4"))  # fmt: skip
 _UNKNOWN_TYPES = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
-_DOWNLOAD_TYPES = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-download", "application/download",
-                    "application/force-download"))  # fmt: skip
+_DOWNLOAD_TYPES = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-download",
+                             "application/download", "application/force-download"))  # fmt: skip
 _ROOT_ELEMENT = re.compile(
     rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*+<([A-Za-z_][\w.:-]*)", re.DOTALL
 )
@@ -58,14 +58,19 @@ _FEEDS = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF"
 
 
 class Sniffed(NamedTuple):
-    """A document's media type without parameters, such as `text/html`; `conflict` if the server announced another."""
+    """A document's media type.
+
+    `essence` has no parameters: `text/html`. `conflict` is whether the server announced another type.
+    """
 
     essence: str
     conflict: bool = False
 
 
 def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> Sniffed:
-    """Determine the media type; `claimed` is the one of Content-Type, `is_utf_16` says that its charset is UTF-16.
+    """Determine the media type of a document.
+
+    `claimed` is the media type in Content-Type, `is_utf_16` whether the charset there is UTF-16.
 
     >>> sniff(b"%PDF-1.7", "text/html"), sniff(b" <!DOCTYPE html>"), sniff(b"{}", "application/json")
     (Sniffed(essence='application/pdf', conflict=True), Sniffed(essence='text/html', conflict=False), \
@@ -88,7 +93,10 @@ Sniffed(essence='application/json', conflict=False))
 
 
 def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
-    """Return the type of a document announced as binary: servers often send a page instead of a missing file."""
+    """Return the type of a document announced as binary: servers often send a page in place of a missing file.
+
+    `signed_type` is the type whose signature the first bytes have, or an empty text.
+    """
     # a PDF's header may come late (ISO 32000-1, annex H: within the first 1,024 bytes)
     if not raw or signed_type or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
         is_wrong = bool(signed_type) and claimed == "application/pdf" and signed_type != claimed
@@ -121,7 +129,7 @@ def signature_type(head: bytes) -> str:
 
 
 def root_name(raw: bytes) -> bytes:
-    """Return the local name of the first element of anything like XML, or empty bytes if no element is found.
+    """Return the local name of the first element of XML or similar markup, or empty bytes if it does not begin with one.
 
     >>> root_name(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'
@@ -152,7 +160,7 @@ def _text_or_binary(head: bytes) -> str:
 MIN_PROBABILITY = 0.9
 """The least probability at which a detected language is accepted."""
 
-_EXAMINED_CHARACTERS = 600  # characters; more take longer and give no better answer
+_EXAMINED_CHARACTERS = 600  # more take longer and do not improve the answer
 _MIN_CHARACTERS = 40
 
 
@@ -160,12 +168,12 @@ _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-
 
 
 def normalise_tag(tag: str) -> str | None:
-    """Return a language tag (BCP 47) in its preferred spelling; None if the language is not registered.
+    """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
 
     Scripts and regions that are not registered are left out, and so are variants.
 
-    >>> normalise_tag("zh_hant-tw"), normalise_tag("ENG-us-x-twain"), normalise_tag("en-xx"), normalise_tag("xx"), normalise_tag("12")
-    ('zh-Hant-TW', 'en-US', 'en', None, None)
+    >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
+    ['zh-Hant-TW', 'en-US', 'en', None, None]
     """
     match = _LANGUAGE_TAG.fullmatch(tag.strip())
     if not match:
@@ -182,12 +190,13 @@ def normalise_tag(tag: str) -> str | None:
 
 @cache
 def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
-    """Return languages with their preferred subtag, scripts and regions, as `tools/languages.py` wrote them."""
-    registry = (get_data("windrow.formats", "languages.txt") or b"").decode()  # a file of the package
+    """Return the registered languages with their preferred subtags, the scripts, and the regions.
+
+    They are read from a file of the package that `tools/languages.py` writes.
+    """
+    registry = (get_data("windrow.formats", "languages.txt") or b"").decode()
     languages, scripts, regions = map(str.split, registry.splitlines())
-    preferred_by_name = {
-        name: preferred or name for name, _, preferred in (entry.partition("=") for entry in languages)
-    }
+    preferred_by_name = {name: preferred or name for name, _, preferred in (line.partition("=") for line in languages)}
     return preferred_by_name, frozenset(scripts), frozenset(regions)
 
 
@@ -197,7 +206,10 @@ def is_detector_installed() -> bool:
 
 
 def detect_language(text: str) -> str | None:
-    """Return the language of a text's beginning as an IANA subtag; None if uncertain, or without a detector."""
+    """Return the language of a text's beginning as an IANA subtag.
+
+    Returns None if the language is not certain, the text is too short, or no detector is installed.
+    """
     begin = text[:_EXAMINED_CHARACTERS]
     if len(begin) < _MIN_CHARACTERS:
         return None
@@ -210,7 +222,7 @@ def detect_language(text: str) -> str | None:
 
 @cache
 def _detector() -> LanguageIdentifier | None:
-    """Load the model once in each process (it takes a second and 100 MB); None if the extra is not installed."""
+    """Load the model once in each process (it takes a second and 100 MB); return None if the extra is not installed."""
     if not is_detector_installed():
         return None
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 an extra, and slow to load

@@ -1,7 +1,7 @@
-"""Convert GROBID's TEI documents to JSON, in the two shapes that readers of journal-extract tables know.
+"""Convert GROBID's TEI documents to JSON, in the two shapes that journal-extract tables have had.
 
-`table_shape` always has all keys, null for what is missing; `legacy_shape` is the legacy dictionary of the public
-package grobid-tei-xml, which leaves out what is missing.
+`table_shape` always has all keys, with null for missing values; `legacy_shape` is the legacy dictionary of the public
+package grobid-tei-xml, which leaves out missing values. Paths such as `./persName/surname` are in TEI's namespace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def read_tei(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document; StepError if it is not XML within the limits, or WRONG_ROOT if it is not TEI."""
+    """Parse a document; raise StepError if it is not XML within the limits, or with WRONG_ROOT if it is not TEI."""
     root = parse(content, replace(limits, elements=max(limits.elements, 1_000_000)))
     if root.tag != f"{_TEI}TEI" or _find_element(root, ".//teiHeader") is None:
         raise StepError("the document is not TEI: it has no teiHeader", Reason.WRONG_ROOT)
@@ -35,7 +35,7 @@ def read_tei(content: bytes, limits: Limits) -> etree._Element:
 
 
 def drop_full_text(shape: Mapping[str, Any]) -> Json:
-    """Return a shape without body and annex; abstract and acknowledgement stay."""
+    """Return a document of either shape without body and annex; abstract and acknowledgement remain."""
     return {key: value for key, value in shape.items() if key not in _FULL_TEXT_KEYS}
 
 
@@ -49,12 +49,12 @@ def _find_element(element: etree._Element, steps: str) -> etree._Element | None:
     return match
 
 
-def _find_elements(element: etree._Element, steps: str) -> list[etree._Element]:
+def _find_all(element: etree._Element, steps: str) -> list[etree._Element]:
     return list(element.findall(_qualify_path(steps)))
 
 
 def _text_at(element: etree._Element, steps: str) -> str | None:
-    """Return the text of the first element at a path, which may be empty; None if no element is there."""
+    """Return the text of the first element at a path, which may be empty, or None if no element has this path."""
     text: str | None = element.findtext(_qualify_path(steps))
     return text
 
@@ -93,8 +93,7 @@ def table_shape(root: etree._Element) -> Json:
         "fatcat_release": _text_at(header, './/idno[@type="fatcat"]'),
         "doi": doi.lower() if doi else None,
         "citations": [
-            _citation_row(index, reference)
-            for index, reference in enumerate(_find_elements(root, ".//listBibl/biblStruct"))
+            _citation_row(index, reference) for index, reference in enumerate(_find_all(root, ".//listBibl/biblStruct"))
         ],
         "abstract": _passage_text(root, ".//profileDesc/abstract"),
         "body": _passage_text(root, ".//text/body"),
@@ -104,20 +103,20 @@ def table_shape(root: etree._Element) -> Json:
 
 
 def _passage_text(root: etree._Element, steps: str) -> str | None:
-    """Return a passage's text; None if it does not contain an element, as in the old table."""
+    """Return the text of the passage at a path, or None if it has no child elements, as in the table of 2018."""
     passage = _find_element(root, steps)
     return _all_text(passage) if passage is not None and len(passage) else None
 
 
 def _published_date(element: etree._Element) -> str | bool | None:
-    """Return the date of publication; False, not None, if it is missing, as in the old table."""
+    """Return the date of publication; False, not None, if it is missing, as in the table of 2018."""
     date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 
 
 def _author_names(element: etree._Element | None) -> list[Json]:
     names = []
-    for person in _find_elements(element, ".//author/persName") if element is not None else ():
+    for person in _find_all(element, ".//author/persName") if element is not None else ():
         forename, surname = _text_at(person, "./forename") or None, _text_at(person, "./surname") or None
         names.append({"name": f"{forename or ''} {surname or ''}".strip(), "given_name": forename, "surname": surname})
     return names
@@ -167,7 +166,10 @@ def legacy_shape(root: etree._Element) -> Json:
         "grobid_version": application.get("version", "").strip(),
         "grobid_timestamp": application.get("when", "").strip(),
         "language_code": text.get(_LANGUAGE) if text is not None and len(text) else None,
-        "citations": [_legacy_record(reference, n) for n, reference in enumerate(_find_elements(root, ".//listBibl/biblStruct"))],
+        "citations": [
+            _legacy_record(reference, index)
+            for index, reference in enumerate(_find_all(root, ".//listBibl/biblStruct"))
+        ],
         "abstract": _all_text(_find_element(root, ".//profileDesc/abstract")),
         "body": _all_text(_find_element(root, ".//text/body")),
         "acknowledgement": _all_text(_find_element(root, './/back/div[@type="acknowledgement"]')),
@@ -182,14 +184,14 @@ _IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv_id": "arX
 
 
 def _legacy_record(element: etree._Element, index: int | None) -> Json:
-    """Return the fields of a header, or of a reference with its index."""
+    """Return the fields of a header (its `index` is None) or of a reference, without missing ones."""
     record: Json = {key: _text_at(element, f'.//idno[@type="{kind}"]') for key, kind in _IDENTIFIERS.items()}
     record |= {
         "index": index,
         "id": element.get(_ID),
         "unstructured": _text_at(element, './/note[@type="raw_reference"]'),
         "authors": [
-            person for author in _find_elements(element, ".//author") if (person := _legacy_author(author)) is not None
+            person for author in _find_all(element, ".//author") if (person := _legacy_author(author)) is not None
         ],
         "editors": _legacy_editors(element),
         "date": _attribute_at(element, './/date[@type="published"]', "when"),
@@ -221,7 +223,7 @@ def _legacy_author(element: etree._Element) -> Json | None:
     person = _find_element(element, "./persName")
     if person is None:
         return None
-    fields = _legacy_person(person)
+    fields = _person(person)
     forename, middle = fields.pop("given_name"), fields.pop("middle_name")
     return {
         "name": fields["full_name"],
@@ -233,7 +235,7 @@ def _legacy_author(element: etree._Element) -> Json | None:
     }
 
 
-def _legacy_person(element: etree._Element) -> Json:
+def _person(element: etree._Element) -> Json:
     return {
         "full_name": " ".join(part for text in map(str, element.itertext()) if (part := text.strip())),
         "given_name": _text_at(element, './forename[@type="first"]'),
@@ -244,12 +246,10 @@ def _legacy_person(element: etree._Element) -> Json:
 
 def _legacy_editors(element: etree._Element) -> list[Json] | None:
     editors: list[Json] = []
-    for editor in _find_elements(element, ".//editor"):
-        persons = _find_elements(editor, "./persName")
+    for editor in _find_all(element, ".//editor"):
+        persons = _find_all(editor, "./persName")
         bare_name = (editor.text or "").strip() if not len(editor) else ""
-        editors += [_legacy_person(person) for person in persons] or (
-            [{"full_name": bare_name}] if len(bare_name) > 1 else []
-        )
+        editors += [_person(person) for person in persons] or ([{"full_name": bare_name}] if len(bare_name) > 1 else [])
     return editors or None
 
 
@@ -258,7 +258,7 @@ def _legacy_affiliation(element: etree._Element | None) -> Json | None:
         return None
     names = {
         kind: organisation.text
-        for organisation in _find_elements(element, "./orgName")
+        for organisation in _find_all(element, "./orgName")
         if (kind := organisation.get("type"))
     }
     if not names:
@@ -292,7 +292,7 @@ def _clean_url(url: str | None) -> str | None:
 
 
 def _drop_empty(value: Any) -> Any:
-    """Return a value without the empty members of its objects, also of objects in lists; empty lists stay."""
+    """Return a JSON value without the empty members of its objects, also in nested ones; empty lists are kept."""
     if isinstance(value, dict):
         kept = {key: _drop_empty(member) for key, member in value.items()}
         return {key: member for key, member in kept.items() if member is not None and member not in ({}, "")}

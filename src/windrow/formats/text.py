@@ -65,9 +65,7 @@ def _utf_16_units(character: str) -> list[int]:
     return [int.from_bytes(pairs[offset : offset + 2], "big") for offset in range(0, len(pairs), 2)]
 
 
-_SPACE_FOR_CONTROL = dict.fromkeys(
-    (*range(9), 11, 12, *range(14, 32), 127, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), " "
-)
+_CONTROL_TO_SPACE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), " ")
 _LINE_END = re.compile(r"\r\n|[\n\r\x85\u2028\u2029\f]")
 _LIST_ITEM = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]\s")
 _RULE_LINE = re.compile(r"[\W_]+")
@@ -109,7 +107,7 @@ def replace_controls(text: str) -> str:
     >>> replace_controls("a\x00b\ud800")
     'a b '
     """
-    return text.translate(_SPACE_FOR_CONTROL)
+    return text.translate(_CONTROL_TO_SPACE)
 
 
 def first_paragraph(paragraphs: list[str], max_characters: int = 120) -> str:

@@ -88,11 +88,8 @@ def read_rss_item(element: etree._Element) -> tuple[str, str, str]:
 
 def read_atom_entry(element: etree._Element) -> tuple[str, str, str]:
     """Return address, time and base of an Atom entry."""
-    return (
-        _alternate_link(element),
-        first_child_text(element, "updated", "modified", "published", "issued"),
-        _find_base(element),
-    )
+    time = first_child_text(element, "updated", "modified", "published", "issued")
+    return _alternate_link(element), time, _find_base(element)
 
 
 def read_json_feed_items(content: bytes) -> Iterator[tuple[str, str, str]]:
@@ -136,7 +133,7 @@ def _find_base(element: etree._Element) -> str:
 _GZIP = b"\x1f\x8b"
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _MAX_GZIP_MEMBERS = 1_000  # of a gzip file
-_WHITE_SPACE = b" \t\r\n"
+_BLANKS = b" \t\r\n"
 _LIMITS = Limits(member_size=MAX_BYTES, elements=1_000_000)
 _KIND_BY_ROOT = {
     "urlset": (HintKind.SITEMAP, "url", read_sitemap_entry),
@@ -148,9 +145,7 @@ _KIND_BY_ROOT = {
 _TEXT_LINE = re.compile(r"[^\r\n]++")
 _MAX_LINES = 10 * MAX_ENTRIES  # of a text sitemap, with lines that are not addresses
 
-_REASONS_OF_READ_FEED = frozenset(
-    (None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING)
-)  # of a JSON feed that was read, in part
+_FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # of a feed read in part
 
 Rows = Iterable[tuple[str, str, str]]
 """Address, time and base as written."""
@@ -168,22 +163,20 @@ def read_hints(content: bytes, base: str) -> UrlHints:
         return UrlHints(HintKind.NONE, reason=error.reason)
     if len(plain) > MAX_BYTES:
         return UrlHints(HintKind.NONE, reason=Reason.TOO_LARGE)
-    start = plain.removeprefix(codecs.BOM_UTF8)[:4096].lstrip(_WHITE_SPACE)
+    start = plain.removeprefix(codecs.BOM_UTF8)[:4096].lstrip(_BLANKS)
     if start.startswith(
         (b"<", *(mark for mark, _ in xml.BYTE_ORDER_MARKS), *(shape for shape, _ in xml.FIRST_CHARACTERS))
     ):
         return _read_xml(plain, base)
     if start.startswith(b"{"):
         hints = _gather_hints(HintKind.FEED, read_json_feed_items(plain), base)
-        return hints if hints.reason in _REASONS_OF_READ_FEED else UrlHints(HintKind.NONE, reason=hints.reason)
+        return hints if hints.reason in _FEED_REASONS else UrlHints(HintKind.NONE, reason=hints.reason)
     return _read_text(plain, base)
 
 
 def _read_xml(content: bytes, base: str) -> UrlHints:
     """Read the hints of XML element by element, so that memory use does not grow."""
-    stripped = (
-        content.lstrip(_WHITE_SPACE) if content[:1] in _WHITE_SPACE else content
-    )  # many have it before the declaration
+    stripped = content.lstrip(_BLANKS) if content[:1] in _BLANKS else content  # many have it before the declaration
     try:
         admitted = xml.admit(stripped, _LIMITS)
     except StepError as error:

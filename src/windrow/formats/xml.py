@@ -67,16 +67,17 @@ _LIMIT_ERRORS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOUR
 
 
 class XmlText(NamedTuple):
-    """A document that may be parsed: its bytes in UTF-8 without a mark, and its root element's local name."""
+    """A document that may be parsed: its bytes in UTF-8 without a byte order mark, and its root's local name."""
 
     content: bytes
     root: str
 
 
 def admit(content: bytes, limits: Limits) -> XmlText:
-    """Convert a document to UTF-8 for parsing; StepError if too large, wrongly encoded, with a DTD or many elements.
+    """Convert a document to UTF-8 for parsing, and check it before.
 
-    The name of the root is empty if something that XML does not allow precedes it; see `require_root`.
+    Raises StepError if the document is too large, wrongly encoded, or has a DTD or too many elements. The name of the
+    root is empty if something that XML does not allow precedes it; see `require_root`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
@@ -96,7 +97,7 @@ def admit(content: bytes, limits: Limits) -> XmlText:
 
 
 def require_root(text: XmlText) -> XmlText:
-    """Return a text unchanged; StepError if something that XML does not allow precedes its root.
+    """Return a text unchanged; raise StepError if something that XML does not allow precedes its root.
 
     A parser that skips it, such as a second byte order mark, would also skip a document type declaration
     after it.
@@ -108,7 +109,7 @@ def require_root(text: XmlText) -> XmlText:
 
 
 def parse(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document and return its root element; StepError with a reason if it is refused.
+    """Parse a document and return its root element; raise StepError with a reason if it is refused.
 
     Comments and processing instructions are removed, so that an element's text is one piece.
 
@@ -119,9 +120,9 @@ def parse(content: bytes, limits: Limits) -> etree._Element:
 
 
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:
-    """Build the tree of an admitted document; with `recover`, also of one that was cut off.
+    """Build the tree of a document that `admit` returned, and return its root; raise StepError if it is malformed.
 
-    `strip_blanks` removes white space between elements.
+    `recover` also builds the tree of a document that was cut off; `strip_blanks` removes white space between elements.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=strip_blanks, **PARSER_OPTIONS)
     try:
@@ -138,7 +139,7 @@ def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = Fa
 
 
 def replace_surrogates(content: bytes) -> bytes:
-    """Replace references to surrogates: a recovering parser would accept them, and Python cannot encode the text.
+    """Replace references to surrogates: a recovering parser accepts them, and Python cannot encode the resulting text.
 
     >>> replace_surrogates(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
     '<a>\ufffd\ufffd&#x41;</a>'
@@ -166,7 +167,7 @@ def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
 
 
 def _check_texts(text: bytes) -> None:
-    """Raise StepError for a text of more than `MAX_TEXT_BYTES` bytes: the parser refuses it only when it builds a tree."""
+    """Raise StepError for a text of more than `MAX_TEXT_BYTES`: the parser refuses it only when it builds a tree."""
     start = 0
     while start + MAX_TEXT_BYTES < len(text):
         last = text.rfind(b"<", start, start + MAX_TEXT_BYTES)
@@ -177,7 +178,7 @@ def _check_texts(text: bytes) -> None:
 
 
 def _convert_to_utf_8(content: bytes) -> bytes:
-    """Convert a document to UTF-8 without a mark; StepError if its bytes do not fit the encoding that it announces."""
+    """Convert a document to UTF-8 without a mark; raise StepError if its bytes are not in the announced encoding."""
     mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
     head = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
@@ -202,16 +203,14 @@ def _convert_to_utf_8(content: bytes) -> bytes:
 
 
 def _detect_encoding(content: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark, and the encoding by the mark or the first character; both may be empty."""
+    """Return the byte order mark, and the encoding that the mark or the first character shows; both may be empty."""
     mark, encoding = next(((mark, name) for mark, name in BYTE_ORDER_MARKS if content.startswith(mark)), (b"", ""))
-    return mark, encoding or next(
-        (name for first_character, name in FIRST_CHARACTERS if content.startswith(first_character)), ""
-    )
+    return mark, encoding or next((name for start, name in FIRST_CHARACTERS if content.startswith(start)), "")
 
 
 @lru_cache(maxsize=64)
 def _find_codec(announced: str) -> str:
-    """Return Python's name of an encoding; StepError if documents may not use it."""
+    """Return Python's name of an announced encoding; raise StepError if documents may not use it."""
     try:
         name = codecs.lookup(announced).name
     except (LookupError, ValueError):
@@ -222,7 +221,7 @@ def _find_codec(announced: str) -> str:
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError for a document of too many elements; they are counted only if its size allows that many."""
+    """Raise StepError for a document with more than `limit` elements; they are counted only if its size allows it."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0

@@ -26,7 +26,7 @@ from windrow.formats import xml
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
-POSITION_SLICE_BYTES = 1 << 16
+POSITION_SLICE = 1 << 16
 PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 
@@ -58,11 +58,9 @@ def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int,
     {'/a': (1, 1), '/a/b[2]': (2, 6)}
     """
     search = _PositionSearch(paths)
-    for start in range(0, len(content), POSITION_SLICE_BYTES):
+    for start in range(0, len(content), POSITION_SLICE):
         try:
-            search.reader.Parse(
-                content[start : start + POSITION_SLICE_BYTES], start + POSITION_SLICE_BYTES >= len(content)
-            )
+            search.reader.Parse(content[start : start + POSITION_SLICE], start + POSITION_SLICE >= len(content))
         except expat.ExpatError:
             break
         if len(search.positions) == search.wanted:

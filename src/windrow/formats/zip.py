@@ -61,32 +61,30 @@ class _DirectoryEnd(NamedTuple):
     start: int
     size: int
     announced_count: int
-    bytes_before_archive: int  # bytes of the file before the archive
+    archive_start: int  # bytes of the file before the archive
 
 
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """Return the records of an archive, and the offset of its directory.
 
-    A directory that is too large for `limits.members` records is refused unread.
+    Raises StepError without reading a directory that is too large for `limits.members` records.
     """
     end = _find_directory_end(view)
     content = _read_directory_bytes(view, end, limits)
-    records = [
-        _read_record(content, position, end.bytes_before_archive) for position in _record_offsets(content, limits)
-    ]
+    records = [_read_record(content, position, end.archive_start) for position in _record_offsets(content, limits)]
     if len(records) != end.announced_count:
         raise StepError(f"the directory announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record of this name without parsing the others; StepError if the archive has none or several."""
+    """Return the record of this name without parsing the others; raise StepError unless exactly one has the name."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
         record
         for position in positions
-        if (record := _read_record(directory.content, position, directory.bytes_before_archive)).name == name
+        if (record := _read_record(directory.content, position, directory.archive_start)).name == name
     ]
     if not records:
         raise StepError(f"the archive has no member {name!r}", Reason.NOT_FOUND)
@@ -96,7 +94,7 @@ def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
 
 
 def _encode_name(name: str) -> set[bytes]:
-    """Return the bytes with which an archive may write a name."""
+    """Return the bytes with which an archive may store a name."""
     return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
 
 
@@ -104,7 +102,7 @@ class _Directory(NamedTuple):
     """A directory's bytes, and the offsets in it of each name's records."""
 
     content: bytes
-    bytes_before_archive: int
+    archive_start: int
     offsets_by_name: dict[bytes, list[int]]
     limits: Limits
 
@@ -121,14 +119,14 @@ def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
         positions: dict[bytes, list[int]] = {}
         for position in _record_offsets(content, limits):
             positions.setdefault(_raw_name(content, position), []).append(position)
-        directory = _DIRECTORIES[view] = _Directory(content, end.bytes_before_archive, positions, limits)
+        directory = _DIRECTORIES[view] = _Directory(content, end.archive_start, positions, limits)
     return directory
 
 
 def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
-    """Read exactly `size` bytes at `offset`; StepError with TRUNCATED if the file ends earlier."""
+    """Return exactly `size` bytes at `offset`; raise StepError with TRUNCATED if the file ends earlier."""
     if offset >= MAX_OFFSET:
-        raise StepError("a record lies far beyond the end of the archive", Reason.TRUNCATED)
+        raise StepError("a record's offset is far beyond the end of the archive", Reason.TRUNCATED)
     view.seek(offset)
     parts = []
     bytes_left = size
@@ -160,7 +158,7 @@ def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
 
 
 def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
-    """Return the number of bytes after an end record that matches the start of the file; 0 if no end record matches."""
+    """Return the number of bytes after an end record whose directory is where it says, or 0 if there is none."""
     for start in range(0, file_size, SLICE_BYTES):
         slice_bytes = read_exactly(view, start, min(SLICE_BYTES + END_RECORD.size, file_size - start))
         position = slice_bytes.find(b"PK\x05\x06")
@@ -199,22 +197,23 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
 
 
 def _read_directory_bytes(view: BinaryIO, end: _DirectoryEnd, limits: Limits) -> bytes:
-    """Read the directory's bytes; StepError if it is too large for the allowed number of records."""
+    """Return the directory's bytes; raise StepError if it is too large for the allowed number of records."""
     if end.announced_count > limits.members or end.size > limits.members * MAX_MEAN_RECORD_BYTES:
         raise StepError(
-            f"the directory has {end.announced_count} members in {end.size} bytes; the limit is {limits.members} members",
+            f"the directory has {end.announced_count} members in {end.size} bytes; "
+            f"the limit is {limits.members} members",
             Reason.TOO_MANY_MEMBERS,
         )
     return read_exactly(view, end.start, end.size)
 
 
 def _record_offsets(content: bytes, limits: Limits) -> Iterator[int]:
-    """Yield the offset of each record in a directory; StepError if it holds anything else."""
+    """Yield the offset of each record in a directory; raise StepError if it contains anything else, or too many."""
     position = record_count = 0
     while position < len(content):
         record_end = position + CENTRAL_RECORD.size
         if not content.startswith(b"PK\x01\x02", position) or record_end > len(content):
-            raise StepError("the directory holds something that is not a record", Reason.CORRUPT)
+            raise StepError("the directory contains bytes that are not a record", Reason.CORRUPT)
         record_end += sum(NAME_LENGTHS.unpack_from(content, position + 28))
         record_count += 1
         if record_end > len(content):
@@ -231,7 +230,7 @@ def _raw_name(content: bytes, position: int) -> bytes:
     return content[start : start + int.from_bytes(content[position + 28 : position + 30], "little")]
 
 
-def _read_record(content: bytes, position: int, bytes_before_archive: int) -> DirectoryRecord:
+def _read_record(content: bytes, position: int, archive_start: int) -> DirectoryRecord:
     (
         _,
         _,
@@ -256,13 +255,11 @@ def _read_record(content: bytes, position: int, bytes_before_archive: int) -> Di
     start = position + CENTRAL_RECORD.size + name_length
     size, packed, offset = _read_zip64_values(content[start : start + extra_length], size, packed, offset)
     mode = attributes >> 16 if made_on == _UNIX_SYSTEM else 0
-    return DirectoryRecord(
-        raw, _decode_name(raw, flags), flags, method, crc, packed, size, offset + bytes_before_archive, mode
-    )
+    return DirectoryRecord(raw, _read_name(raw, flags), flags, method, crc, packed, size, offset + archive_start, mode)
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Return values with those that do not fit into 32 bits replaced by those of the 64-bit extra field."""
+    """Return the values; those that do not fit into 32 bits are replaced by the numbers in the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     position = 0
@@ -281,29 +278,21 @@ def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
     return values
 
 
-def _decode_name(raw: bytes, flags: int) -> str:
+def _read_name(raw: bytes, flags: int) -> str:
     """Decode a member's name; bytes that do not fit the encoding of its flag become visible escapes."""
     return raw.decode("utf-8" if flags & _UTF_8_FLAG else "cp437", "backslashreplace")
 
 
 ARCHIVE_NAME = re.compile(r"\.(zip|jar|t?gz|tar|t?bz2?|t?xz|7z|rar|zst|lz4?|lzma|cab|arj|z)\Z", re.IGNORECASE)
-ARCHIVE_SIGNATURES = (
-    b"PK\x03\x04",
-    b"PK\x05\x06",
-    b"\x1f\x8b",
-    b"BZh",
-    b"\xfd7zXZ\0",
-    b"7z\xbc\xaf\x27\x1c",
-    b"Rar!\x1a\x07",
-)
+SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")
 UNSAFE_NAME = re.compile(r"[\x00-\x1f\x7f\\]|\A/|\A[A-Za-z]:|(\A|/)\.\.(/|\Z)|\A\Z")
 
 
 class ZipMember(NamedTuple):
-    """One entry of an archive; with a `reason` it must not or cannot be read.
+    """One entry of an archive; `reason` is why it cannot or must not be read, or None.
 
-    `start` is the offset of its packed bytes in the view. Sizes are in bytes, as the entry announces
-    them; reading checks them.
+    `start` is the offset of its packed bytes in the archive's view. Sizes are in bytes, as the entry announces them;
+    reading checks them.
     """
 
     name: str
@@ -350,8 +339,8 @@ def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     """Open the member of this name as a seekable, read-only file.
 
-    The archive must have passed `read_members` before; only this entry is judged again. Reading raises
-    StepError if the member is larger than it announces or does not match its checksum.
+    `read_members` must have accepted the archive before; only this entry is checked again. Raises StepError if it may
+    not be read, and so does reading if the member is larger than it announces or does not match its checksum.
     """
     record = find_record(view, name, limits)
     member = _to_member(record, _find_content_start(view, record), _find_fault(record, limits))
@@ -359,16 +348,11 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
 
 
 def open_inflated(view: BinaryIO, member: ZipMember) -> Inflated:
-    """Open a member that `read_members` returned; StepError if it has a reason."""
+    """Open a member that `read_members` returned; raise StepError if it has a `reason`."""
     if member.reason:
         raise StepError(f"{member.name!r} is refused: {member.reason.meaning}", member.reason)
     return Inflated(
-        view,
-        start=member.start,
-        packed=member.packed,
-        size=member.size,
-        crc=member.crc,
-        method=member.method,
+        view, start=member.start, packed=member.packed, size=member.size, crc=member.crc, method=member.method
     )
 
 
@@ -378,12 +362,12 @@ def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
 
 
 def is_archive_start(head: bytes) -> bool:
-    """Return whether a document's first bytes are those of an archive or a compressed file.
+    """Return whether `head` is the start of an archive or a compressed file.
 
     >>> is_archive_start(b"<?xml version='1.0'?>"), is_archive_start(b"PK" + bytes([3, 4]))
     (False, True)
     """
-    return head.startswith(ARCHIVE_SIGNATURES)
+    return head.startswith(SIGNATURES)
 
 
 def _to_member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMember:
@@ -391,10 +375,9 @@ def _to_member(record: DirectoryRecord, start: int, reason: Reason | None) -> Zi
 
 
 def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
-    """Check an entry's own header against the directory; return the offset of its packed bytes."""
-    signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(
-        read_exactly(view, record.offset, LOCAL_RECORD.size)
-    )
+    """Return the offset of an entry's packed bytes; raise StepError if its own header contradicts the directory."""
+    own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
+    signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
     if signature != b"PK\x03\x04":
         raise StepError(f"{record.name!r} is not where the directory says", Reason.CORRUPT)
     name = read_exactly(view, record.offset + LOCAL_RECORD.size, name_length)
@@ -418,7 +401,7 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
-    """Return why an entry must not be read, by what its record announces; None if it may."""
+    """Return why an entry must not be read, judging by its record, or None if it may be read."""
     kind = stat.S_IFMT(record.mode)
     faults = (
         (UNSAFE_NAME.search(record.name), Reason.UNSAFE_NAME),
