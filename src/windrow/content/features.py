@@ -334,13 +334,12 @@ class Features:
         self._block_grades: dict[str, bytes] = {}
         self._page_grades: dict[str, int] = {}
         self.count = len(view.judged)
-        home = view.pick_above[0]
-        by_box = {
-            "marks": view.outline.boxes.locations,
-            "near": view.surroundings.near_groups,
-            "far": view.surroundings.far_groups,
+        pick, surroundings = view.pick_above[0], view.surroundings
+        self._bits: dict[str, Sequence[int]] = {
+            "marks": pick(view.outline.boxes.locations),
+            "near": pick(surroundings.near_groups),
+            "far": pick(surroundings.far_groups),
         }
-        self._bits: dict[str, Sequence[int]] = {name: home(bits) for name, bits in by_box.items()}
 
     def add_likelihoods(self, likely: Sequence[float]) -> None:
         """Add the features from the first forest's likelihoods, one likelihood for each block in `View.judged`."""
@@ -367,12 +366,10 @@ class Features:
         return bytes([marks & bit != 0 for marks in self._bits[name]])
 
     def _measure(self, name: str) -> bytes:
-        likelihood_feature = LIKELIHOOD_FEATURES.get(name)
-        return (
-            _BLOCK_AND_BOX_FEATURES[name](self._view)
-            if likelihood_feature is None or self._likelihoods is None
-            else likelihood_feature(self._likelihoods)
-        )
+        measure = LIKELIHOOD_FEATURES.get(name)
+        if measure is None or self._likelihoods is None:
+            return _BLOCK_AND_BOX_FEATURES[name](self._view)
+        return measure(self._likelihoods)
 
     def column(self, name: str) -> bytes:
         """Return any feature as a grade for each block, the form in which the model is trained."""

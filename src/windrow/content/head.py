@@ -63,13 +63,12 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
     if main_object is None:
         main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
     names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
+    roles = ("author", "creator")
     keywords = [part.strip() for word in _texts(main_object.get("keywords")) for part in word.split(",")]
     return StructuredData(
         _first_text(main_object, "headline")
         or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
-        tuple(
-            dict.fromkeys(name for role in ("author", "creator") for name in _read_names(main_object.get(role), by_id))
-        ),
+        tuple(dict.fromkeys(name for role in roles for name in _read_names(main_object.get(role), by_id))),
         _first_text(main_object, "datePublished", "dateCreated", "uploadDate")
         or dates_in_text.get("datePublished", ""),
         _first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),

@@ -210,29 +210,20 @@ class OutlineBuilder:
         """Add the reference of an inline element; a link without text gets the alternative text of a picture in it."""
         self.separate_words()
         name = tag.partition(b" ")[0]
-        open_link = self._open_link
+        link, locations = self._open_link, self._open_locations()
         if name == b"img":
             text = read_attribute(tag, _ALT)
-            if open_link is not None and not open_link.fallback:
-                open_link.fallback = text
+            if link is not None and not link.fallback:
+                link.fallback = text
             if _SRC in tag and b' src="data:' not in tag:
-                self._anchors.append(
-                    Anchor("img", read_attribute(tag, _SRC), "", _collapse_spaces(text), self._open_locations(), False)
-                )
+                href, label = read_attribute(tag, _SRC), _collapse_spaces(text)
+                self._anchors.append(Anchor("img", href, "", label, locations, headline=False))
             return
         opening = _REFERENCE_ATTRIBUTES.get(name, _SRC)
         if opening in tag:
-            href, text = read_attribute(tag, opening), _label(tag) or read_attribute(tag, _ALT)
-            self._anchors.append(
-                Anchor(
-                    name.decode(),
-                    href,
-                    read_attribute(tag, _REL),
-                    _collapse_spaces(text),
-                    self._open_locations(),
-                    False,
-                )
-            )
+            href, rel = read_attribute(tag, opening), read_attribute(tag, _REL)
+            label = _collapse_spaces(_label(tag) or read_attribute(tag, _ALT))
+            self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
         """Open an anchor."""
@@ -253,10 +244,8 @@ class OutlineBuilder:
             if _is_headline_link(link, self._box_rows[self._open_boxes[-1]]):
                 del self.parts[start:]
             text = " ".join(link.words) or _collapse_spaces(_label(tag) or link.fallback)
-            rel = read_attribute(tag, _REL) if _REL in tag else ""
-            self._anchors.insert(
-                link.number, Anchor("a", read_attribute(tag, _HREF), rel, text, link.locations, link.headline)
-            )
+            href, rel = read_attribute(tag, _HREF), read_attribute(tag, _REL) if _REL in tag else ""
+            self._anchors.insert(link.number, Anchor("a", href, rel, text, link.locations, link.headline))
             self._open_link = None
         self.parts.append(self.word_gap and _END)  # so that the line is not empty: a link without text ends a block too
 

@@ -42,13 +42,9 @@ def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:
     tree = parse(raw if is_same else text.text)
     page_head = read_page_head(tree)
     remove_silent_elements(tree)
-    return Page(
-        url,
-        text.encoding,
-        page_head,
-        build_outline(serialise_body(tree)),
-        read_page_hint(url, page_head.property("og:type"), page_head.json_ld),
-    )
+    outline = build_outline(serialise_body(tree))
+    hint = read_page_hint(url, page_head.property("og:type"), page_head.json_ld)
+    return Page(url, text.encoding, page_head, outline, hint)
 
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)

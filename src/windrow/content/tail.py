@@ -70,18 +70,16 @@ def remove_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bo
         return chosen
     kept = list(chosen)
     middle = _MIN_SHARE_BEFORE * prose_before[-1]
-    ranges_by_least = (
+    ranges_with_least = (
         (_comment_spans(outline), middle),
         (_teaser_spans(outline), max(middle, _MIN_WORDS_BEFORE_TEASERS)),
         (_section_spans(outline, chosen), middle),
     )
-    for ranges, least_before in ranges_by_least:
-        for first, last in ranges:
-            if (
-                prose_before[first] >= least_before
-                and prose_before[last] - prose_before[first] <= _MAX_SHARE_WITHIN * prose_before[-1]
-            ):
-                kept[first:last] = [False] * (last - first)
+    most_within = _MAX_SHARE_WITHIN * prose_before[-1]
+    for ranges, least_before in ranges_with_least:
+        for first, stop in ranges:
+            if prose_before[first] >= least_before and prose_before[stop] - prose_before[first] <= most_within:
+                kept[first:stop] = [False] * (stop - first)
     return kept
 
 
@@ -138,19 +136,14 @@ class _TextEnds:
         """Return whether a figure belongs to the text, which it does not if it is part of a teaser or a link."""
         boxes, blocks = self._boxes, self._outline.blocks
         first, last = boxes.first[box], boxes.stop[box]
-        inside = range(first, last)
-        if boxes.locations[box] & NOT_ARTICLE or any(
-            2 * blocks.linked[block] > blocks.words[block] for block in inside
-        ):
+        is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, last))
+        if boxes.locations[box] & NOT_ARTICLE or is_link:
             return False
         if last <= self._text_start:
             between = [block for block in range(min(last, self._headline), self._text_start) if block != self._headline]
             is_near = self._headline - _MAX_KICKERS <= first
-            return (
-                is_near
-                and not any(blocks.words[block] >= _MIN_PROSE_WORDS for block in between)
-                and self._is_alone(box)
-            )
+            has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in between)
+            return is_near and not has_prose and self._is_alone(box)
         return first == self._text_end and self._is_alone(box)
 
     def _is_alone(self, box: int) -> bool:
@@ -245,13 +238,8 @@ def _section_spans(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRa
             continue
         while box > 0 and boxes.stop[box] - boxes.first[box] <= 1:
             box = boxes.parent[box]
-        yield (
-            block,
-            next(
-                (end for end in range(block + 1, boxes.stop[box]) if _ends_section(outline, end, level)),
-                boxes.stop[box],
-            ),
-        )
+        stop = boxes.stop[box]
+        yield block, next((end for end in range(block + 1, stop) if _ends_section(outline, end, level)), stop)
 
 
 def _ends_section(outline: Outline, block: int, level: int) -> bool:

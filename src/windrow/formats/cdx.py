@@ -264,8 +264,8 @@ class CaptureColumns(NamedTuple):
             [column[position] for position in positions] for column in self
         ]
         columns = (
-            _replace_dashes(key), timestamp, url, _replace_dashes(mime), map(_STATUS.__getitem__, status), _replace_dashes(digest),
-            _read_numbers(length), _read_numbers(offset), _replace_dashes(warc),
+            _replace_dashes(key), timestamp, url, _replace_dashes(mime), map(_STATUS.__getitem__, status),
+            _replace_dashes(digest), _read_numbers(length), _read_numbers(offset), _replace_dashes(warc),
         )  # fmt: skip
         # The same as calling `CdxLine`, without a Python call for each capture.
         return [*map(tuple.__new__, repeat(CdxLine), zip(*columns, strict=True))]
@@ -411,21 +411,13 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
         members = _decode_json(json_text.decode("utf-8", "surrogateescape").rstrip())
     except (ValueError, RecursionError):
         return CdxFault(Reason.BAD_LINE, "what follows the time is not a JSON object")
-    get_member = members.get
-    values = (
-        get_member("url"),
-        get_member("mime"),
-        get_member("status"),
-        get_member("digest"),
-        get_member("length"),
-        get_member("offset"),
-        get_member("filename"),
-    )
+    get = members.get
+    values = (get("url"), get("mime"), get("status"), get("digest"), get("length"), get("offset"), get("filename"))
     fields = [value if type(value) is str else _spell_json_value(value) for value in values]
     if "" in fields and "" not in values:
         return CdxFault(Reason.BAD_LINE, "a value of the JSON object is neither a string nor a number")
     if b"\\u" in json_text and _LONE_SURROGATE.search("".join(fields)):
-        return CdxFault(Reason.BAD_LINE, "a value of the JSON object holds a lone surrogate")
+        return CdxFault(Reason.BAD_LINE, "a value of the JSON object contains a lone surrogate")
     return _build_capture((_decode_field(key), _decode_field(timestamp), *fields))
 
 

@@ -86,15 +86,10 @@ def _read_rss(root: etree._Element) -> Feed:
 
 def _read_rss_item(element: etree._Element) -> FeedEntry:
     url, _, base = hint.read_rss_item(element)
+    title = _plain_text(first_child_text(element, "title"))
     html = first_child_text(element, "encoded") or first_child_text(element, "description")
-    return FeedEntry(
-        _plain_text(first_child_text(element, "title")),
-        html,
-        url,
-        base,
-        first_child_text(element, "pubDate", "date"),
-        first_child_text(element, "updated"),
-    )
+    published, updated = first_child_text(element, "pubDate", "date"), first_child_text(element, "updated")
+    return FeedEntry(title, html, url, base, published, updated)
 
 
 def _read_atom(root: etree._Element) -> Feed:

@@ -105,7 +105,7 @@ def _read_mail_date(text: str) -> datetime | None:
 
 
 def _read_numeric_date(text: str) -> datetime | None:
-    """Read a date such as 13.4.2024 or 4/13/2024: with dots the day is first, with slashes the order must be certain."""
+    """Read a date such as 13.4.2024 or 4/13/2024: with dots the day is first, with slashes the order must be clear."""
     match = _DAY_MONTH_YEAR.search(text)
     if not match:
         return None

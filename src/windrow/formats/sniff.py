@@ -129,7 +129,7 @@ def signature_type(head: bytes) -> str:
 
 
 def root_name(raw: bytes) -> bytes:
-    """Return the local name of the first element of XML or similar markup, or empty bytes if it does not begin with one.
+    """Return the local name of the first element of XML or similar markup, or empty bytes if there is no element.
 
     >>> root_name(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'

@@ -285,7 +285,7 @@ class Resolver:
         return list(urls)
 
     def _resolve_and_cache(self, href: str, base: str) -> Resolved:
-        """Resolve a link that is not cached; cache it if it is absolute, so that its target is the same on every page."""
+        """Resolve a link that is not cached; cache it if it is absolute, since its target is the same on every page."""
         resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
         if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
             if len(self._resolved_by_href) >= self._max_links:

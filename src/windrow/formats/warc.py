@@ -157,7 +157,7 @@ MAX_ARC_LINE_BYTES = 16_384
 
 
 def read_arc_line(block: bytes) -> Header:
-    r"""Read the line of an ARC record as fields of a WARC header; raise ArchiveError if `block` does not begin with one.
+    r"""Read the line of an ARC record as a WARC header; raise ArchiveError if `block` does not begin with a record.
 
     >>> read_arc_line(b"http://a.example/x 192.0.2.1 20040131120000 text/html 20\n").fields["warc-date"]
     '2004-01-31T12:00:00Z'
@@ -170,7 +170,8 @@ def read_arc_line(block: bytes) -> Header:
     fields = {
         "warc-target-uri": address,
         "warc-ip-address": ip,
-        "warc-date": f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10] or '00'}:{time[10:12] or '00'}:{time[12:14] or '00'}Z",
+        "warc-date": f"{time[:4]}-{time[4:6]}-{time[6:8]}T"
+        f"{time[8:10] or '00'}:{time[10:12] or '00'}:{time[12:14] or '00'}Z",
         "content-type": "application/http;msgtype=response" if is_web else kind,
         "content-length": length,
     }

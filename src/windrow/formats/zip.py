@@ -231,30 +231,14 @@ def _raw_name(content: bytes, position: int) -> bytes:
 
 
 def _read_record(content: bytes, position: int, archive_start: int) -> DirectoryRecord:
-    (
-        _,
-        _,
-        made_on,
-        _,
-        flags,
-        method,
-        _,
-        _,
-        crc,
-        packed,
-        size,
-        name_length,
-        extra_length,
-        _,
-        _,
-        _,
-        attributes,
-        offset,
-    ) = CENTRAL_RECORD.unpack_from(content, position)
+    fields = CENTRAL_RECORD.unpack_from(content, position)
+    _, _, made_on, _, flags, method, _, _, crc, packed, size, name_length, extra_length, _, _, _, attributes, offset = (
+        fields
+    )
     raw = _raw_name(content, position)
     start = position + CENTRAL_RECORD.size + name_length
     size, packed, offset = _read_zip64_values(content[start : start + extra_length], size, packed, offset)
-    mode = attributes >> 16 if made_on == _UNIX_SYSTEM else 0
+    mode = attributes >> 16 if made_on == _UNIX_SYSTEM else 0  # its upper half is a Unix file mode
     return DirectoryRecord(raw, _read_name(raw, flags), flags, method, crc, packed, size, offset + archive_start, mode)
 
 
