@@ -42,7 +42,7 @@ def _windrow(module: Any, *, marked: bool) -> Reader:
     lexbor = importlib.import_module("selectolax.lexbor")
 
     def read(raw: bytes, url: str) -> Said:
-        article = module.article(raw, "", url)
+        article = module.read_article(raw, "", url)
         text = html_to_markdown(article.markup, url) if marked else _plain(lexbor, article.markup)
         day = read_page_time(article.published)  # as the collection writes it
         fields = {"title": article.title, "author": ", ".join(article.authors), "text": text}

@@ -54,7 +54,7 @@ def test_pictures_stay_that_stand_by_themselves_between_the_blocks(html: str, ex
 
 def test_only_the_tags_around_the_blocks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
-    monkeypatch.setattr(module, "meaning", lambda tag: find_meaning(seen.append(tag) or tag))
+    monkeypatch.setattr(module, "find_meaning", lambda tag: find_meaning(seen.append(tag) or tag))
     filler = "<div><p>Home</p></div>" * 500
     assert markup_of(f"{filler}<div><p>Tea</p></div>{filler}", "Tea") == "<div><p>Tea</p></div>"
     assert len(seen) < 10

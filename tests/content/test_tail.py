@@ -77,7 +77,7 @@ def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatc
         assert captions
         return Choice([BlockFate.KEPT] * len(outline.blocks.text), {})
 
-    monkeypatch.setattr(import_module("windrow.content.article"), "choose", keep_all)
+    monkeypatch.setattr(import_module("windrow.content.article"), "choose_main_content", keep_all)
     figure = (
         "<figure><img src=/q.jpg><figcaption>The old quay, seen from the tower of the church.</figcaption></figure>"
     )

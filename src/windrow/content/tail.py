@@ -126,8 +126,8 @@ class _TextEnds:
         kept = [block for block, keep in enumerate(chosen) if keep]
         self._text_start, self._text_end = kept[0], kept[-1] + 1
         core = blocks.box[kept[0]]
-        while core > 0 and self._boxes.last[core] < self._text_end:
-            core = self._boxes.up[core]
+        while core > 0 and self._boxes.stop[core] < self._text_end:
+            core = self._boxes.parent[core]
         self._text_box = core
         heads = [block for block in range(self._text_start + 1) if headline_level(outline, blocks.box[block]) == 1]
         self._headline = heads[-1] if heads else self._text_start
@@ -164,7 +164,7 @@ class _TextEnds:
         if not self._is_own_figure(box):
             return False
         if self._boxes.first[box] >= self._text_end:
-            self._text_end = self._boxes.last[box]
+            self._text_end = self._boxes.stop[box]
         return True
 
     def figure_range(self) -> FigureRange:
@@ -174,7 +174,7 @@ class _TextEnds:
         depth, box = 0, self._text_box
         while box > 0:
             depth += "-" not in self._boxes.tag[box]
-            box = self._boxes.up[box]
+            box = self._boxes.parent[box]
         return FigureRange(self._headline if is_near else self._text_start, depth)
 
 

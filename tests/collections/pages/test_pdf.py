@@ -77,14 +77,14 @@ def test_what_cannot_be_read_says_why() -> None:
 
 
 def test_no_more_than_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portable, "PAGES", 2)
+    monkeypatch.setattr(portable, "MAX_PAGES", 2)
     page = read_page(paper(*(lines(f"page {at}") for at in range(4))))
     assert page.pile.text == "page 0\npage 1"
     assert [finding.kind for finding in page.findings] == ["too_large"]
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portable, "known", lambda: False)
+    monkeypatch.setattr(portable, "is_installed", lambda: False)
     page = read_page(paper(FIRST))
     assert "pip install 'windrow[pdf]'" in page.findings[0].message
     assert not page.pile

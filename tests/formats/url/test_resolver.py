@@ -77,8 +77,8 @@ def test_the_memory_is_bounded():
     site = Resolver("https://example.org", max_links=100)
     site.resolve("https://example.org/", [f"/{number}" for number in range(1000)])
     site.resolve("https://example.org/", ["/" + "x" * 300, *("y" * 300,) * 3])
-    assert len(site._known) <= 100
-    assert max(map(len, site._known)) <= 200
+    assert len(site._resolved_by_href) <= 100
+    assert max(map(len, site._resolved_by_href)) <= 200
 
 
 def test_refusals_are_remembered_too():
