@@ -26,11 +26,11 @@ _WORD = re.compile(r"\w+")
 
 
 def find_headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> str:
-    """Return the page's headline, or an empty text.
+    """Return the page's headline, or an empty text if it has none.
 
-    It is the first of level 1 that does not only name the site; preferred are those that the page's title repeats, then
-    those in the main content. If the only one names the site or is the end of the title, a headline of level 2 that
-    the title repeats is taken instead.
+    It is the first headline of level 1 that is not only the site's name, preferably one that the page's title repeats,
+    then one in the main content (`chosen`). If the only one is the end of the title, a headline of level 2 that the
+    title repeats is preferred to it.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
@@ -50,7 +50,7 @@ def find_headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> s
 
 
 def find_title(head: PageHead, headline: str) -> str:
-    """Return an article's title: its headline if the page's title repeats it, or that title without the site's name.
+    """Return an article's title: `headline` if the page's title repeats it, or else that title without the site's name.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -80,7 +80,7 @@ def _contains_headline(headline: str, title: str) -> bool:
 
 
 def _part_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each part of a title; the same text may occur twice."""
+    """Yield start and end of each part of a title; spans, not texts, since two parts may have the same text."""
     start = 0
     for gap in _TITLE_SEPARATOR.finditer(text):
         if gap.start() > start:
@@ -95,6 +95,7 @@ def _split_title(text: str) -> list[str]:
 
 
 def _title_parts(head: PageHead) -> Iterator[str]:
+    """Yield the page's titles; of each that has several parts, also the parts and the title without the last one."""
     for full_title in (head.property("og:title"), head.linked.headline, head.title):
         if full_title:
             yield full_title
@@ -116,7 +117,7 @@ def _last_title_part(head: PageHead) -> str:
 
 
 def _find_headlines(outline: Outline, chosen: Sequence[bool], level: int) -> list[str]:
-    """Return the headlines of a level, those in the main content first."""
+    """Return the texts of all headlines of a level, those in the main content first."""
     boxes, blocks = outline.boxes, outline.blocks
     main_headlines: list[str] = []
     other_headlines: list[str] = []
@@ -159,7 +160,7 @@ _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in texts about authors, each once, without "by" and addresses.
+    """Return the authors' names in texts such as bylines, each once, without "by", roles and addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
@@ -175,9 +176,9 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_byline_authors(tree: LexborHTMLParser, source: str, *, include_likely: bool = False) -> tuple[str, ...]:
-    """Return the authors that a page shows; `source` is the source of the tree.
+    """Return the authors that a page shows; `source` is the markup of the tree.
 
-    With `include_likely` also less certain elements are searched.
+    If `include_likely` is true, less certain elements are searched instead.
     """
     if "uthor" not in source and "yline" not in source:
         return ()
@@ -188,7 +189,7 @@ def find_byline_authors(tree: LexborHTMLParser, source: str, *, include_likely: 
 
 
 def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
-    """Yield the text of the first element with this selector, and of its siblings with it."""
+    """Yield the text of the first element that the selector matches, and the texts of its matching siblings."""
     parent_id = None
     for node in tree.css(selector):
         text = node.attributes.get("content") or node.text(separator=" ") or ""
@@ -248,8 +249,8 @@ class Article(NamedTuple):
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
     """Read a page's bytes as an article; never raises for malformed bytes.
 
-    `content_type` is the value of that header, `url` the page's address; `drop` are CSS selectors of elements that are
-    not content, of which invalid ones are ignored.
+    `content_type` is the value of that header, `url` the page's address; `drop` has CSS selectors of elements that are
+    not content, and invalid selectors in it are ignored.
 
     >>> page = read_article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann</a><p>Pour <b>hot</b>")
     >>> page.title, page.authors, page.blocks[-1]
@@ -261,7 +262,7 @@ def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequen
 def read_article_and_choice(
     raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
 ) -> tuple[Article, Outline, Choice]:
-    """Read a page's bytes as `read_article` does; return also its outline, and what became of each block."""
+    """Read an article as `read_article` does; also return the page's outline and the fate of each block."""
     text = decode(raw, content_type)
     tree = parse(text.text)
     page_head = read_page_head(tree)
@@ -314,7 +315,10 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
 
 
 def _texts_near_headline(outline: Outline, chosen: Sequence[bool], headline: str) -> list[str]:
-    """Return the short blocks near the headline or the start of the main content: they may have date and authors."""
+    """Return the short blocks near the headline or, without a headline, near the start of the main content.
+
+    They may contain the date and the authors.
+    """
     texts = outline.blocks.text
     candidates = [
         (number, words)
@@ -332,12 +336,12 @@ def _texts_near_headline(outline: Outline, chosen: Sequence[bool], headline: str
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block says that its date is that of a change: it is used only if no other date is found."""
+    """Return whether a block names its date as that of a change; such a date is used only if no other is found."""
     return _CHANGE_WORD.search(block) is not None
 
 
 def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
-    """Return the name in the first block that begins with "by", or in the next block if "by" is alone."""
+    """Return the name after "by" in the first block that begins with it; if nothing follows, the whole next block."""
     for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):
             name = block[by.end() :].strip(" :") or next_block
@@ -346,7 +350,7 @@ def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the day in an address, in ISO 8601, or an empty text.
+    """Return the day that an address contains, in ISO 8601, or an empty text if it contains none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')

@@ -76,7 +76,7 @@ _MAX_INVALID_SHARE = 0.005  # of all bytes may be invalid in declared UTF-8
 
 
 class DecodedText(NamedTuple):
-    """A page's text, its encoding, and where that was found."""
+    """A page's text, its encoding, and the source from which the encoding was determined."""
 
     text: str
     encoding: str
@@ -86,7 +86,7 @@ class DecodedText(NamedTuple):
 
 
 def find_encoding(label: str) -> str | None:
-    """Return the name of the encoding with this label (Encoding Standard, section 4.2), or None.
+    """Return the name of the encoding with this label (Encoding Standard, section 4.2), or None if no encoding has it.
 
     >>> find_encoding(" Latin1 "), find_encoding("utf-7")
     ('windows-1252', None)
@@ -118,6 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
+    """Return the declared encoding, or None, and its source; `search_late` also searches far into the page."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:

@@ -32,8 +32,8 @@ class ContentImage(NamedTuple):
 class JudgedBlock(NamedTuple):
     """A block of a page: its text, its position, and what became of it.
 
-    `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability
-    that it is main content, from 0 to 1, or None if it was not judged.
+    `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability that
+    it is main content, from 0 to 1, or None if it was not judged.
     """
 
     text: str
@@ -103,8 +103,8 @@ class Extract:
 def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extract:
     r"""Extract the content and metadata of a page, in time linear in its size.
 
-    `html` is the body of a response, or text; `url` is the page's own address, against which relative ones are
-    resolved; `content_type` is the value of that header, which may give the encoding of bytes. StepError with
+    `html` is the body of a response, or text; `url` is the page's own address, against which relative addresses are
+    resolved; `content_type` is the value of that header, which may name the encoding of bytes. Raises StepError with
     TOO_MANY_ELEMENTS or MEMORY_LIMIT for a page too large to parse.
 
     >>> page = extract("<title>Tea | Site</title><main><h1>Tea</h1><p>Pour <b>hot</b> <a href=/water>water</a>.</main>",
@@ -143,7 +143,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
 
 
 def _spell_date(date: str) -> str:
-    """Return a page's date in ISO 8601, a day alone if it has no time, or an empty text if it is not a date."""
+    """Return a page's date in ISO 8601, without a time if the page gives none, or an empty text if it is not a date."""
     moment = read_page_time(date)
     if moment is None:
         return ""
@@ -152,6 +152,7 @@ def _spell_date(date: str) -> str:
 
 
 def _judged_blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
+    """Yield all blocks of a page in order."""
     boxes, blocks = outline.boxes, outline.blocks
     paths: list[str] = []
     shared_paths: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes

@@ -231,7 +231,7 @@ def _measure_repetition(view: View, measure: str) -> bytes:
 
 
 def _least_density(view: View) -> bytes:
-    """Return the least graded share of linked words of all boxes around each block."""
+    """Return for each block the graded share of linked words of that box around it whose share is the least."""
     least_by_box = list(view.sums.link_density)
     for box, parent in enumerate(view.outline.boxes.parent[1:], 1):
         least_by_box[box] = min(least_by_box[box], least_by_box[parent])
@@ -372,6 +372,6 @@ class Features:
         return measure(self._likelihoods)
 
     def column(self, name: str) -> bytes:
-        """Return any feature as a grade for each block, the form in which the model is trained."""
+        """Return any feature as a grade for each block, as `tools/teach.py` needs it."""
         page_grade = self.of_page(name)
         return self.of_block(name) if page_grade is None else bytes([page_grade]) * self.count

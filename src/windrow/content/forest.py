@@ -90,7 +90,10 @@ class _Batch:
         return int.from_bytes(spread, "little")
 
     def select_at_most(self, column: int, bound: int) -> int:
-        """Return the set of blocks whose grade is at most `bound`: then 256 + bound - grade is at least 256."""
+        """Return the set of blocks whose grade in `column` is at most `bound`.
+
+        For these blocks, 256 + bound - grade is at least 256.
+        """
         passes = self._passes.get(bound)
         if passes is None:
             passes = self._passes[bound] = self.all_blocks * (256 + bound)
@@ -126,9 +129,9 @@ def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
 def read_forest(text: str) -> Forest:
     """Read a forest from its text.
 
-    The first line has scale and offset; then a line for each feature with its name, a colon and its bounds; an empty
-    line; and a line for each tree in prefix order: a question as `feature.bound` by their numbers, followed by the
-    subtrees for yes and no, and a leaf as its value.
+    The first line has scale and offset. Then there is a line for each feature with its name, a colon and its bounds; an
+    empty line; and a line for each tree in prefix order. A question is written as `feature.bound` by their numbers and
+    followed by the subtrees for yes and for no; a leaf is written as its value.
 
     >>> read_forest(chr(10).join(["0.1 -3", "words: 4 9", "", "0.1 0 0.0 7 60"])).trees
     (((1, 2, 1), (0, 3, 4)),)

@@ -49,7 +49,7 @@ class StructuredData(NamedTuple):
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; only the dates, if no script is valid JSON.
+    """Read the JSON-LD of a page; if no script is valid JSON, only dates are searched in its text.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -126,6 +126,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
+    """Return the first text that is not empty among these properties of an object, or an empty text."""
     for name in names:
         for raw_text in _texts(node.get(name)):
             if text := _clean(raw_text):
@@ -163,9 +164,9 @@ _MAX_DATE_CHARACTERS = 60  # characters of a date
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
     """Yield possible dates of publication, the most trusted first; `elements` are those that `DATE_SELECTOR` selects.
 
-    `itemprop` and `dt-published` count if all on the page agree, since a list of entries has one for each entry. A
-    `time` in an article's header counts if it is the only article, or its header contains an `h1`. Other `time`
-    elements count if all on the page agree.
+    The dates of `itemprop` and of `dt-published` are used only if all on the page are equal, since a list of entries
+    has one for each entry. A `time` in an article's header is used if the page has only one article, or the header
+    contains an `h1`. Other `time` elements are used if all on the page are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
@@ -184,7 +185,7 @@ def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date in the elements that have this word in the attribute, or "" if they have different dates."""
+    """Return the date of the elements whose attribute contains this word, or an empty text if their dates differ."""
     dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
@@ -197,7 +198,7 @@ def _in_article_header(tree: LexborHTMLParser) -> str:
 
 
 def _read_date(element: LexborNode) -> str:
-    """Return an element's date as written for machines, or as shown if it has only that."""
+    """Return an element's date: the machine-readable one or, if it has none, its text."""
     attributes = element.attributes
     date = (
         attributes.get("datetime")
@@ -252,7 +253,7 @@ _Link = tuple[list[str], _Attributes]
 
 
 class FeedLink(NamedTuple):
-    """A feed of the page."""
+    """A link from the page to a feed; `type` is its media type."""
 
     type: str
     href: str
@@ -268,7 +269,7 @@ class Translation(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another page with its relation to this one, such as `next`; `refresh` if this page redirects to it."""
+    """Another page and its relation to this page, such as `next`, or `refresh` if this page redirects to it."""
 
     rel: str
     href: str
@@ -312,7 +313,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The names in JSON-LD, or if it has none, in the most trusted `meta` elements that are not addresses."""
+        """The authors in JSON-LD; if it has none, those of the most trusted `meta` elements, without addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHOR_NAMES:
@@ -389,12 +390,12 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
 
 
 def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the first readable date: that of JSON-LD, or of a `meta` with one of these names; or an empty text."""
+    """Return the first readable date, that of JSON-LD or of a `meta` with one of these names, or an empty text."""
     return first_date((linked_date, *filter(None, map(properties.get, names))))
 
 
 def first_date(texts: Iterable[str]) -> str:
-    """Return the first text that is a date, or an empty text."""
+    """Return the first of the texts that is a date, or an empty text if none is."""
     return next((text for text in texts if text and read_page_time(text)), "")
 
 
@@ -413,6 +414,7 @@ def _add_meta(
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
 ) -> None:
+    """Add a `meta` element's content to the authors, to the OpenGraph properties or to the other `metas`."""
     content = attributes.get("content")
     if not content:
         return

@@ -116,7 +116,7 @@ _MAX_NAME_BYTES = 300
 
 
 def find_groups(names: bytes) -> int:
-    """Return the groups, one bit each, of the words in these names, which are UTF-8; only 300 bytes are read.
+    """Return the groups, one bit each, of the words in these names, which are in UTF-8; only 300 bytes are read.
 
     >>> find_groups(b"siteNav main-menu") == GROUP_BITS["nav"] | GROUP_BITS["content"]
     True

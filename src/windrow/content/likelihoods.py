@@ -149,7 +149,10 @@ def _steps_from_centre(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _distance_to_sure_block(likelihoods: Likelihoods, *, in_words: bool, backwards: bool) -> bytes:
-    """Return the graded number of blocks or words since the last certain block, or `backwards` until the next one."""
+    """Return for each block the graded distance, in blocks or words, to the last certain block before it.
+
+    If `backwards` is true, it is the distance to the next certain block.
+    """
     distances = []
     distance = 9_999  # as if there were a certain block far outside the page
     blocks = zip(likelihoods.by_block, likelihoods.words, strict=True)

@@ -43,9 +43,9 @@ _MIN_FORM_CHARACTERS = 1_500  # the least characters in a form around the whole 
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove elements that are certainly clutter, and boxes that are named like clutter and contain little but links.
+    """Remove elements that are certainly clutter, and boxes with names of clutter that contain little but links.
 
-    `html` is the source of the tree.
+    `html` is the markup of the tree.
     """
     for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
@@ -64,11 +64,12 @@ def _unwrap(form: LexborNode) -> None:
 
 
 def _is_headline(button: LexborNode) -> bool:
-    """Return whether a button expands the element below it, like the headlines of some lists of questions."""
+    """Return whether a button shows the element below it, as the headlines of some lists of questions do."""
     return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
 
 
 def _is_clutter(node: LexborNode) -> bool:
+    """Return whether an element's class or id is that of clutter, and its text is not the page's."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):
@@ -103,9 +104,9 @@ _PIXEL_SIZE = re.compile(rb' (?:width|height)="[01](?:px)?"')
 
 
 def html_to_markdown(html: str, base: str = "") -> str:
-    r"""Convert HTML to Markdown; addresses are resolved against `base`, and left out if that is impossible.
+    r"""Convert HTML to Markdown; addresses are resolved against `base`, and left out if they cannot be resolved.
 
-    StepError if the HTML has too many tags.
+    Raises StepError if the HTML has too many tags.
 
     >>> html_to_markdown("<h2>Tea</h2><p>Pour <b>hot</b> &amp; <a href=/w>water</a><ul><li>one<ul><li>two</ul></ul>", "http://a.b/")
     '## Tea\n\nPour **hot** & [water](http://a.b/w)\n\n- one\n  - two'
@@ -124,7 +125,7 @@ def html_to_markdown(html: str, base: str = "") -> str:
 
 
 class _OpenInline:
-    """An open inline element, which began at part `start` of the line."""
+    """An inline element that is open; `start` is the number of its first part in the line."""
 
     __slots__ = ("kind", "start", "tag")
 
@@ -135,7 +136,7 @@ class _OpenInline:
 
 
 class _Writer:
-    """The Markdown written so far, and the open blocks and inline elements."""
+    """Writes Markdown for tags and texts; keeps the open blocks and inline elements."""
 
     def __init__(self, base: str) -> None:
         self._base = base
@@ -159,6 +160,7 @@ class _Writer:
     # Tags and texts.
 
     def write_tag(self, tag: bytes) -> None:
+        """Write what a start or end tag means, or open or close the element."""
         name = tag.partition(b" ")[0]
         if self._pre_count and not (self._pre_count == 1 and name in _PRE_ENDS):
             self._read_preformatted(name, tag)
@@ -188,7 +190,7 @@ class _Writer:
             self._open_frame(kind, tag)
 
     def write_text(self, serialised: bytes) -> None:
-        """Process a text of the serialised tree."""
+        """Write a text of the serialised tree."""
         plain = unescape(serialised.decode())
         if not plain.isascii():
             plain = _INVISIBLE.sub("", plain)
@@ -208,6 +210,7 @@ class _Writer:
         self._line.append(plain)
 
     def _read_preformatted(self, name: bytes, tag: bytes) -> None:
+        """Read a tag within preformatted text: only line ends, and the language of the code, are kept."""
         frame = self._frames[-1]
         content = frame.texts
         if name in _PRE_STARTS:
@@ -237,7 +240,7 @@ class _Writer:
         self._wrap_inline(inline)
 
     def _wrap_inline(self, inline: _OpenInline) -> None:
-        """Replace the part of the line since the start of a mark by its Markdown, with delimiters or as a link."""
+        """Replace the text of an inline element at the line's end by its Markdown, with delimiters or as a link."""
         line, start = self._line, inline.start
         markup_inside = "".join(line[start:])
         del line[start:]
@@ -293,7 +296,7 @@ class _Writer:
         return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
     def _resolve_address(self, written: str) -> str:
-        """Return an absolute address, escaped for round brackets, or an empty text if it cannot be resolved."""
+        """Return an absolute address with escapes as a link needs them, or an empty text if it cannot be resolved."""
         address = written.strip()
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
@@ -352,7 +355,7 @@ class _Writer:
     # Blocks.
 
     def _end_paragraph(self) -> None:
-        """End the current paragraph; open inline elements continue in the next one."""
+        """End the current paragraph; inline elements that are open continue in the next one."""
         line = self._line
         if not line:
             return
@@ -377,6 +380,7 @@ class _Writer:
             self._frames[-1].blocks.append("  \n".join(escaped))
 
     def _open_frame(self, kind: str, tag: bytes) -> None:
+        """Open a block element; a list item outside of a list gets a list of its own."""
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
             self._push(Frame("bullets", b"li"))
             self._frames[-1].number = -1  # a list of one, closed with its item
@@ -393,6 +397,7 @@ class _Writer:
         self._frames.append(frame)
 
     def _close_frame(self) -> None:
+        """Close the innermost block element, and add its Markdown to the element around it."""
         frame = self._frames.pop()
         if frame.tag.partition(b" ")[0] in _NESTED_ELEMENTS:
             self._nested_count -= 1
@@ -415,7 +420,7 @@ class _Writer:
             parent.blocks += written
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table; outside of these their blocks are ordinary blocks."""
+        """Add a cell to its row, or a row to its table; if there is none, add the blocks of the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))

@@ -24,7 +24,7 @@ class TableRow(NamedTuple):
 
 
 def write_table(rows: Sequence[TableRow]) -> list[str]:
-    """Return a table as one block, or the blocks of its cells if it is only a layout."""
+    """Return a table as one block; return the blocks of its cells if it is used only for layout."""
     rows = [row for row in rows if row.cells]
     width = max((len(row.cells) for row in rows), default=0)
     cells = [cell for row in rows for cell in row.cells]
@@ -44,12 +44,12 @@ def write_table(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Return whether a cell contains what a Markdown cell cannot: lists, code, headlines, or much text."""
+    """Return whether a cell contains text that a Markdown table cannot: lists, code, headlines, or a long text."""
     return sum(map(len, cell)) > _MAX_CELL_CHARACTERS or any(_NOT_IN_CELLS.match(block) for block in cell)
 
 
 def _build_grid(rows: Sequence[TableRow]) -> list[list[str]]:
-    """Return the cells as a grid, with empty ones in places that another cell spans."""
+    """Return the table as lines of cells; columns and rows that a cell spans get empty cells."""
     grid: list[list[str]] = []
     spanned_rows: dict[int, int] = {}  # by column: the rows that a cell above still spans
     for row in rows:
@@ -84,7 +84,7 @@ def _write_cell(blocks: Sequence[str]) -> str:
 
 
 def _write_delimiters(row: TableRow, columns: int) -> list[str]:
-    """Return the delimiter row below the head, which aligns the columns."""
+    """Return the cells of the line below the table's head, which align the columns."""
     alignments = [_ALIGNED.search(tag) for tag in row.tags]
     marks = [_ALIGNMENT_MARKS[alignment[1]] if alignment else "---" for alignment in alignments]
     return (marks + ["---"] * columns)[:columns]
@@ -98,7 +98,7 @@ _BACKTICKS = re.compile(r"`+")
 
 
 class Frame:
-    """An open block: the blocks in it, and the content that its kind needs.
+    """An open block element: the blocks in it so far, and further content that some kinds need.
 
     `tag` is its start tag, without its brackets.
     """
@@ -154,7 +154,7 @@ def _write_preformatted(frame: Frame) -> list[str]:
 
 
 def _write_list(frame: Frame) -> list[str]:
-    """Return a list as one block; each block in the frame is an item."""
+    """Return a list as one block; each block in the frame is the text of an item."""
     if not frame.blocks:
         return []
     start = read_attribute(frame.tag, b' start="')
@@ -172,7 +172,7 @@ def _write_table_frame(frame: Frame) -> list[str]:
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item, with a list joined to the text before it."""
+    """Return the blocks of an item; a list in it is joined to the text before the list."""
     joined: list[str] = []
     for block in blocks:
         if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):
@@ -186,7 +186,7 @@ _ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph wi
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append a list that is between items to the item before it; add it to the blocks if it is the first."""
+    """Append a list between two items to the first of them; if it precedes all items, add it as blocks of its own."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:
@@ -194,7 +194,7 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return a list, with another marker if it directly follows a list of its kind, so that they are not one list."""
+    """Return a list; if it follows a list of its kind, with another marker, so that they are not read as one list."""
     if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", new_list[0])]
     if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):

@@ -114,7 +114,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Return whether a style hides an element; its last `display` counts.
+    """Return whether a style hides its element: only the last `display` in it is decisive.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
@@ -169,7 +169,7 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The runs of text between the borders of boxes, in the page's order; none is empty."""
+    """The texts between the borders of boxes, in the page's order; none is empty."""
 
     text: list[str] = field(default_factory=list)
     """With collapsed spaces; `br` is a line feed, and `pre` keeps its own."""
@@ -196,7 +196,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the table row around a box if the box's cell has only one block, or -1."""
+    """Return the number of the table row around a box, or -1 if there is none or the box's cell has several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1
@@ -245,7 +245,7 @@ def read_shape(tag: bytes) -> Shape:
 
 
 def read_attribute(tag: bytes, opening: bytes) -> str:
-    """Return the value of an attribute, given the text up to its opening quote, or an empty text.
+    """Return the value of an attribute of a start tag, or an empty text; `opening` is the text up to its opening quote.
 
     >>> read_attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'
@@ -255,7 +255,7 @@ def read_attribute(tag: bytes, opening: bytes) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return a serialised tree's text with its escapes undone.
+    """Return a text of a serialised tree without escapes.
 
     >>> unescape("&lt;a&gt; &amp;lt;")
     '<a> &lt;'

@@ -159,7 +159,7 @@ class OutlineBuilder:
         rows.append((name, parent_number, depth, locations, name_groups, path, kind, len(self._blocks), tag))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close the innermost box; one without text is dropped."""
+        """Close the innermost box; remove it if it has no text."""
         if self.parts or self._ended_lines:
             self._add_block()
         if self._unrecorded_boxes:
@@ -173,7 +173,7 @@ class OutlineBuilder:
                 self._stops[box] = next_block
 
     def open_component(self, tag: bytes, shape: Shape) -> None:
-        """Open a custom element: a box, except within a paragraph or headline."""
+        """Open a custom element: as a box, unless it is within a paragraph or headline."""
         is_box = self._box_rows[self._open_boxes[-1]][_TAG_NAME] not in _PARAGRAPH_TAGS
         self._component_is_box.append(is_box)
         if is_box:
@@ -195,7 +195,7 @@ class OutlineBuilder:
             self.parts.append(_END)
 
     def open_form(self, tag: bytes, shape: Shape) -> None:
-        """Open a form: a box with a reference."""
+        """Open a form, which is a box and has a reference."""
         self.add_reference(tag, shape)
         self.open(tag, shape)
 
@@ -207,7 +207,7 @@ class OutlineBuilder:
             self.parts.clear()
 
     def add_reference(self, tag: bytes, _shape: Shape) -> None:
-        """Add the reference of an inline element; a link without text gets the alternative text of a picture in it."""
+        """Add the reference of an inline element; keep a picture's alternative text for a link without text."""
         self.separate_words()
         name = tag.partition(b" ")[0]
         link, locations = self._open_link, self._open_locations()
@@ -356,7 +356,7 @@ def _join_lone_letter(match: re.Match[str]) -> str:
 
 
 def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
-    """Return whether a link is only a symbol in a headline or term that links to itself."""
+    """Return whether a link is a symbol in a headline or term, and leads to that headline or term."""
     if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
     return not any(map(str.isalnum, "".join(link.words)))

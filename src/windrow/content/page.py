@@ -20,7 +20,7 @@ from windrow.content.walk import build_outline
 
 
 class Page(NamedTuple):
-    """A page that was read."""
+    """The result of reading a page."""
 
     url: str
     encoding: str
@@ -30,7 +30,7 @@ class Page(NamedTuple):
 
 
 def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:
-    """Read a page's bytes in time linear in their number; StepError if it has too many elements or tags.
+    """Read a page's bytes in time linear in their number; raise StepError if it has too many elements or tags.
 
     >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
@@ -68,7 +68,7 @@ _MISSED_WORD_WEIGHT = 0.7
 
 
 class BlockFate(StrEnum):
-    """Why a block was taken as main content or left out, as text for people."""
+    """Why a block was chosen as main content or left out; the values are shown to people."""
 
     KEPT = "main content"
     MARKED = "marked by the page as its main content, which is short"
@@ -86,7 +86,7 @@ class BlockFate(StrEnum):
 
 
 class Choice(NamedTuple):
-    """The fate of each block of a page, and the likelihoods of the judged ones, from 0 to 1, by block number."""
+    """The fate of each block of a page, and the likelihoods of the judged blocks, from 0 to 1, by block number."""
 
     fates: list[BlockFate]
     likelihoods: Mapping[int, float]
@@ -126,7 +126,7 @@ def choose_main_content(outline: Outline, hint: PageHint | None = None, *, capti
 def choose_blocks(
     outline: Outline, hint: PageHint, judged: Sequence[int], likelihoods: Sequence[float], *, captions: bool = False
 ) -> Choice:
-    """Return the fate of each block; `likelihoods` has the forests' likelihoods of the blocks in `judged`."""
+    """Return the fate of each block; `likelihoods` has the second forest's likelihood of each block in `judged`."""
     least_likelihood = find_threshold(likelihoods, [outline.blocks.words[block] for block in judged])
     likelihood_by_block = dict(zip(judged, likelihoods, strict=True))
     taken = {block: likelihood for block, likelihood in likelihood_by_block.items() if likelihood >= least_likelihood}
@@ -156,10 +156,10 @@ def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> No
 
 
 def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
-    """Return the taken blocks without those after the box of the certain prose, mostly teasers of other pages.
+    """Return the taken blocks without those after the box of the text: they are mostly teasers of other pages.
 
-    On a page that is mostly prose, this is the innermost box with 60 % of it; on any other page, with 90 %, since
-    lists and products have a box for each of their texts.
+    The box of the text is the innermost box with 60 % of the certain prose, or with 90 % on a page that is not mostly
+    prose, since lists and products have a box for each of their texts.
     """
     boxes, blocks = outline.boxes, outline.blocks
     certain_words = [0] * len(blocks.words)
@@ -184,7 +184,7 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
 
 
 def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the blocks that do not repeat one of another box: some pages have a second copy of their text."""
+    """Yield the blocks without copies of a block in another box: some pages contain their text twice."""
     parents, blocks = outline.boxes.parent, outline.blocks
     parent_by_text: dict[str, int] = {}
     for block in taken:
@@ -194,7 +194,7 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return all blocks of a page's only `main` or article if it has few words, in which a forest finds too little.
+    """Return all blocks of a page's only `main` or article if it has few words, where a forest finds too little.
 
     The page's own marking is trusted, also for headlines, code and quotations.
     """
@@ -216,7 +216,7 @@ def _short_main_blocks(outline: Outline) -> list[int]:
 
 
 def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:
-    """Return the least likelihood to take that maximises the expected F measure of the words.
+    """Return the least likelihood of the blocks to take, so that the expected F measure of the words is the greatest.
 
     >>> find_threshold([0.9, 0.8, 0.1], [100, 50, 100])
     0.8

@@ -97,10 +97,10 @@ def remove_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> lis
 
 
 def add_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return the chosen blocks of an article with the captions of its figures, and the range of its other figures.
+    """Return an article's chosen blocks with the captions of its figures, and the range of its other figures.
 
     An article's figures are those between chosen blocks, between its headline and its text, and after its text in the
-    same box. The range is None for pages that are not articles.
+    same box. The range is None if the page is not an article.
     """
     boxes = outline.boxes
     if not any(chosen) or not is_article(hint):
@@ -117,7 +117,7 @@ def add_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[
 
 
 class _TextEnds:
-    """The start and end of an article's text; decides which figures before and after it belong to it."""
+    """The start and end of an article's text; determines which figures before and after the text belong to it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
         """Find the box around the whole text, and the headline before it."""
@@ -133,7 +133,7 @@ class _TextEnds:
         self._headline = heads[-1] if heads else self._text_start
 
     def _is_own_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text, which it does not if it is part of a teaser or a link."""
+        """Return whether a figure belongs to the text; one in a teaser or a link does not."""
         boxes, blocks = self._boxes, self._outline.blocks
         first, last = boxes.first[box], boxes.stop[box]
         is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, last))
@@ -147,7 +147,7 @@ class _TextEnds:
         return first == self._text_end and self._is_alone(box)
 
     def _is_alone(self, box: int) -> bool:
-        """Return whether the boxes around a figure, up to one with text, contain nothing else."""
+        """Return whether the boxes around a figure, up to one that contains the text, contain nothing else."""
         boxes = self._boxes
         first, last, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
         while outer > 0 and not (boxes.first[outer] <= self._text_start and self._text_end <= boxes.stop[outer]):
@@ -160,7 +160,7 @@ class _TextEnds:
         return first < self._text_start or outer == self._text_box or boxes.tag[outer] in {"article", "main"}
 
     def claim_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text; if it follows the text, move the end of the text after it."""
+        """Return whether a figure belongs to the text; if it follows the text, the text is extended to its end."""
         if not self._is_own_figure(box):
             return False
         if self._boxes.first[box] >= self._text_end:
@@ -179,7 +179,7 @@ class _TextEnds:
 
 
 def is_article(hint: PageHint) -> bool:
-    """Return whether a page is an article by its head or address, and not also a forum or documentation.
+    """Return whether a page is an article by its head or address, and is not a forum or documentation.
 
     >>> is_article(PageHint(kind=2)), is_article(PageHint()), is_article(PageHint(kind=2, types=8))
     (True, False, False)
@@ -202,7 +202,7 @@ def _comment_spans(outline: Outline) -> Iterator[BlockRange]:
 
 
 def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
-    """Yield spans of sibling boxes of one kind, each with one headline that links to another page."""
+    """Yield the ranges of adjacent sibling boxes of one kind that each have one headline, linked to another page."""
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     is_head = [
@@ -248,7 +248,7 @@ def _ends_section(outline: Outline, block: int, level: int) -> bool:
 
 
 def headline_level(outline: Outline, box: int) -> int:
-    """Return the level of the headline that is this box or contains it, or 0."""
+    """Return the level of the headline that is this box or contains it, or 0 if there is no headline."""
     boxes = outline.boxes
     if not boxes.locations[box] & _HEADLINE:
         return 0

@@ -79,17 +79,17 @@ def parse(text: str | bytes) -> LexborHTMLParser:
 def select_once(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
     """Return the elements that match any of several selectors, each once, in document order.
 
-    Lexbor returns an element once for each selector that it matches, one after the other.
+    Lexbor returns an element once for each selector that it matches, without other elements in between.
     """
     nodes = tree.css(selectors)
     return [node for index, node in enumerate(nodes) if not index or node.mem_id != nodes[index - 1].mem_id]
 
 
 def remove_silent_elements(tree: LexborHTMLParser) -> None:
-    """Remove elements that show no text, such as scripts, styles and drawings; read their content before.
+    """Remove elements that show no text, such as scripts, styles and drawings.
 
-    The few elements whose text is written without escapes lose it, or become `pre` if it is shown. Links in a drawing
-    are kept. Hidden inline elements and MediaWiki's edit links are kept too, but lose their text.
+    Elements whose text the serialiser would not escape lose it, or become `pre` if it is shown. Links in a drawing are
+    moved before it. Hidden inline elements and MediaWiki's edit links are kept, but lose their text.
     """
     silent = []
     without_text = []
@@ -121,7 +121,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
 
 
 def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
-    """Put a copy of a link, labelled with its text, before the drawing around it, if any."""
+    """Insert a copy of a link that is in a drawing before the drawing, with its text as a label."""
     drawing = link.parent
     while drawing is not None and drawing.tag != "svg":
         drawing = drawing.parent
@@ -179,7 +179,7 @@ def _limit_depth(raw: bytes) -> bytes:
 
 
 def _limit_formats(raw: bytes, max_open: int) -> bytes:
-    """Return markup without start tags of formats at places where `max_open` formats are open."""
+    """Return markup without those start tags of formats before which `max_open` formats are open."""
     open_by_name: Counter[bytes] = Counter()
     cuts: list[tuple[int, int]] = []
     for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):
@@ -194,7 +194,7 @@ def _limit_formats(raw: bytes, max_open: int) -> bytes:
 
 
 def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
-    """Return the bytes without these ranges, which are in order."""
+    """Return the bytes without the ranges in `cuts`, which are pairs of start and end in ascending order."""
     kept, position = [], 0
     for start, end in cuts:
         kept.append(raw[position:start])
@@ -217,7 +217,7 @@ def _cut_attributes(raw: bytes) -> bytes:
 
 
 def _bare_tag(tag: re.Match[bytes]) -> bytes:
-    """Return a tag without its attributes if it has hundreds; a single long value is harmless."""
+    """Return a tag without its attributes if it has hundreds; a tag with one long value is not changed."""
     tag_text = tag[0]
     words = _QUOTED.sub(b" ", tag_text).replace(b"/", b" ").split()
     return tag_text if len(words) < _MAX_TAG_WORDS else words[0]
@@ -238,10 +238,10 @@ def find_unseen_blocks(outline: Outline) -> frozenset[int]:
 
 
 def find_excluded_blocks(outline: Outline) -> frozenset[int]:
-    """Return the hidden blocks that cannot be main content.
+    """Return the numbers of the hidden blocks that cannot be main content.
 
-    A page may put its text into a hidden box for a script to show: panels of tabs, streamed text, a whole forum in
-    `noscript`. So a hidden box with a passage of prose may be content, unless shown blocks repeat it.
+    Some pages put their text into a hidden box that a script shows: panels of tabs, streamed text, a whole forum in
+    `noscript`. So a hidden box with a passage of prose may be content, unless visible blocks repeat it.
     """
     hidden = find_unseen_blocks(outline)
     if not hidden:

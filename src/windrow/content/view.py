@@ -41,7 +41,7 @@ OUTSIDE_GRADE = 254
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:
-    """Return the grade of each number: how many bounds of the scale are less.
+    """Return the grade of each number: the count of bounds in the scale that are less than it.
 
     >>> list(grade([0, 1, 11, 1e9], COUNT_SCALE))
     [0, 1, 10, 36]
@@ -91,7 +91,7 @@ def make_picker(positions: Sequence[int]) -> Picker:
 
 
 class BoxSums(NamedTuple):
-    """Sums over each box and all boxes in it; each column has one number for each box."""
+    """Sums over all text in each box, also in the boxes within it; each column has one number for each box."""
 
     words: list[int]
     linked: list[int]
@@ -256,7 +256,7 @@ def make_view(outline: Outline, hint: PageHint) -> View:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the visible blocks outside navigation, footers and choices; all visible ones if these have few words."""
+    """Return the visible blocks outside navigation, footers and choices; if they have few words, all visible blocks."""
     locations, blocks = outline.boxes.locations, outline.blocks
     hidden = find_excluded_blocks(outline)
     visible = [block for block in range(len(blocks.box)) if block not in hidden] if hidden else range(len(blocks.box))

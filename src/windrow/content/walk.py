@@ -21,7 +21,7 @@ Meaning = tuple[Action, Shape]
 
 
 def _do_nothing(*_: object) -> None:
-    """Do nothing, for tags within words."""
+    """Do nothing; the action for tags within words."""
 
 
 _OPEN_BOX, _CLOSE_BOX = OutlineBuilder.open, OutlineBuilder.close
@@ -132,7 +132,7 @@ def find_meaning(tag: bytes) -> Meaning:
 
 
 def _work_out_meaning(tag: bytes) -> Meaning:
-    """Return the meaning of a tag that is not cached, and cache it if it is a box's."""
+    """Return the meaning of a tag that is not cached; cache it unless it is that of an inline element."""
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:
@@ -321,7 +321,7 @@ class _Copy:
         return is_own_figure and (next_block < first or self._text_depth > 0)
 
     def drop_teaser(self) -> None:
-        """Remove pictures after the text that are in one box with a block that is not chosen."""
+        """Remove pictures after the text if a block that is not chosen is in the same box."""
         start = next((position for position, _ in self._opened if position >= self._text_end), None)
         if start is not None:
             del self.output[start + 1 :]
