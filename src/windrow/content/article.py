@@ -25,17 +25,17 @@ _TITLE_SEPARATOR = re.compile(r"\s+[|\u2013\u2014·•»\u203a:/-]{1,2}\s+|\s*[|
 _WORD = re.compile(r"\w+")
 
 
-def find_headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> str:
+def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -> str:
     """Return the page's headline, or an empty text if it has none.
 
     It is the first headline of level 1 that is not only the site's name, preferably one that the page's title repeats,
-    then one in the main content (`chosen`). If the only one is the end of the title, a headline of level 2 that the
+    then one in the main content (`is_chosen`). If the only one is the end of the title, a headline of level 2 that the
     title repeats is preferred to it.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
     title_parts = {_fold_words(part) for part in _title_parts(head)} - site_names
-    headlines = [text for text in _find_headlines(outline, chosen, 1) if _fold_words(text) not in site_names]
+    headlines = [text for text in _find_headlines(outline, is_chosen, 1) if _fold_words(text) not in site_names]
     for text in headlines:
         if _fold_words(text) in title_parts and _fold_words(text) != site_part:
             return text
@@ -43,7 +43,7 @@ def find_headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> s
         return headlines[0]
     lower_headlines = (
         text
-        for text in _find_headlines(outline, chosen, 2)
+        for text in _find_headlines(outline, is_chosen, 2)
         if _fold_words(text) in title_parts and _fold_words(text) != site_part
     )
     return next(lower_headlines, headlines[0] if headlines else "")
@@ -116,7 +116,7 @@ def _last_title_part(head: PageHead) -> str:
     return _fold_words(parts[-1]) if len(parts) > 1 and _fold_words(parts[-1]) != _fold_words(other_title) else ""
 
 
-def _find_headlines(outline: Outline, chosen: Sequence[bool], level: int) -> list[str]:
+def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> list[str]:
     """Return the texts of all headlines of a level, those in the main content first."""
     boxes, blocks = outline.boxes, outline.blocks
     main_headlines: list[str] = []
@@ -125,7 +125,7 @@ def _find_headlines(outline: Outline, chosen: Sequence[bool], level: int) -> lis
         if LEVELS.get(tag) == level:
             block_range = range(boxes.first[box_number], boxes.stop[box_number])
             text = " ".join(" ".join(blocks.text[block] for block in block_range).split())
-            (main_headlines if any(chosen[block] for block in block_range) else other_headlines).append(text)
+            (main_headlines if any(is_chosen[block] for block in block_range) else other_headlines).append(text)
     return main_headlines + other_headlines
 
 
@@ -314,7 +314,7 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
             node.decompose()
 
 
-def _texts_near_headline(outline: Outline, chosen: Sequence[bool], headline: str) -> list[str]:
+def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: str) -> list[str]:
     """Return the short blocks near the headline or, without a headline, near the start of the main content.
 
     They may contain the date and the authors.
@@ -327,7 +327,7 @@ def _texts_near_headline(outline: Outline, chosen: Sequence[bool], headline: str
     ]
     number = max(candidates, key=lambda begin: len(begin[1]), default=(-1, ""))[0]  # a menu may repeat its first words
     if number < 0:
-        number = next((number for number, keep in enumerate(chosen) if keep), 0)
+        number = next((number for number, keep in enumerate(is_chosen) if keep), 0)
     nearby = [
         *range(number + 1, min(len(texts), number + _BLOCKS_AFTER)),
         *range(number - 1, max(-1, number - _BLOCKS_BEFORE), -1),

@@ -156,11 +156,11 @@ def _distance_to_sure_block(likelihoods: Likelihoods, *, in_words: bool, backwar
     distances = []
     distance = 9_999  # as if there were a certain block far outside the page
     blocks = zip(likelihoods.by_block, likelihoods.words, strict=True)
-    for likelihood, size in reversed(list(blocks)) if backwards else blocks:
-        if likelihood >= _MIN_SURE_LIKELIHOOD and size >= _MIN_SURE_WORDS:
+    for likelihood, word_count in reversed(list(blocks)) if backwards else blocks:
+        if likelihood >= _MIN_SURE_LIKELIHOOD and word_count >= _MIN_SURE_WORDS:
             distance = 0
         distances.append(distance)
-        distance += size if in_words else 1
+        distance += word_count if in_words else 1
     return grade_counts(distances[::-1] if backwards else distances)
 
 

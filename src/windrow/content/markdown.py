@@ -407,17 +407,17 @@ class _Writer:
         if frame.kind in {"row", "cell"}:
             self._add_to_table(parent, frame)
             return
-        written = WRITERS[frame.kind](frame)
+        blocks = WRITERS[frame.kind](frame)
         if frame.kind in {"bullets", "numbers"} and parent.kind in {"bullets", "numbers"}:
-            append_to_last_item(parent, written)
+            append_to_last_item(parent, blocks)
         elif frame.kind == "item":
-            parent.blocks += ["\n\n".join(join_item(written))] if written else []
+            parent.blocks += ["\n\n".join(join_item(blocks))] if blocks else []
             if parent.number == -1:
                 self._close_frame()
         elif frame.kind in {"bullets", "numbers"}:
-            parent.blocks += separate_list(parent.blocks, written)
+            parent.blocks += separate_list(parent.blocks, blocks)
         else:
-            parent.blocks += written
+            parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
         """Add a cell to its row, or a row to its table; if there is none, add the blocks of the cells to `parent`."""

@@ -148,9 +148,9 @@ def choose_blocks(
     return choice
 
 
-def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> None:
-    """Set `new_fate` for taken blocks that are not in `chosen`, and KEPT for blocks in `chosen` that were not taken."""
-    for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), chosen, strict=True)):
+def leave_out(choice: Choice, is_chosen: Sequence[bool], new_fate: BlockFate) -> None:
+    """Set `new_fate` for taken blocks that are not in `is_chosen`, and KEPT for blocks in `is_chosen` that were not taken."""
+    for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), is_chosen, strict=True)):
         if was_taken != is_taken:
             choice.fates[block] = BlockFate.KEPT if is_taken else new_fate
 
@@ -165,10 +165,10 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
     certain_words = [0] * len(blocks.words)
     prose_words = 0
     for block, likelihood in taken.items():
-        size = blocks.words[block]
-        if size >= _MIN_PROSE_WORDS and blocks.linked[block] * 3 < size:
-            prose_words += size
-            certain_words[block] = size if likelihood >= _MIN_CERTAIN_LIKELIHOOD else 0
+        word_count = blocks.words[block]
+        if word_count >= _MIN_PROSE_WORDS and blocks.linked[block] * 3 < word_count:
+            prose_words += word_count
+            certain_words[block] = word_count if likelihood >= _MIN_CERTAIN_LIKELIHOOD else 0
     words_before = list(accumulate(certain_words, initial=0))
     if words_before[-1] < _MIN_CERTAIN_WORDS:
         return list(taken)
@@ -201,18 +201,18 @@ def _short_main_blocks(outline: Outline) -> list[int]:
     boxes, blocks = outline.boxes, outline.blocks
     for location in (_MAIN, _ARTICLE):
         outermost_boxes = [
-            number
-            for number, box_location in enumerate(boxes.locations)
-            if box_location & location and not boxes.locations[boxes.parent[number]] & location
+            box
+            for box, box_location in enumerate(boxes.locations)
+            if box_location & location and not boxes.locations[boxes.parent[box]] & location
         ]
         if outermost_boxes:
             break
     else:
         return []
-    first, last = boxes.first[outermost_boxes[0]], boxes.stop[outermost_boxes[0]]
-    if len(outermost_boxes) > 1 or sum(blocks.words[first:last]) > _MAX_BRIEF_WORDS:
+    first, stop = boxes.first[outermost_boxes[0]], boxes.stop[outermost_boxes[0]]
+    if len(outermost_boxes) > 1 or sum(blocks.words[first:stop]) > _MAX_BRIEF_WORDS:
         return []
-    return [number for number in range(first, last) if not boxes.locations[blocks.box[number]] & _NOT_CONTENT]
+    return [box for box in range(first, stop) if not boxes.locations[blocks.box[box]] & _NOT_CONTENT]
 
 
 def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:

@@ -91,8 +91,8 @@ def remove_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> lis
     kept = list(chosen)
     for box, tag in enumerate(boxes.tag):
         if tag == "figcaption":
-            first, last = boxes.first[box], boxes.stop[box]
-            kept[first:last] = [False] * (last - first)
+            first, stop = boxes.first[box], boxes.stop[box]
+            kept[first:stop] = [False] * (stop - first)
     return kept if any(kept) else chosen
 
 
@@ -109,8 +109,8 @@ def add_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[
     for box, tag in enumerate(boxes.tag):
         if tag != "figcaption" or boxes.tag[boxes.parent[box]] != "figure":
             continue
-        first, last = boxes.first[boxes.parent[box]], boxes.stop[boxes.parent[box]]
-        is_between = first > 0 and last < len(chosen) and chosen[first - 1] and chosen[last]
+        first, stop = boxes.first[boxes.parent[box]], boxes.stop[boxes.parent[box]]
+        is_between = first > 0 and stop < len(chosen) and chosen[first - 1] and chosen[stop]
         if is_between or text_ends.claim_figure(boxes.parent[box]):
             with_captions[boxes.first[box] : boxes.stop[box]] = [True] * (boxes.stop[box] - boxes.first[box])
     return with_captions, text_ends.figure_range()
@@ -125,22 +125,22 @@ class _TextEnds:
         self._boxes, blocks = outline.boxes, outline.blocks
         kept = [block for block, keep in enumerate(chosen) if keep]
         self._text_start, self._text_end = kept[0], kept[-1] + 1
-        core = blocks.box[kept[0]]
-        while core > 0 and self._boxes.stop[core] < self._text_end:
-            core = self._boxes.parent[core]
-        self._text_box = core
-        heads = [block for block in range(self._text_start + 1) if headline_level(outline, blocks.box[block]) == 1]
-        self._headline = heads[-1] if heads else self._text_start
+        text_box = blocks.box[kept[0]]
+        while text_box > 0 and self._boxes.stop[text_box] < self._text_end:
+            text_box = self._boxes.parent[text_box]
+        self._text_box = text_box
+        headlines = [block for block in range(self._text_start + 1) if headline_level(outline, blocks.box[block]) == 1]
+        self._headline = headlines[-1] if headlines else self._text_start
 
     def _is_own_figure(self, box: int) -> bool:
         """Return whether a figure belongs to the text; one in a teaser or a link does not."""
         boxes, blocks = self._boxes, self._outline.blocks
-        first, last = boxes.first[box], boxes.stop[box]
-        is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, last))
+        first, stop = boxes.first[box], boxes.stop[box]
+        is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, stop))
         if boxes.locations[box] & NOT_ARTICLE or is_link:
             return False
-        if last <= self._text_start:
-            between = [block for block in range(min(last, self._headline), self._text_start) if block != self._headline]
+        if stop <= self._text_start:
+            between = [block for block in range(min(stop, self._headline), self._text_start) if block != self._headline]
             is_near = self._headline - _MAX_KICKERS <= first
             has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in between)
             return is_near and not has_prose and self._is_alone(box)
@@ -149,12 +149,12 @@ class _TextEnds:
     def _is_alone(self, box: int) -> bool:
         """Return whether the boxes around a figure, up to one that contains the text, contain nothing else."""
         boxes = self._boxes
-        first, last, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
+        first, stop, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
         while outer > 0 and not (boxes.first[outer] <= self._text_start and self._text_end <= boxes.stop[outer]):
             if boxes.locations[outer] & NOT_ARTICLE:
                 return False
             holds_headline = boxes.first[outer] <= self._headline < boxes.stop[outer]
-            if not holds_headline and (boxes.first[outer], boxes.stop[outer]) != (first, last):
+            if not holds_headline and (boxes.first[outer], boxes.stop[outer]) != (first, stop):
                 return False
             outer = boxes.parent[outer]
         return first < self._text_start or outer == self._text_box or boxes.tag[outer] in {"article", "main"}
@@ -190,8 +190,8 @@ def is_article(hint: PageHint) -> bool:
 
 
 def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
-    for keep, size, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
-        yield size if keep and size >= _MIN_PROSE_WORDS and linked * 3 < size else 0
+    for is_chosen, word_count, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
+        yield word_count if is_chosen and word_count >= _MIN_PROSE_WORDS and linked * 3 < word_count else 0
 
 
 def _comment_spans(outline: Outline) -> Iterator[BlockRange]:
@@ -213,9 +213,9 @@ def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
         return
     heads_before = list(accumulate(is_head, initial=0))
     ranges_by_kind: defaultdict[tuple[int, str], list[BlockRange]] = defaultdict(list)
-    for box, (first, last) in enumerate(zip(boxes.first, boxes.stop, strict=True)):
-        if heads_before[last] - heads_before[first] == 1 and boxes.tag[box] not in LEVELS:
-            ranges_by_kind[boxes.parent[box], boxes.kind[box]].append((first, last))
+    for box, (first, stop) in enumerate(zip(boxes.first, boxes.stop, strict=True)):
+        if heads_before[stop] - heads_before[first] == 1 and boxes.tag[box] not in LEVELS:
+            ranges_by_kind[boxes.parent[box], boxes.kind[box]].append((first, stop))
     for ranges in ranges_by_kind.values():
         if len(ranges) >= _MIN_TEASERS:
             yield ranges[0][0], ranges[-1][1]
@@ -227,13 +227,13 @@ def _section_spans(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRa
     It also ends at the end of the box that contains it; a matching line that is not a headline is a section alone.
     """
     boxes, blocks = outline.boxes, outline.blocks
-    for block, (keep, size, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
-        if not keep or size > _MAX_HEADLINE_WORDS or not _SECTION_NAMES.fullmatch(text):
+    for block, (is_chosen, word_count, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
+        if not is_chosen or word_count > _MAX_HEADLINE_WORDS or not _SECTION_NAMES.fullmatch(text):
             continue
         box = blocks.box[block]
         level = headline_level(outline, box)
         if not level:
-            if size <= _MAX_LINE_WORDS:
+            if word_count <= _MAX_LINE_WORDS:
                 yield block, block + 1
             continue
         while box > 0 and boxes.stop[box] - boxes.first[box] <= 1:

@@ -157,21 +157,21 @@ def _limit_depth(raw: bytes) -> bytes:
     open_by_name: Counter[bytes] = Counter()
     depth = options = 0
     cuts: list[tuple[int, int]] = []
-    for tag in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # no complete tag follows
-        name = tag[2].lower()
-        if name in _CHOICES and not tag[1]:
+    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # no complete tag follows
+        name = tag_match[2].lower()
+        if name in _CHOICES and not tag_match[1]:
             options += 1
             if options > _MAX_OPTIONS:
-                cuts.append(tag.span())
+                cuts.append(tag_match.span())
                 continue
         if name in _UNNESTED_TAGS:
             continue
-        if tag[1]:
+        if tag_match[1]:
             if open_by_name[name]:
                 open_by_name[name] -= 1
                 depth -= 1
         elif depth >= _MAX_DEPTH:
-            cuts.append(tag.span())
+            cuts.append(tag_match.span())
         else:
             open_by_name[name] += 1
             depth += 1
@@ -231,10 +231,10 @@ _MIN_PASSAGE_WORDS = 50  # the least words of hidden prose that a script is assu
 
 def find_unseen_blocks(outline: Outline) -> frozenset[int]:
     """Return the numbers of the blocks in hidden elements."""
-    marks = outline.boxes.locations
-    if not any(mark & HIDDEN for mark in marks):
+    locations = outline.boxes.locations
+    if not any(location & HIDDEN for location in locations):
         return frozenset()
-    return frozenset(block for block, box in enumerate(outline.blocks.box) if marks[box] & HIDDEN)
+    return frozenset(block for block, box in enumerate(outline.blocks.box) if locations[box] & HIDDEN)
 
 
 def find_excluded_blocks(outline: Outline) -> frozenset[int]:

@@ -189,7 +189,7 @@ class AnswerReader:
 
 
 class _ChunkReader:
-    """Reads a chunked body (RFC 9112, section 7.1)."""
+    """Reads a chunked body (RFC 9112, section 7.1), and passes its content to `on_body`."""
 
     __slots__ = (
         "_address",

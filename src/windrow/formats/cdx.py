@@ -67,7 +67,7 @@ def _reverse_host(host: str) -> str:
 
 
 def _surt_of_bytes(address: bytes) -> str:
-    """Return the SURT key of an address in UTF-8; an address without scheme and host is returned unchanged."""
+    """Return the SURT key of an address in UTF-8; return an address without scheme and host unchanged."""
     match = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
     if match is None or not (match[1] or match[2]):
         return address.decode("utf-8", "replace")
@@ -120,6 +120,7 @@ def _reverse_labels(host: bytes) -> bytes:
 
 
 def _unescape(text: bytes) -> bytes:
+    """Undo percent escapes, also nested ones."""
     if b"%" not in text:
         return text
     for _ in range(_MAX_NESTED_ESCAPES):
@@ -146,7 +147,7 @@ def _resolve_segments(path: bytes) -> bytes:
 
 
 def _sort_query(query: bytes) -> bytes:
-    """Sort a query's fields and leave session ids out."""
+    """Return a query with its fields sorted and without session ids."""
     if b"=" not in query:
         return b"&".join(sorted(query.split(b"&")))
     for pattern in _QUERY_SESSIONS:
@@ -211,9 +212,10 @@ _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "stat
 
 
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
-    """Parse a line; return a capture, its fault, the layout that a legend defines, or None for a blank or comment line.
+    """Parse a line of an index.
 
-    `layout` is that of the last legend before the line, or None if there was no legend.
+    Returns a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is
+    that of the last legend before the line, or None if there was no legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -360,7 +362,7 @@ _MAX_CHECKED_HOURS = 500_000  # checked hours that are remembered: those of half
 
 
 def _are_timestamps(timestamps: Sequence[str]) -> bool:
-    """Return whether all texts are valid times of 14 digits."""
+    """Return whether all texts are valid times of 14 digits; hours found to be valid are cached."""
     if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES_AND_SECONDS:
         return False
     for hour in {timestamp[:10] for timestamp in timestamps} - _checked_hours:
@@ -438,7 +440,7 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
 
 
 def _read_legend(letters: list[str]) -> Layout | CdxFault:
-    """Return the positions of a legend's fields, or a fault if it lacks a field; wget's legend has no key."""
+    """Return the layout that a legend defines, or a fault if a necessary field is missing; wget's legend has no key."""
     positions = {
         name: next((letters.index(letter) for letter in choices if letter in letters), -1)
         for name, choices in _LEGEND_LETTERS.items()

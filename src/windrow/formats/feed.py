@@ -29,7 +29,7 @@ _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
 class FeedEntry(NamedTuple):
-    """One entry; missing fields are empty. The title is plain text; relative addresses start from `base`."""
+    """One entry; missing fields are empty. The title is plain text; relative addresses are resolved against `base`."""
 
     title: str
     html: str
@@ -41,7 +41,7 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed and its entries; its texts are plain, addresses and times are as written."""
+    """A feed and its entries; its texts are plain text, and addresses and times are as written."""
 
     title: str
     description: str
@@ -51,7 +51,7 @@ class Feed:
 
 
 def read_feed(raw: bytes) -> Feed | None:
-    """Read a feed; None if the document is not a feed, `StepError` with a reason if it cannot be read.
+    """Read a feed; return None if the document is not a feed, raise StepError with a reason if it cannot be read.
 
     >>> feed = read_feed(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
     >>> feed.title, feed.entries[0].title
@@ -112,7 +112,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return an Atom text construct as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
+    """Return the first of these children, a text construct of Atom, as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             kind = (child.get("type") or child.get("mode") or "text").lower()
@@ -135,12 +135,13 @@ def _without_namespace(element: etree._Element) -> list[etree._Element]:
     return list(element)
 
 
-def _plain_text(written: str) -> str:
-    """Return a title without HTML tags and escapes, its white space collapsed."""
-    return " ".join(replace_controls(unescape(_TAG.sub("", written))).split())
+def _plain_text(html: str) -> str:
+    """Return a text without HTML tags and escapes, and with white space collapsed."""
+    return " ".join(replace_controls(unescape(_TAG.sub("", html))).split())
 
 
 def _read_json_feed(raw: bytes) -> Feed | None:
+    """Read a JSON Feed; return None if the document is other JSON, raise StepError if it is not JSON."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):

@@ -39,7 +39,7 @@ class HttpHead(NamedTuple):
 
 
 def unfold(text: str) -> str:
-    r"""Join continuation lines, which begin with a blank, to the previous field (RFC 9112, section 5.2).
+    r"""Join continuation lines, which begin with a blank, to the field before them (RFC 9112, section 5.2).
 
     >>> unfold("Date: Sat,\r\n\t21 Nov 2026\r\nETag: x")
     'Date: Sat, 21 Nov 2026\r\nETag: x'
@@ -98,7 +98,9 @@ def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def redecode_as_utf_8(value: str) -> str:
-    """Return a field's value, decoded as Latin-1, as UTF-8, which most servers send; unchanged if it is not UTF-8.
+    """Return a field's value, which was decoded as Latin-1, decoded as UTF-8, or unchanged if it is not UTF-8.
+
+    Most servers send UTF-8.
 
     >>> redecode_as_utf_8("/caf\u00c3\u00a9"), redecode_as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')

@@ -20,7 +20,8 @@ class Inflated(io.RawIOBase):
     """One member as a read-only file; its checksum and size are checked when its end is reached.
 
     Seeking back starts again from the beginning. The archive's `view` is shared: every read seeks first, so that
-    several members may be open in one thread. Closing leaves the view open. StepError if the member is faulty.
+    several members may be open in one thread. Closing does not close the view. Reading raises StepError if the member
+    is faulty.
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
@@ -41,7 +42,7 @@ class Inflated(io.RawIOBase):
         self._position = 0
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the rest in blocks of at most `BLOCK_BYTES` bytes."""
+        """Yield the content from the current position on, in blocks of at most `BLOCK_BYTES` bytes."""
         if self._block_rest:
             rest, self._block_rest = bytes(self._block_rest), memoryview(b"")
             self._position += len(rest)
@@ -74,7 +75,7 @@ class Inflated(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the next block."""
+        """Copy bytes of the next block into the buffer; return their number, 0 at the end."""
         if not self._load_block():
             return 0
         view = memoryview(buffer).cast("B")
@@ -85,7 +86,7 @@ class Inflated(io.RawIOBase):
         return byte_count
 
     def readall(self) -> bytes:
-        """Return the rest."""
+        """Return the content from the current position to the end."""
         return b"".join(self.blocks())
 
     def _load_block(self) -> bool:
@@ -95,7 +96,7 @@ class Inflated(io.RawIOBase):
         return bool(self._block_rest)
 
     def _checked_blocks(self) -> Iterator[bytes]:
-        """Yield the member's blocks, and check size and checksum against its record."""
+        """Yield the member's blocks; raise StepError if size or checksum are not those of its record."""
         crc = size = 0
         for block in self._read_packed() if self._method == STORED else self._inflate_blocks():
             size += len(block)
@@ -111,6 +112,7 @@ class Inflated(io.RawIOBase):
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 
     def _read_packed(self) -> Iterator[bytes]:
+        """Yield the member's packed bytes block by block; raise StepError if the archive ends before."""
         bytes_read = 0
         while bytes_read < self._packed:
             self._view.seek(self._start + bytes_read)
@@ -121,7 +123,7 @@ class Inflated(io.RawIOBase):
             yield block
 
     def _inflate_blocks(self) -> Iterator[bytes]:
-        """Yield the inflated bytes of a deflate stream (RFC 1951)."""
+        """Yield the inflated bytes of a deflate stream (RFC 1951); raise StepError if it is broken."""
         packed = self._read_packed()
         stream = isal_zlib.decompressobj(wbits=-15)
         while not stream.eof:

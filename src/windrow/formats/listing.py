@@ -76,7 +76,7 @@ def read_time(text: str) -> datetime | None:
 
 
 def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
-    """Read the lines of MLSD (RFC 3659, section 7): `fact=value;... name`.
+    """Read the lines of MLSD (RFC 3659, section 7), which have the form `fact=value;... name`.
 
     Any other line, such as the rest of a name with a line feed, becomes an entry with the reason PROTOCOL_ERROR.
 
@@ -224,7 +224,10 @@ def refuse_too_many(count: int, address: str) -> None:
 
 
 def _read_size(text: str) -> int | None:
-    """Read a size, with or without commas between thousands; it may be larger than a database column can hold."""
+    """Read a size, with or without commas between thousands, or return None if it is not a number.
+
+    It may be larger than a database column can store.
+    """
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 

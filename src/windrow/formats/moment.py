@@ -93,6 +93,7 @@ def _read_iso(text: str) -> datetime | None:
 
 
 def _read_mail_date(text: str) -> datetime | None:
+    """Read a date as HTTP and mail write it."""
     # A mail's clock has 24 hours: its parser reads 9:05 pm as 9:05.
     if not text.isascii() or text.isdigit() or _AM_OR_PM.search(text):
         return None

@@ -74,7 +74,7 @@ def estimate_similarity(first: bytes, second: bytes) -> float:
 
 
 def split_bands(sketch: bytes) -> list[int]:
-    """Return the twelve bands of a sketch as integers of 44 bits; similar texts have at least one in common."""
+    """Return the twelve bands of a sketch as integers of 44 bits; the sketches of similar texts share at least one."""
     return [
         int.from_bytes(sketch[band * BAND_BYTES : (band + 1) * BAND_BYTES], "big") << 4 | band for band in range(BANDS)
     ]
@@ -90,8 +90,8 @@ def _spell_plainly(text: str) -> bytes:
 def _fill_lanes(hashes: list[int]) -> bytes:
     """Return for each lane a byte of the smallest hash that falls into it.
 
-    A lane that stays empty is filled by a later round, in which all hashes are mixed again; so each lane gets the
-    smallest hash of the first round that reaches it, however many shingles there are.
+    A lane that is still empty is filled in a later round, in which all hashes are mixed again; so each lane gets the
+    smallest hash of the first round that reaches it, even if there are few shingles.
     """
     lanes: dict[int, int] = {}
     mixed = hashes

@@ -80,9 +80,10 @@ class PdfLine(NamedTuple):
 
 
 class PdfPages(NamedTuple):
-    """The text of a document by page; `head` has the top lines of the first page, `number` is the count of all pages.
+    """The text of a document by page.
 
-    `cut` says that the document has more text than this.
+    `head` has the top lines of the first page, `number` is the count of all pages, and `cut` is whether the document
+    has more text than this.
     """
 
     title: str
@@ -99,7 +100,7 @@ def is_installed() -> bool:
 
 
 def read_pdf(raw: bytes) -> Pdf:
-    """Read a document; raises `MissingExtra` without the extra, `StepError` with a reason if it cannot be read."""
+    """Read a document; raise `MissingExtra` without the extra, and StepError with a reason if it cannot be read."""
     with _open_document(raw) as document:
         return _read_document(document)
 
@@ -137,6 +138,7 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
+    """Open a document and close it afterwards; raise StepError if it is too large, encrypted or broken."""
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:
@@ -155,6 +157,7 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
 
 
 def _read_document(document: PdfDocument) -> Pdf:
+    """Read all that `Pdf` contains from an open document."""
     pages: list[str] = []
     links: list[PdfLink] = []
     page_count = len(document)
@@ -207,7 +210,8 @@ def _page_and_head(document: PdfDocument, page_number: int, head_lines: list[Pdf
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
     """Return the first line in the largest letters of a page, and the lines after it in the file's order.
 
-    Asking PDFium for the positions of lines is cheap, for their text is not: only these lines are asked for.
+    It is cheap to ask PDFium for the positions of lines, but not for their text; so only the text of these lines is
+    read.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
@@ -243,7 +247,7 @@ class _Piece(NamedTuple):
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:
-        """Return whether both are in one line."""
+        """Return whether both pieces are in one line."""
         distance = abs(self.bottom + self.top - other.bottom - other.top) / 2
         return distance < max(self.top - self.bottom, other.top - other.bottom) / 2
 
@@ -254,6 +258,7 @@ class _Piece(NamedTuple):
 
 
 def _find_links(document: PdfDocument, page: PdfPage, text_page: PdfTextPage) -> Iterator[PdfLink]:
+    """Yield a page's links to web addresses; the text of a link is the text within its box."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     position, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
@@ -294,7 +299,7 @@ def _read_metadata(document: PdfDocument, key: bytes) -> str:
 
 
 def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
-    """Return a text that PDFium gives as UTF-16 with a NUL at its end; pypdfium2 would raise for a lone surrogate."""
+    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 would raise for a lone surrogate."""
     byte_count = pdfium_function(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(byte_count)
     pdfium_function(*arguments, buffer, byte_count)
@@ -314,7 +319,9 @@ def _clean(written: str) -> str:
 
 
 def read_pdf_time(written: str) -> int | None:
-    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), in UTC without a zone; None if it is not valid.
+    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), or None if it is not valid.
+
+    A date without a zone is read as UTC.
 
     >>> read_pdf_time("D:20080817215520+01'00'"), read_pdf_time("D:1970"), read_pdf_time("today")
     (1219006520, 0, None)

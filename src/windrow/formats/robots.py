@@ -37,7 +37,10 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 class Pattern(NamedTuple):
-    """A pattern in its canonical spelling, split at its stars; `ends` if it must match to the end of the target."""
+    """A pattern in its canonical spelling, and its pieces between the stars.
+
+    If `ends` is true, it must match up to the end of the target.
+    """
 
     text: str
     pieces: tuple[str, ...]
@@ -76,7 +79,7 @@ def read_pattern(text: str) -> Pattern:
 
 
 def spell_canonically(text: str, *, is_literal: bool = False) -> str:
-    """Return the one spelling of a pattern or, if `is_literal`, of a target (RFC 9309, section 2.2.2).
+    """Return the canonical spelling of a pattern or, if `is_literal`, of a target (RFC 9309, section 2.2.2).
 
     Characters that browsers escape in some parts of an address and not in others are escaped.
 
@@ -119,7 +122,10 @@ _KEYS = {
 
 
 class RobotsVerdict(NamedTuple):
-    """Whether an address may be requested, and the line of the file that decides, from 1; None if no line matches."""
+    """Whether an address may be requested, and the line of the file that decides it.
+
+    `line` is the line's number, from 1, or None if no line matches; `text` is the line; `reason` is None if it may.
+    """
 
     reason: Reason | None
     line: int | None = None
@@ -161,7 +167,7 @@ class Robots:
     _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Sort the rules for matching: prefixes by length, patterns with the longest first."""
+        """Sort the rules for matching: rules without wildcards by length, and the others with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         prefix_rules: dict[str, Rule] = {}
         wildcard_rules = []
@@ -178,7 +184,7 @@ class Robots:
     def ask(self, target: str) -> RobotsVerdict:
         r"""Return whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; if two are equally long, the one that allows.
+        The longest matching rule decides; of two equally long rules, the one that allows.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.ask("/a.pdf")
@@ -252,7 +258,7 @@ def parse(content: bytes, agent: str) -> Robots:
 
 @dataclass(slots=True)
 class _Group:
-    """The rules for one agent, from anywhere in the file."""
+    """The rules for one agent, from all its groups in the file."""
 
     rules: list[Rule] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
@@ -313,7 +319,7 @@ class Directives(NamedTuple):
         )
 
     def refusal(self, now: datetime) -> Reason | None:
-        """Return why the page may not be indexed now; None if it may."""
+        """Return why the page may not be indexed now, or None if it may be indexed."""
         if self.noindex:
             return Reason.NOINDEX
         return Reason.EXPIRED if self.until and self.until <= now else None
@@ -333,7 +339,7 @@ _DIRECTIVE_BY_WORD = {
 def read_header_directives(values: Iterable[str], agent: str) -> Directives:
     """Read the `X-Robots-Tag` fields of a response: the directives for all agents and for this one.
 
-    An agent's name before a colon applies up to the next name within the same field.
+    If an agent's name and a colon precede directives, these are for that agent only, up to the next name in the field.
 
     >>> read_header_directives(["noarchive", "other: noindex", "Example-Crawler: nofollow"], "example-crawler/1")
     Directives(noindex=False, nofollow=True, noarchive=True, nosnippet=False, until=None)
@@ -379,7 +385,7 @@ def is_nofollow(rel: str) -> bool:
 
 
 def _read_directive(text: str) -> tuple[Directives, str]:
-    """Read the first directive of a list; return it and the rest of the list."""
+    """Read the first directive in a list; return it and the rest of the list."""
     directive, _, rest_of_list = text.partition(",")
     name, colon, value = directive.partition(":")
     name = name.strip().lower()

@@ -118,7 +118,7 @@ def is_textual(essence: str) -> bool:
 
 
 def signature_type(head: bytes) -> str:
-    """Return the binary type whose signature the first bytes have, or an empty text if they have none of them."""
+    """Return the binary type whose signature the first bytes have, or an empty text if they have no known signature."""
     for sign, kind in _SIGNATURES:
         if head.startswith(sign):
             return kind
@@ -210,13 +210,13 @@ def detect_language(text: str) -> str | None:
 
     Returns None if the language is not certain, the text is too short, or no detector is installed.
     """
-    begin = text[:_EXAMINED_CHARACTERS]
-    if len(begin) < _MIN_CHARACTERS:
+    beginning = text[:_EXAMINED_CHARACTERS]
+    if len(beginning) < _MIN_CHARACTERS:
         return None
     detector = _detector()
     if detector is None:
         return None
-    tag, probability = detector.classify(begin)
+    tag, probability = detector.classify(beginning)
     return str(tag) if probability > MIN_PROBABILITY and tag not in {"zxx", "und"} else None
 
 

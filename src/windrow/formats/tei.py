@@ -123,6 +123,7 @@ def _author_names(element: etree._Element | None) -> list[Json]:
 
 
 def _citation_row(index: int, reference: etree._Element) -> Json:
+    """Return the fields of a reference, whose number in the document is `index`, for the table of 2018."""
     title, container = _text_at(reference, ".//analytic/title"), _text_at(reference, ".//monogr/title")
     url = _attribute_at(reference, ".//ptr[@target]", "target")
     citation: Json = {
@@ -220,6 +221,7 @@ def _legacy_record(element: etree._Element, index: int | None) -> Json:
 
 
 def _legacy_author(element: etree._Element) -> Json | None:
+    """Return the fields of an author, or None if it is not a person."""
     person = _find_element(element, "./persName")
     if person is None:
         return None
@@ -254,6 +256,7 @@ def _legacy_editors(element: etree._Element) -> list[Json] | None:
 
 
 def _legacy_affiliation(element: etree._Element | None) -> Json | None:
+    """Return the fields of an affiliation, or None if it names no organisation."""
     if element is None:
         return None
     names = {

@@ -23,7 +23,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    r"""Escape the characters of foreign text that control a terminal, line ends too.
+    r"""Escape the characters in foreign text that control a terminal, and line ends.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
@@ -32,7 +32,7 @@ def escape(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    r"""Return a text as XML and HTML spell it, within quotes too; U+FFFD stands for what XML cannot hold.
+    r"""Escape a text for XML and HTML, also within quotes; U+FFFD replaces characters that XML does not allow.
 
     >>> xml_text("a < \"b\" \0")
     'a &lt; &quot;b&quot; \ufffd'
@@ -43,7 +43,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape the same characters in a line of JSON as JSON does; its meaning stays the same.
+    r"""Escape in a line of JSON the characters that `escape` does, as JSON escapes them; its value does not change.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
@@ -76,8 +76,8 @@ _SHORT_LINE_SHARE = 0.65  # of the usual width; a shorter line ends a paragraph
 def paragraphs(text: str) -> list[str]:
     r"""Return the paragraphs of a text, each in one line with its white space collapsed.
 
-    A paragraph ends at an empty line, after a line well short of the usual width, and before a line that is indented
-    or begins like the item of a list.
+    A paragraph ends at an empty line, after a line much shorter than the usual width, and before a line that is
+    indented or begins as the items of lists do.
 
     >>> paragraphs("A line that was broken to fit into the width\nof its page, and goes on in another.\n\n- one\n- two")
     ['A line that was broken to fit into the width of its page, and goes on in another.', '- one', '- two']
@@ -111,7 +111,7 @@ def replace_controls(text: str) -> str:
 
 
 def first_paragraph(paragraphs: list[str], max_characters: int = 120) -> str:
-    """Return the first paragraph that is not only a rule, or an empty text if it is too long for a title.
+    """Return the first paragraph that is not a rule such as `=====`, or an empty text if it is too long for a title.
 
     >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
@@ -121,7 +121,7 @@ def first_paragraph(paragraphs: list[str], max_characters: int = 120) -> str:
 
 
 class Table(str):
-    """The lines of a table made by `table`; its cells do not contain line ends."""
+    """The text that `table` returns; its cells contain no line ends."""
 
     __slots__ = ()
 
@@ -161,7 +161,7 @@ def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
 
 
 def show(value: object) -> str:
-    """Return a value as people read it: times to the second, a missing value as a dash, numbers with commas.
+    """Return a value as text for people: times to the second, a missing value as a dash, numbers with commas.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')
@@ -176,7 +176,7 @@ def show(value: object) -> str:
 
 
 def spell_size(count: float) -> str:
-    """Spell a number of bytes for people, in powers of 1000.
+    """Return a number of bytes as text for people, in powers of 1000.
 
     >>> spell_size(0), spell_size(1234), spell_size(5_600_000)
     ('0 B', '1.2 kB', '5.6 MB')
@@ -189,7 +189,7 @@ def spell_size(count: float) -> str:
 
 
 def spell_duration(seconds: float) -> str:
-    """Spell a duration in seconds for people.
+    """Return a duration in seconds as text for people.
 
     >>> spell_duration(3.21), spell_duration(75), spell_duration(7300)
     ('3.2 s', '1 min 15 s', '2 h 1 min')
@@ -205,7 +205,7 @@ def spell_duration(seconds: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural where needed.
+    """Return a count with its noun, which is in the plural unless the count is 1.
 
     >>> counted(1, "crawl"), counted(0, "address"), counted(1200, "link")
     ('1 crawl', '0 addresses', '1,200 links')
@@ -223,7 +223,7 @@ def prefix_name(name: str, text: str) -> str:
 
 
 def to_json_value(value: Any) -> Any:
-    """Convert a value to JSON's types; times become ISO 8601, statuses words.
+    """Convert a value to JSON's types; times become ISO 8601, and statuses their names in lower case.
 
     >>> from windrow.model import Finding, Status
     >>> to_json_value((Status.DONE, Path("/a"), Finding("SchemaError", "no", line=3)))[:2]
@@ -255,7 +255,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
-    """Return a JSON message with its type; with `omit_empty`, empty fields are left out.
+    """Return a JSON message of a type; if `omit_empty` is true, empty fields are left out.
 
     >>> json_message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}

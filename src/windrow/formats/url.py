@@ -104,7 +104,7 @@ def _apply_own_rules(address: str) -> str:
 
 
 def _spell_escape(match: re.Match[str]) -> str:
-    """Return the normal spelling of an escape, or of a `%` that does not begin one."""
+    """Return the canonical spelling of an escape, or of a `%` that does not begin one."""
     return _SPELLING_BY_ESCAPE.get(match[0].upper(), "%25")
 
 
@@ -251,9 +251,9 @@ def split_safe(url: str) -> tuple[str, str, str] | None:
 
 
 class Resolver:
-    """Resolves the links of one origin's pages, and remembers those that mean the same on every page.
+    """Resolves the links of one origin's pages, and caches those that have the same target on every page.
 
-    At most `room` links of at most 200 characters are remembered; then the memory is cleared.
+    At most `max_links` links of at most 200 characters are cached; then the cache is emptied.
 
     >>> site = Resolver("https://example.org")
     >>> [one.url for one in site.resolve("https://example.org/a/b", ["/x", "c#d", "ftp://h/"])]

@@ -40,7 +40,7 @@ class HintKind(StrEnum):
 
 
 class UrlHint(NamedTuple):
-    """A normalised address, and the time of its last change (UTC) if the document gives it."""
+    """A normalised address, and the time of its last change (UTC), or None if the document does not give it."""
 
     url: str
     modified: datetime | None = None
@@ -48,7 +48,10 @@ class UrlHint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UrlHints:
-    """The hints of a document; `reason` says why some or all are missing; `refused` counts invalid addresses."""
+    """The hints of a document.
+
+    `reason` is why some or all are missing, or None; `refused` is the number of invalid addresses.
+    """
 
     kind: HintKind
     entries: tuple[UrlHint, ...] = ()
@@ -62,7 +65,7 @@ def read_sitemap_entry(element: etree._Element) -> tuple[str, str, str]:
 
 
 def first_child_text(element: etree._Element, *names: str) -> str:
-    """Return the first text that is not empty among the children of these local names, the most trusted name first."""
+    """Return the first text that is not empty among the children with these local names, tried in this order."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             if (child_text := (child.text or "").strip()) != "":
@@ -116,7 +119,7 @@ def _first_text(members: dict[str, object], *names: str) -> str:
 
 
 def _alternate_link(element: etree._Element) -> str:
-    """Return the address of an entry's page (RFC 4287, section 4.2.7)."""
+    """Return the address of an entry's page (RFC 4287, section 4.2.7), or an empty text if it has none."""
     for link in element.iterchildren("{*}link"):
         if link.get("href") and link.get("rel", "alternate").strip().lower() == "alternate":
             return link.get("href", "")
@@ -175,7 +178,7 @@ def read_hints(content: bytes, base: str) -> UrlHints:
 
 
 def _read_xml(content: bytes, base: str) -> UrlHints:
-    """Read the hints of XML element by element, so that memory use does not grow."""
+    """Read the hints of XML element by element, so that memory use does not grow with the document."""
     stripped = content.lstrip(_BLANKS) if content[:1] in _BLANKS else content  # many have it before the declaration
     try:
         admitted = xml.admit(stripped, _LIMITS)
@@ -188,7 +191,10 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
 
 
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield address, time and base of each element of this name, and free the element."""
+    """Yield what `read_entry` returns (address, time and base) for each element with this local name.
+
+    An element is freed after that.
+    """
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}
     reader = etree.iterparse(io.BytesIO(xml.replace_surrogates(content)), events=("end",), tag=f"{{*}}{tag}", **options)
     try:
@@ -217,7 +223,10 @@ def _read_text(content: bytes, base: str) -> UrlHints:
 
 
 def _gather_hints(kind: HintKind, rows: Rows, base: str) -> UrlHints:
-    """Return rows as hints with normalised addresses, each once; repeated and refused ones count for the limit too."""
+    """Return the rows as hints with normalised addresses, each once.
+
+    Repeated and refused addresses are counted for the limit too.
+    """
     entries: dict[str, UrlHint] = {}
     refused = 0
     try:
@@ -239,7 +248,7 @@ def _gather_hints(kind: HintKind, rows: Rows, base: str) -> UrlHints:
 
 
 def _inflate(content: bytes) -> bytes:
-    """Inflate gzip (RFC 1952), at most a thousand members and `MAX_BYTES` bytes; StepError if broken or too large."""
+    """Inflate gzip (RFC 1952), at most a thousand members; raise StepError if it is broken or exceeds `MAX_BYTES`."""
     inflated = bytearray()
     rest = content
     for _ in range(_MAX_GZIP_MEMBERS):

@@ -104,8 +104,8 @@ def fill_open_header(open_header: bytes, digest: str, length: int) -> bytes:
 def read_header(block: bytes) -> Header:
     r"""Read the header of a record at the start of `block`; raise ArchiveError if `block` does not begin with one.
 
-    Versions 0.17 to 1.1 do not differ in what is read. Blank lines before a header belong to it, and a line that
-    begins with a blank continues the previous field.
+    The headers of versions 0.17 to 1.1 are read alike. Blank lines before a header are part of it, and a line that
+    begins with a blank continues the field before it.
 
     >>> read_header(b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\n c\r\n\r\n").fields["a"]
     'b c'

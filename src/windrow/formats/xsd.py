@@ -32,7 +32,7 @@ PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 @dataclass(slots=True)
 class _PathStep:
-    """One step of the searched paths, and the steps below it."""
+    """One step of the searched paths, and the steps below it by name and number; `path` is set if a path ends here."""
 
     path: str = ""
     steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class _PathStep:
 
 @dataclass(slots=True)
 class _OpenElement:
-    """An open element on a wanted path; counts its children so far, all and by name."""
+    """An open element on a searched path; counts its children so far, all of them and by name."""
 
     step: _PathStep
     children: int = 0
@@ -48,11 +48,11 @@ class _OpenElement:
 
 
 def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    r"""Return line and column, counted from 1, of the `<` of each element's start tag.
+    r"""Return line and column, counted from 1, of the `<` of each element's start tag, by path.
 
-    `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]`
-    for prefixed ones, `/a/b` for those without a namespace. `content` is UTF-8. Columns count
-    characters. A path to an attribute means its element; a path without an element is left out.
+    `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]` for prefixed ones,
+    `/a/b` for those without a namespace. `content` is UTF-8. Columns count characters. For a path to an attribute, the
+    position is that of its element; a path without an element is left out.
 
     >>> find_positions(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
     {'/a': (1, 1), '/a/b[2]': (2, 6)}
@@ -89,7 +89,7 @@ class _PositionSearch:
         self.reader.EndElementHandler = self._end
 
     def _start(self, name: str, _attributes: Any) -> None:
-        """Count the element among its siblings; note its position if it is wanted."""
+        """Count the element among its siblings; store its position if it is searched."""
         if self._unwanted_depth:
             self._unwanted_depth += 1
             return
@@ -126,7 +126,7 @@ SLICE_BYTES = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class SchemaFiles:
-    """A schema's own bytes and those of the files it imports, with one digest of all of them."""
+    """A schema's content and that of the files it imports, by name; `digest` is that of all of them."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)
@@ -147,18 +147,18 @@ class _NullTarget:
     """A parser target that ignores all events, so that the parser only validates."""
 
     def close(self) -> None:
-        """Return nothing: the parser's log has the findings."""
+        """Return nothing; the parser's log contains the findings."""
 
 
 class _Imports(etree.Resolver):
-    """Resolves the files that a schema imports, by file name, only from memory."""
+    """Resolves the files that a schema imports by their names, from memory only."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
         self.imports = imports
         self.missing: list[str] = []
 
     def resolve(self, system_url: str, public_id: str | None, context: Any = None) -> Any:  # noqa: ARG002
-        """Return the file of that name, or an empty one if it is missing, and remember its name as missing."""
+        """Return the file of that name; if it is missing, add its name to `missing` and return an empty file."""
         answer: Any = self  # lxml's stubs lack some methods
         content = self.imports.get(system_url.rpartition("/")[2])
         if content is None:
@@ -169,10 +169,10 @@ class _Imports(etree.Resolver):
 
 @lru_cache(maxsize=16)
 def compile_schema(sheets: SchemaFiles) -> XmlSchema:
-    """Compile a schema, or return the one compiled before with the same digest.
+    """Compile a schema; one that was compiled before is returned from a cache.
 
-    An import is looked up in `sheets.imports` by the last part of its `schemaLocation`. StepError
-    with NO_SCHEMA if the schema does not compile or an import is missing.
+    An import is looked up in `sheets.imports` by the last part of its `schemaLocation`. Raises StepError with NO_SCHEMA
+    if the schema does not compile or an import is missing.
     """
     imports = _Imports(sheets.imports)
     parser = etree.XMLParser(**xml.PARSER_OPTIONS)
@@ -189,16 +189,16 @@ def compile_schema(sheets: SchemaFiles) -> XmlSchema:
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
-    """Validate a document; return its findings, an empty list if it is valid.
+    """Validate a document; return its findings, or an empty list if it is valid.
 
-    Findings are in the document's order, with line and column of their element. Findings beyond `MAX_FINDINGS`
-    are only counted, in a last one. StepError for a document that is not well-formed.
+    Findings are in the document's order, with line and column of their element. After `MAX_FINDINGS`, one more has the
+    number of the remaining ones. Raises StepError for a document that is not well-formed.
     """
     return validate_admitted(xml.admit(content, limits), schema)
 
 
 def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Validate an admitted document as `validate` does."""
+    """Validate a document that `xml.admit` returned; return what `validate` returns."""
     content = xml.require_root(text).content
     finding_count = _count_findings(content, schema)
     if not finding_count:
@@ -215,7 +215,7 @@ def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
 def _count_findings(content: bytes, schema: XmlSchema) -> int:
     """Validate while parsing; return the number of findings.
 
-    The parser reports misplaced text once for each piece that it reads; a run of these counts once.
+    The parser reports misplaced text once for each piece that it reads; consecutive equal reports are counted once.
     """
     parser = _cached_validator(schema)
     try:
@@ -253,7 +253,7 @@ def _new_validator(schema: XmlSchema) -> etree.XMLParser:
 
 
 def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
-    """Return the start of a document, as much of it as has more than `MAX_FINDINGS` findings."""
+    """Return the shortest start of a document, in whole slices, that has more than `MAX_FINDINGS` findings."""
     parser = _new_validator(schema)
     for start in range(0, len(content), SLICE_BYTES):
         parser.feed(content[start : start + SLICE_BYTES])
@@ -263,7 +263,10 @@ def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
 
 
 def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> list[Finding]:
-    """Validate as a tree; return the first `MAX_FINDINGS` findings with their positions."""
+    """Validate with a tree; return the first `MAX_FINDINGS` findings with their positions.
+
+    If `is_whole` is false, `content` is only the start of a document.
+    """
     root = xml.build_tree(content, recover=not is_whole, strip_blanks=True)
     with schema.lock:
         schema.compiled.validate(root)

@@ -56,7 +56,7 @@ class DirectoryRecord(NamedTuple):
 
 
 class _DirectoryEnd(NamedTuple):
-    """The position of the directory, and the number of records that it announces."""
+    """The directory's position and size, and the number of records that the end record announces."""
 
     start: int
     size: int
@@ -99,7 +99,7 @@ def _encode_name(name: str) -> set[bytes]:
 
 
 class _Directory(NamedTuple):
-    """A directory's bytes, and the offsets in it of each name's records."""
+    """A directory's bytes, and the offsets in it of the records of each name."""
 
     content: bytes
     archive_start: int
@@ -112,6 +112,7 @@ _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
+    """Return the directory of an open archive; it is read only once."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)
@@ -174,7 +175,10 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
 
 
 def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]) -> _DirectoryEnd:
-    """Find the directory by the fields of the end record at `position`, or by a 64-bit end record before it."""
+    """Return the directory's position, given the fields of the end record at `position`.
+
+    If there is a 64-bit end record before it, the numbers in that record count.
+    """
     _, disk, first_disk, count_on_disk, record_count, size, offset, _ = end_fields
     record_start = position
     if position >= LOCATOR_RECORD.size:
@@ -231,6 +235,7 @@ def _raw_name(content: bytes, position: int) -> bytes:
 
 
 def _read_record(content: bytes, position: int, archive_start: int) -> DirectoryRecord:
+    """Return the record at a position in the directory; offsets in it are relative to `archive_start`."""
     fields = CENTRAL_RECORD.unpack_from(content, position)
     _, _, made_on, _, flags, method, _, _, crc, packed, size, name_length, extra_length, _, _, _, attributes, offset = (
         fields
@@ -263,7 +268,7 @@ def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
 
 
 def _read_name(raw: bytes, flags: int) -> str:
-    """Decode a member's name; bytes that do not fit the encoding of its flag become visible escapes."""
+    """Decode a member's name; bytes that are not valid in the encoding of its flag become visible escapes."""
     return raw.decode("utf-8" if flags & _UTF_8_FLAG else "cp437", "backslashreplace")
 
 
@@ -296,9 +301,9 @@ class ZipMember(NamedTuple):
 def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """Return the entries of an archive in its directory's order.
 
-    The whole archive is refused (`StepError`) if it is not a zip, is truncated, is split, has
-    too many entries, announces more than `limits.total_size` bytes, or has entries that overlap or
-    differ from their own headers, as zip bombs do. Other faults are the `reason` of a single entry.
+    The whole archive is refused with StepError if it is not a zip, is truncated, is split, has too many entries,
+    announces more than `limits.total_size` bytes, or has entries that overlap or differ from their own headers, as zip
+    bombs do. Any other fault is the `reason` of a single entry.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
