@@ -297,7 +297,7 @@ def read_article_and_choice(
         page_head.property("og:image") or page_head.linked.image or page_head.property("twitter:image"),
         page_head.canonical or page_head.property("og:url"),
         page_head.base,
-        tuple(block for block, keep in zip(outline.blocks.text, chosen, strict=True) if keep),
+        tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
         copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
         text.encoding,
     )
@@ -320,18 +320,13 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
     They may contain the date and the authors.
     """
     texts = outline.blocks.text
-    candidates = [
-        (number, words)
-        for number, text in enumerate(texts)
-        if (words := " ".join(text.split())) and headline.startswith(words)
-    ]
-    number = max(candidates, key=lambda begin: len(begin[1]), default=(-1, ""))[0]  # a menu may repeat its first words
-    if number < 0:
-        number = next((number for number, keep in enumerate(is_chosen) if keep), 0)
-    nearby = [
-        *range(number + 1, min(len(texts), number + _BLOCKS_AFTER)),
-        *range(number - 1, max(-1, number - _BLOCKS_BEFORE), -1),
-    ]
+    lines = [" ".join(text.split()) for text in texts]
+    beginnings = [block for block, line in enumerate(lines) if line and headline.startswith(line)]
+    start = max(beginnings, key=lambda block: len(lines[block]), default=-1)  # a menu may repeat its first words
+    if start < 0:
+        start = next((block for block, is_main in enumerate(is_chosen) if is_main), 0)
+    before = range(start - 1, max(-1, start - _BLOCKS_BEFORE), -1)
+    nearby = [*range(start + 1, min(len(texts), start + _BLOCKS_AFTER)), *before]
     return [texts[block] for block in nearby if len(texts[block]) <= _MAX_BYLINE_CHARACTERS]
 
 

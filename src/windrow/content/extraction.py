@@ -96,8 +96,8 @@ class Extract:
             url = normalise(node.attributes.get(attribute) or "", self.base).url
             if url and url not in known_urls:
                 known_urls.add(url)
-                shown = node.attributes.get("alt") if attribute == "src" else node.text()
-                yield url, " ".join((shown or "").split())
+                text = node.attributes.get("alt") if attribute == "src" else node.text()
+                yield url, " ".join((text or "").split())
 
 
 def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extract:

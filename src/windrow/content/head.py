@@ -81,7 +81,10 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
 
 
 def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type, except those that the page only lists; add those with an `@id` to the dict."""
+    """Yield the objects with a type, except those that the page only lists.
+
+    All objects with an `@id` are added to `by_id`.
+    """
     objects_left = _MAX_OBJECTS
     for script in scripts:
         try:
@@ -113,7 +116,7 @@ def _strip_comment(script: str) -> str:
     if opening := _COMMENT_OPENING.match(script):
         script = script[opening.end() :]
     end = script.rstrip()
-    closing = next((mark for mark in _COMMENT_CLOSINGS if end.endswith(mark)), "")
+    closing = next((delimiter for delimiter in _COMMENT_CLOSINGS if end.endswith(delimiter)), "")
     return end.removesuffix(closing) if closing else script
 
 
@@ -121,8 +124,8 @@ def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
     return any(type_pattern.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
 
 
-def _texts(value: Any) -> list[str]:
-    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+def _texts(texts: Any) -> list[str]:
+    return [text for text in (texts if isinstance(texts, list) else [texts]) if isinstance(text, str)]
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
@@ -139,9 +142,9 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _read_names(value: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
+def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
     """Yield the names of persons or organisations, given as strings, objects, or references to objects."""
-    for person in (value if isinstance(value, list) else [value])[:100]:
+    for person in (persons if isinstance(persons, list) else [persons])[:100]:
         if isinstance(person, str):
             yield _clean(person)
         elif isinstance(person, dict):
@@ -149,8 +152,8 @@ def _read_names(value: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
             yield from filter(None, map(_clean, _texts(node.get("name"))))
 
 
-def _image_addresses(value: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    for image in (value if isinstance(value, list) else [value])[:10]:
+def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
+    for image in (images if isinstance(images, list) else [images])[:10]:
         node = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
         addresses = _texts([node.get("url"), node.get("contentUrl")] if isinstance(node, dict) else node)
         yield from (text for text in map(_clean, addresses) if text)
@@ -173,8 +176,8 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
     times = [element for element in elements if element.tag == "time" and "datetime" in element.attributes]
     if times:
         yield _in_article_header(tree)
-        readable_dates = [value for value in map(_read_date, times) if read_page_time(value)]
-        if len({read_page_time(value) for value in readable_dates}) == 1:
+        readable_dates = [date for date in map(_read_date, times) if read_page_time(date)]
+        if len({read_page_time(date) for date in readable_dates}) == 1:
             yield readable_dates[0]
 
 
@@ -437,8 +440,12 @@ def _read_title(tree: LexborHTMLParser) -> str:
 
 def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
     for relations, attributes in links:
-        if "alternate" in relations and (kind := _media_type(attributes)) in _FEED_TYPES and attributes.get("href"):
-            yield FeedLink(kind, _text(attributes, "href"), _text(attributes, "title"))
+        if (
+            "alternate" in relations
+            and (media_type := _media_type(attributes)) in _FEED_TYPES
+            and attributes.get("href")
+        ):
+            yield FeedLink(media_type, _text(attributes, "href"), _text(attributes, "title"))
 
 
 def read_refresh(attributes: _Attributes) -> str:

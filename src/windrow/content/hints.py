@@ -29,7 +29,7 @@ _KIND_NUMBERS = {"website": 1, "article": 2, "product": 3}
 
 
 class PageHint(NamedTuple):
-    """Hints on a page's kind from its head and address; each may be missing."""
+    """Hints on a page's kind from its head and address; a missing one is 0."""
 
     kind: int = 0
     """The `og:type`: 0 none, 1 website, 2 article, 3 product, 4 another."""

@@ -31,7 +31,7 @@ class Likelihoods:
     __slots__ = ("box_grades", "by_block", "centres", "grades", "likely_words", "view", "words")
 
     def __init__(self, view: View, by_block: Sequence[float]) -> None:
-        """`by_block` has the likelihood of each judged block."""
+        """Compute the means; `by_block` has the likelihood of each judged block."""
         boxes, words = view.outline.boxes, view.outline.blocks.words
         self.view = view
         self.by_block = by_block
@@ -57,9 +57,9 @@ class Likelihoods:
 LikelihoodFeature = Callable[[Likelihoods], bytes]
 
 
-def _grade_likelihoods(values: Iterable[float]) -> bytes:
+def _grade_likelihoods(by_block: Iterable[float]) -> bytes:
     """Return likelihoods as grades from 1 to 51; the grade 0 means outside the page."""
-    return bytes(map(int, map(add, map(mul, values, repeat(_GRADE_STEPS)), repeat(1.5))))
+    return bytes(map(int, map(add, map(mul, by_block, repeat(_GRADE_STEPS)), repeat(1.5))))
 
 
 def _grade_of_neighbour(likelihoods: Likelihoods, offset: int) -> bytes:
@@ -104,8 +104,8 @@ def _find_centre(likely_words: Sequence[float], depth: Sequence[int], share: flo
 
     `likely_words` and `depth` have a number for each box, the body's first.
     """
-    least = likely_words[0] * share
-    return max((box for box, likely in enumerate(likely_words) if likely >= least), key=depth.__getitem__)
+    least_words = likely_words[0] * share
+    return max((box for box, likely in enumerate(likely_words) if likely >= least_words), key=depth.__getitem__)
 
 
 def _side_of_centre(likelihoods: Likelihoods, share: float) -> bytes:

@@ -52,8 +52,8 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
             _unwrap(node)
         elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
             node.decompose()
-    lower = html.lower()
-    if any(hint in lower for hint in _CLUTTER_WORDS):
+    lower_html = html.lower()
+    if any(hint in lower_html for hint in _CLUTTER_WORDS):
         for node in tree.css(_CLUTTER_SELECTOR):
             if node.tag not in _TEXT_ELEMENTS and node.parent is not None and _is_clutter(node):
                 node.decompose()
@@ -154,8 +154,8 @@ class _Writer:
         self._end_paragraph()
         while len(self._frames) > 1:
             self._close_frame()
-        written = "\n\n".join(self._root_frame.blocks)
-        return written if is_normalized("NFC", written) else normalize("NFC", written)
+        markdown = "\n\n".join(self._root_frame.blocks)
+        return markdown if is_normalized("NFC", markdown) else normalize("NFC", markdown)
 
     # Tags and texts.
 
@@ -265,10 +265,10 @@ class _Writer:
                 line.append(f"{delimiter}{content}{delimiter}")
             self._last_wrapped = (len(line) - 1, delimiter)
         else:
-            written = _INLINE_WRITERS[inline.kind](self, inline, content)
-            if written.startswith("[") and line and line[-1].endswith("!"):
+            markdown = _INLINE_WRITERS[inline.kind](self, inline, content)
+            if markdown.startswith("[") and line and line[-1].endswith("!"):
                 line[-1] = f"{line[-1][:-1]}\\!"
-            line.append(written)
+            line.append(markdown)
         if trailing:
             line.append(trailing)
 
@@ -295,9 +295,9 @@ class _Writer:
     def _write_quote(self, _inline: _OpenInline, content: str) -> str:
         return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
-    def _resolve_address(self, written: str) -> str:
+    def _resolve_address(self, href: str) -> str:
         """Return an absolute address with escapes as a link needs them, or an empty text if it cannot be resolved."""
-        address = written.strip()
+        address = href.strip()
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
                 if address[:4].lower() == "http":
@@ -365,7 +365,7 @@ class _Writer:
             self._open_inlines = all_inlines
         for inline in self._open_inlines:
             inline.start = 0
-        lines = [" ".join(part.split(" ")).strip(" ") for part in _collapse_spaces("".join(line)).split("\n")]
+        lines = [" ".join(text_line.split(" ")).strip(" ") for text_line in _collapse_spaces("".join(line)).split("\n")]
         line.clear()
         self._last_wrapped = (-1, "")
         while lines and not lines[-1]:

@@ -38,9 +38,9 @@ def write_table(rows: Sequence[TableRow]) -> list[str]:
         line.extend([""] * (columns - len(line)))
     if not all(tag.startswith(b"th") for tag in rows[0].tags):
         grid.insert(0, [""] * columns)
-    written = ["| " + " | ".join(line) + " |" for line in grid]
-    written.insert(1, "| " + " | ".join(_write_delimiters(rows[0], columns)) + " |")
-    return ["\n".join(written)]
+    table_lines = ["| " + " | ".join(line) + " |" for line in grid]
+    table_lines.insert(1, "| " + " | ".join(_write_delimiters(rows[0], columns)) + " |")
+    return ["\n".join(table_lines)]
 
 
 def _is_wide(cell: Sequence[str]) -> bool:

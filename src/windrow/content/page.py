@@ -93,8 +93,8 @@ class Choice(NamedTuple):
 
     def taken(self) -> list[bool]:
         """Return for each block whether it is main content."""
-        kept, marked = BlockFate.KEPT, BlockFate.MARKED
-        return [fate is kept or fate is marked for fate in self.fates]
+        kept_fate, marked_fate = BlockFate.KEPT, BlockFate.MARKED
+        return [fate is kept_fate or fate is marked_fate for fate in self.fates]
 
 
 def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
@@ -148,9 +148,9 @@ def choose_blocks(
     return choice
 
 
-def leave_out(choice: Choice, is_chosen: Sequence[bool], new_fate: BlockFate) -> None:
-    """Set `new_fate` for taken blocks that are not in `is_chosen`, and KEPT for blocks in `is_chosen` that were not taken."""
-    for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), is_chosen, strict=True)):
+def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> None:
+    """Set `new_fate` for taken blocks that are not in `chosen`, and KEPT for blocks in `chosen` that were not taken."""
+    for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), chosen, strict=True)):
         if was_taken != is_taken:
             choice.fates[block] = BlockFate.KEPT if is_taken else new_fate
 
@@ -212,7 +212,7 @@ def _short_main_blocks(outline: Outline) -> list[int]:
     first, stop = boxes.first[outermost_boxes[0]], boxes.stop[outermost_boxes[0]]
     if len(outermost_boxes) > 1 or sum(blocks.words[first:stop]) > _MAX_BRIEF_WORDS:
         return []
-    return [box for box in range(first, stop) if not boxes.locations[blocks.box[box]] & _NOT_CONTENT]
+    return [block for block in range(first, stop) if not boxes.locations[blocks.box[block]] & _NOT_CONTENT]
 
 
 def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:
@@ -224,9 +224,9 @@ def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:
     expected_words = _MISSED_WORD_WEIGHT * sum(map(float.__mul__, likelihoods, map(float, words)))
     expected_hits = taken_words = best_measure = 0.0
     threshold = 1.0
-    for likelihood, size in sorted(zip(likelihoods, words, strict=True), reverse=True):
-        expected_hits += likelihood * size
-        taken_words += size
+    for likelihood, word_count in sorted(zip(likelihoods, words, strict=True), reverse=True):
+        expected_hits += likelihood * word_count
+        taken_words += word_count
         f_measure = expected_hits / (taken_words + expected_words)
         if f_measure > best_measure:
             best_measure, threshold = f_measure, likelihood

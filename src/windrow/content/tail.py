@@ -123,9 +123,9 @@ class _TextEnds:
         """Find the box around the whole text, and the headline before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
-        kept = [block for block, keep in enumerate(chosen) if keep]
-        self._text_start, self._text_end = kept[0], kept[-1] + 1
-        text_box = blocks.box[kept[0]]
+        chosen_blocks = [block for block, keep in enumerate(chosen) if keep]
+        self._text_start, self._text_end = chosen_blocks[0], chosen_blocks[-1] + 1
+        text_box = blocks.box[chosen_blocks[0]]
         while text_box > 0 and self._boxes.stop[text_box] < self._text_end:
             text_box = self._boxes.parent[text_box]
         self._text_box = text_box
@@ -206,8 +206,13 @@ def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     is_head = [
-        bool(boxes.locations[box] & _HEADLINE) and linked > 1 and linked * 10 >= size * 9 and text not in own_link_texts
-        for box, linked, size, text in zip(blocks.box, blocks.linked, blocks.words, blocks.text, strict=True)
+        bool(boxes.locations[box] & _HEADLINE)
+        and linked > 1
+        and linked * 10 >= word_count * 9
+        and block_text not in own_link_texts
+        for box, linked, word_count, block_text in zip(
+            blocks.box, blocks.linked, blocks.words, blocks.text, strict=True
+        )
     ]
     if sum(is_head) < _MIN_TEASERS:
         return

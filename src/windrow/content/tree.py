@@ -203,17 +203,20 @@ def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
 
 
 def _cut_attributes(raw: bytes) -> bytes:
-    """Return markup without the attributes of tags that have hundreds; shorter tags than the limit are not checked."""
+    """Return markup without the attributes of tags that have hundreds of them.
+
+    Only tags longer than `_MAX_UNCHECKED_BYTES` are checked.
+    """
     pieces: list[bytes] = []
-    copied = position = 0
+    copied_to = position = 0
     while len(raw) - position > _MAX_UNCHECKED_BYTES:
         end = raw.rfind(b">", position, position + _MAX_UNCHECKED_BYTES) + 1
         if not end:
             end = raw.find(b">", position) % (len(raw) + 1)
-            pieces += raw[copied:position], _LONG_TAG.sub(_bare_tag, raw[position:end])
-            copied = end
+            pieces += raw[copied_to:position], _LONG_TAG.sub(_bare_tag, raw[position:end])
+            copied_to = end
         position = end
-    return b"".join([*pieces, raw[copied:]]) if pieces else raw
+    return b"".join([*pieces, raw[copied_to:]]) if pieces else raw
 
 
 def _bare_tag(tag: re.Match[bytes]) -> bytes:
@@ -247,7 +250,7 @@ def find_excluded_blocks(outline: Outline) -> frozenset[int]:
     if not hidden:
         return hidden
     boxes, blocks = outline.boxes, outline.blocks
-    shown = {text for block, text in enumerate(blocks.text) if block not in hidden}
+    shown_texts = {text for block, text in enumerate(blocks.text) if block not in hidden}
     excluded = set(hidden)
     for box, location in enumerate(boxes.locations):
         if not location & HIDDEN or (box and boxes.locations[boxes.parent[box]] & HIDDEN):
@@ -258,6 +261,6 @@ def find_excluded_blocks(outline: Outline) -> frozenset[int]:
             for block in inside
             if blocks.words[block] >= _MIN_PROSE_WORDS and blocks.linked[block] * 3 < blocks.words[block]
         ]
-        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown) >= _MIN_PASSAGE_WORDS:
-            excluded.difference_update(block for block in inside if blocks.text[block] not in shown)
+        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown_texts) >= _MIN_PASSAGE_WORDS:
+            excluded.difference_update(block for block in inside if blocks.text[block] not in shown_texts)
     return frozenset(excluded)

@@ -199,8 +199,8 @@ def copy_chosen_markup(
     if block_before < 0:
         copy.line += markup_pieces[2:3]
     texts = markup_pieces[4::2]
-    for number in range(start, len(tags)):
-        if copy.copy_tag(number, tags[number], texts[number]) and number >= last_tag:
+    for tag_number in range(start, len(tags)):
+        if copy.copy_tag(tag_number, tags[tag_number], texts[tag_number]) and tag_number >= last_tag:
             copy.drop_teaser()
             break
     else:

@@ -137,13 +137,13 @@ def _escape(text: bytes) -> bytes:
 
 def _resolve_segments(path: bytes) -> bytes:
     """Resolve `.`, `..` and empty segments of a path."""
-    kept: list[bytes] = []
+    resolved: list[bytes] = []
     for segment in path.split(b"/")[1:]:
         if segment == b"..":
-            kept = kept[:-1] if kept else [segment]
+            resolved = resolved[:-1] if resolved else [segment]
         elif segment != b".":
-            kept.append(segment)
-    return b"/" + b"".join(segment + b"/" for segment in kept[:-1] if segment) + (kept[-1] if kept else b"")
+            resolved.append(segment)
+    return b"/" + b"".join(segment + b"/" for segment in resolved[:-1] if segment) + (resolved[-1] if resolved else b"")
 
 
 def _sort_query(query: bytes) -> bytes:
@@ -158,8 +158,8 @@ def _sort_query(query: bytes) -> bytes:
 
 
 def _field_key(field: bytes) -> tuple[bytes, bytes, bool]:
-    name, mark, value = field.partition(b"=")
-    return name, value, bool(mark)
+    name, equals_sign, value = field.partition(b"=")
+    return name, value, bool(equals_sign)
 
 
 MAX_LINE_BYTES = 64 * 1024
@@ -315,10 +315,10 @@ def _parse_block(
             return
         half = len(lines) // 2
         for half_of_lines in (lines[:half], lines[half:]):
-            for entry in _parse_block(half_of_lines, layout):
-                if type(entry) is Layout:
-                    layout = entry
-                yield entry
+            for result in _parse_block(half_of_lines, layout):
+                if type(result) is Layout:
+                    layout = result
+                yield result
         return
     for text in lines:
         parsed = parse_line(text, layout)

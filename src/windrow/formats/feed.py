@@ -115,8 +115,8 @@ def _text_construct(element: etree._Element, *names: str) -> str:
     """Return the first of these children, a text construct of Atom, as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
-            kind = (child.get("type") or child.get("mode") or "text").lower()
-            if kind in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
+            text_type = (child.get("type") or child.get("mode") or "text").lower()
+            if text_type in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
                 etree.cleanup_namespaces(child)
                 inside = (
                     etree.tostring(child_element, encoding="unicode", method="html")
@@ -124,7 +124,7 @@ def _text_construct(element: etree._Element, *names: str) -> str:
                 )
                 return escape(child.text or "") + "".join(inside)
             content = child.text or ""
-            return content if kind in {"html", "text/html", "escaped"} else escape(content)
+            return content if text_type in {"html", "text/html", "escaped"} else escape(content)
     return ""
 
 

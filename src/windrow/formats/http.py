@@ -278,12 +278,12 @@ def _inflate_gzip(body: bytes) -> _Blocks | None:
 
 def _inflate_gzip_members(body: bytes) -> _Blocks:
     """Yield the decoded pieces of at most `_MAX_GZIP_MEMBERS` members."""
-    rest = body
+    coded_rest = body
     for _ in range(_MAX_GZIP_MEMBERS):
         stream = isal_zlib.decompressobj(wbits=31)
-        yield from _inflate_stream(stream, rest, len(body) - len(rest))
-        rest = stream.unused_data
-        if not stream.eof or not rest.startswith(b"\x1f\x8b"):
+        yield from _inflate_stream(stream, coded_rest, len(body) - len(coded_rest))
+        coded_rest = stream.unused_data
+        if not stream.eof or not coded_rest.startswith(b"\x1f\x8b"):
             return
 
 

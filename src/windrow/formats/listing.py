@@ -280,8 +280,8 @@ def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | No
                     modified = datetime.strptime(date[1], date_format).replace(tzinfo=UTC)
                 except ValueError:
                     continue
-        if size is None and (number := _SIZE_AT_END.search(text)):
-            size = int(number[1])
+        if size is None and (size_match := _SIZE_AT_END.search(text)):
+            size = int(size_match[1])
     return size, modified
 
 

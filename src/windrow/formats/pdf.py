@@ -95,7 +95,7 @@ class PdfPages(NamedTuple):
 
 
 def is_installed() -> bool:
-    """Return whether the extra is installed."""
+    """Return whether the extra `pdf` is installed."""
     return find_spec("pypdfium2") is not None
 
 
@@ -314,11 +314,11 @@ def _read_language(document: PdfDocument) -> str:
     return bytes(buffer).decode("utf-16-le", "ignore")[: size // 2 - 1] if 2 < size <= ctypes.sizeof(buffer) else ""
 
 
-def _clean(written: str) -> str:
-    return " ".join(replace_controls(written[:_MAX_TEXT_CHARACTERS]).split())
+def _clean(text: str) -> str:
+    return " ".join(replace_controls(text[:_MAX_TEXT_CHARACTERS]).split())
 
 
-def read_pdf_time(written: str) -> int | None:
+def read_pdf_time(text: str) -> int | None:
     """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), or None if it is not valid.
 
     A date without a zone is read as UTC.
@@ -326,7 +326,7 @@ def read_pdf_time(written: str) -> int | None:
     >>> read_pdf_time("D:20080817215520+01'00'"), read_pdf_time("D:1970"), read_pdf_time("today")
     (1219006520, 0, None)
     """
-    date = _PDF_DATE.match(written.strip())
+    date = _PDF_DATE.match(text.strip())
     if not date:
         return None
     year, month, day, hour, minute, second = (

@@ -53,18 +53,18 @@ class Pattern(NamedTuple):
 
     def matches(self, target: str) -> bool:
         """Return whether a path and query, in canonical spelling, match the pattern."""
-        first, *others = self.pieces
+        first, *further_pieces = self.pieces
         if not target.startswith(first):
             return False
         end = len(first)
-        if not others:
+        if not further_pieces:
             return not self.ends or end == len(target)
-        for piece in others[:-1] if self.ends else others:
+        for piece in further_pieces[:-1] if self.ends else further_pieces:
             position = target.find(piece, end)
             if position < 0:
                 return False
             end = position + len(piece)
-        return not self.ends or (end + len(others[-1]) <= len(target) and target.endswith(others[-1]))
+        return not self.ends or (end + len(further_pieces[-1]) <= len(target) and target.endswith(further_pieces[-1]))
 
 
 def read_pattern(text: str) -> Pattern:
@@ -74,8 +74,8 @@ def read_pattern(text: str) -> Pattern:
     (True, False)
     """
     spelling = spell_canonically(text)
-    first, *others = spelling.removesuffix("$").split("*")
-    return Pattern(spelling, (first, *filter(None, others[:-1]), *others[-1:]), spelling.endswith("$"))
+    first, *further_pieces = spelling.removesuffix("$").split("*")
+    return Pattern(spelling, (first, *filter(None, further_pieces[:-1]), *further_pieces[-1:]), spelling.endswith("$"))
 
 
 def spell_canonically(text: str, *, is_literal: bool = False) -> str:
@@ -398,8 +398,8 @@ def _read_directive(text: str) -> tuple[Directives, str]:
 
 def _read_until(text: str) -> tuple[Directives, str]:
     """Read the time of `unavailable_after`, which may contain a comma; return it and the rest of the list."""
-    parts = text.split(",", 2)
+    texts = text.split(",", 2)
     for count in (2, 1):
-        if len(parts) >= count and (time := read_utc_time(",".join(parts[:count]))):
-            return Directives(until=time), ",".join(parts[count:])
+        if len(texts) >= count and (time := read_utc_time(",".join(texts[:count]))):
+            return Directives(until=time), ",".join(texts[count:])
     return NO_DIRECTIVES, text.partition(",")[2]

@@ -269,12 +269,16 @@ def _legacy_affiliation(element: etree._Element | None) -> Json | None:
     affiliation: Json = {kind: names.get(kind) for kind in ("institution", "department", "laboratory")}
     address = _find_element(element, "./address")
     if address is not None:
-        parts = {etree.QName(part).localname: part.text for part in address if isinstance(part.tag, str)}
+        texts_by_name = {
+            etree.QName(element_part).localname: element_part.text
+            for element_part in address
+            if isinstance(element_part.tag, str)
+        }
         affiliation["address"] = {
-            "addr_line": parts.get("addrLine"),
-            "postCode": parts.get("postCode"),
-            "settlement": parts.get("settlement"),
-            "country": parts.get("country"),
+            "addr_line": texts_by_name.get("addrLine"),
+            "postCode": texts_by_name.get("postCode"),
+            "settlement": texts_by_name.get("settlement"),
+            "country": texts_by_name.get("country"),
         }
     return affiliation
 

@@ -85,20 +85,20 @@ def paragraphs(text: str) -> list[str]:
     lines = _LINE_END.split(text)
     lengths = sorted(len(line.rstrip()) for line in lines if line.strip())
     usual_width = max(lengths[len(lengths) * 4 // 5], _MIN_USUAL_WIDTH) if lengths else 0
-    found: list[str] = []
+    complete: list[str] = []
     current: list[str] = []
     for line in lines:
         if current and (not line.strip() or _LIST_ITEM.match(line)):
-            found.append(" ".join(current))
+            complete.append(" ".join(current))
             current = []
         words = replace_controls(line).split()
         current += words
         if words and len(line.rstrip()) < usual_width * _SHORT_LINE_SHARE:
-            found.append(" ".join(current))
+            complete.append(" ".join(current))
             current = []
     if current:
-        found.append(" ".join(current))
-    return [paragraph for paragraph in found if paragraph]
+        complete.append(" ".join(current))
+    return [paragraph for paragraph in complete if paragraph]
 
 
 def replace_controls(text: str) -> str:

@@ -83,16 +83,16 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 def _apply_own_rules(address: str) -> str:
     """Apply the further rules of this module to an address from ada; return an empty text if they refuse it."""
-    scheme, _, rest = address.partition("://")
+    scheme, _, after_scheme = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""
-    authority, _, target = rest.partition("/")
+    authority, _, target = after_scheme.partition("/")
     authority = authority.rpartition("@")[2]
     if authority.startswith("["):
         host, port = authority.partition("]")[0] + "]", authority.partition("]")[2]
     else:
-        host, colon, number = authority.partition(":")
-        host, port = host.removesuffix("."), colon + number
+        host, colon, port_number = authority.partition(":")
+        host, port = host.removesuffix("."), colon + port_number
     if not _HOST.fullmatch(host) or port == ":0":
         return ""
     if "%" in target:
@@ -162,9 +162,9 @@ def normalise_other_scheme(href: str) -> Resolved:
     except ValueError:
         normalised = ""
     url, _, fragment = normalised.partition("#")
-    scheme, slashes, rest = url.partition("://")
+    scheme, slashes, after_scheme = url.partition("://")
     if slashes:
-        authority, slash, path = rest.partition("/")
+        authority, slash, path = after_scheme.partition("/")
         url = f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
     if not url or len(url) > MAX_CHARACTERS:
         return Resolved("", None, Reason.BAD_ADDRESS)

@@ -242,28 +242,28 @@ def _gather_hints(kind: HintKind, rows: Rows, base: str) -> UrlHints:
     except UnicodeDecodeError:
         return UrlHints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused)
     except StepError as error:
-        kept = () if error.reason is Reason.DTD_FORBIDDEN else tuple(entries.values())
-        return UrlHints(kind, kept, error.reason, refused)
+        kept_hints = () if error.reason is Reason.DTD_FORBIDDEN else tuple(entries.values())
+        return UrlHints(kind, kept_hints, error.reason, refused)
     return UrlHints(kind, tuple(entries.values()), None, refused)
 
 
 def _inflate(content: bytes) -> bytes:
     """Inflate gzip (RFC 1952), at most a thousand members; raise StepError if it is broken or exceeds `MAX_BYTES`."""
     inflated = bytearray()
-    rest = content
+    coded_rest = content
     for _ in range(_MAX_GZIP_MEMBERS):
-        if not rest.startswith(_GZIP):
+        if not coded_rest.startswith(_GZIP):
             break
         stream = isal_zlib.decompressobj(wbits=31)
         try:
-            inflated += stream.decompress(rest, MAX_BYTES + 1 - len(inflated))
+            inflated += stream.decompress(coded_rest, MAX_BYTES + 1 - len(inflated))
         except _INFLATE_ERROR:
             raise StepError("the gzip cannot be inflated", Reason.CORRUPT) from None
         if len(inflated) > MAX_BYTES:
             raise StepError(f"the gzip inflates to more than {MAX_BYTES} bytes", Reason.BOMB_TOTAL)
         if not stream.eof:
             raise StepError("the gzip ends too early", Reason.TRUNCATED)
-        rest = stream.unused_data
+        coded_rest = stream.unused_data
     return bytes(inflated)
 
 

@@ -154,9 +154,7 @@ def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
         return StepError(str(error.msg or "the parser gave up"), Reason.NOT_WELL_FORMED)
     if first_error.type in _ENCODING_ERRORS or first_error.domain == etree.ErrorDomains.I18N:
         reason = Reason.WRONG_ENCODING
-    elif (
-        first_error.type in _LIMIT_ERRORS or "too big found" in first_error.message
-    ):  # its message for comments and CDATA
+    elif first_error.type in _LIMIT_ERRORS or "too big found" in first_error.message:  # as for comments and CDATA
         reason = Reason.TOO_LARGE
     elif first_error.type == etree.ErrorTypes.ERR_NO_MEMORY:
         reason = Reason.MEMORY_LIMIT
@@ -170,19 +168,19 @@ def _check_texts(text: bytes) -> None:
     """Raise StepError for a text of more than `MAX_TEXT_BYTES`: the parser refuses it only when it builds a tree."""
     start = 0
     while start + MAX_TEXT_BYTES < len(text):
-        last = text.rfind(b"<", start, start + MAX_TEXT_BYTES)
-        if last < 0:
+        last_tag = text.rfind(b"<", start, start + MAX_TEXT_BYTES)
+        if last_tag < 0:
             line = text.count(b"\n", 0, start) + 1
             raise StepError(f"a text has more than {MAX_TEXT_BYTES} bytes", Reason.TOO_LARGE, line=line)
-        start = last + 1
+        start = last_tag + 1
 
 
 def _convert_to_utf_8(content: bytes) -> bytes:
     """Convert a document to UTF-8 without a mark; raise StepError if its bytes are not in the announced encoding."""
     mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
-    head = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
-    declaration = ENCODING_DECLARATION.match(head)
+    start = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
+    declaration = ENCODING_DECLARATION.match(start)
     announced = declaration[1].decode("ascii", "replace") if declaration else ""
     codec = _find_codec(announced) if announced else detected or "utf-8"
     if detected and detected != codec and not (detected.startswith(codec) or (detected, codec) == ("utf-8", "ascii")):

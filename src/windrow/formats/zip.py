@@ -129,14 +129,14 @@ def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
     if offset >= MAX_OFFSET:
         raise StepError("a record's offset is far beyond the end of the archive", Reason.TRUNCATED)
     view.seek(offset)
-    parts = []
+    pieces = []
     bytes_left = size
-    while bytes_left and (part := view.read(bytes_left)):
-        parts.append(part)
-        bytes_left -= len(part)
+    while bytes_left and (piece := view.read(bytes_left)):
+        pieces.append(piece)
+        bytes_left -= len(piece)
     if bytes_left:
         raise StepError("the archive ends within a record", Reason.TRUNCATED)
-    return b"".join(parts)
+    return b"".join(pieces)
 
 
 def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
@@ -316,11 +316,11 @@ def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
         raise StepError(f"the members are larger than {limits.total_size} bytes together", Reason.BOMB_TOTAL)
     starts = [_find_content_start(view, record) for record in records]
     _refuse_overlaps(records, starts, end)
-    seen: set[str] = set()
+    known_names: set[str] = set()
     entries = []
     for record, start in zip(records, starts, strict=True):
-        reason = Reason.DUPLICATE_MEMBER if record.name in seen else _find_fault(record, limits)
-        seen.add(record.name)
+        reason = Reason.DUPLICATE_MEMBER if record.name in known_names else _find_fault(record, limits)
+        known_names.add(record.name)
         entries.append(_to_member(record, start, reason))
     return entries
 
@@ -380,12 +380,12 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
 
     Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
     """
-    end_of_last = 0
+    end_of_previous = 0
     for record, start in sorted(zip(records, starts, strict=True), key=lambda pair: pair[0].offset):
-        if record.offset < end_of_last:
+        if record.offset < end_of_previous:
             raise StepError(f"{record.name!r} overlaps another member", Reason.BOMB_OVERLAP)
-        end_of_last = start + record.packed
-    if end_of_last > directory_start:
+        end_of_previous = start + record.packed
+    if end_of_previous > directory_start:
         raise StepError("a member runs into the directory", Reason.CORRUPT)
 
 
