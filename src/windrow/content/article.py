@@ -202,6 +202,7 @@ def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
 
 
 def _is_name(name: str) -> bool:
+    """Return whether a text may be a person's name."""
     return (
         len(name) <= _MAX_NAME_CHARACTERS
         and len(name.split()) <= _MAX_NAME_WORDS
@@ -305,6 +306,7 @@ def read_article_and_choice(
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
+    """Remove the elements that a selector matches; ignore an invalid selector."""
     try:
         nodes = tree.css(selector)
     except (SelectolaxError, ValueError):

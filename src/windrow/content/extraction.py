@@ -83,14 +83,15 @@ class Extract:
     @cached_property
     def links(self) -> tuple[ContentLink, ...]:
         """The web links of the main content in order, each address once."""
-        return tuple(ContentLink(url, text) for url, text in self._addresses("a[href]", "href"))
+        return tuple(ContentLink(url, text) for url, text in self._unique_addresses("a[href]", "href"))
 
     @cached_property
     def images(self) -> tuple[ContentImage, ...]:
         """The pictures of the main content in order, each address once."""
-        return tuple(ContentImage(url, text) for url, text in self._addresses("img[src]", "src"))
+        return tuple(ContentImage(url, text) for url, text in self._unique_addresses("img[src]", "src"))
 
-    def _addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
+    def _unique_addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
+        """Yield absolute address and text of the elements of the main content that match, each address once."""
         known_urls = set()
         for node in parse(self.markup).css(selector):
             url = normalise(node.attributes.get(attribute) or "", self.base).url

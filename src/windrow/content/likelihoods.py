@@ -39,8 +39,8 @@ class Likelihoods:
         """The number of words of each judged block."""
         self.likely_words = list(map(mul, by_block, self.words))
         words_by_block, likely_by_block = [0.0] * len(words), [0.0] * len(words)
-        for block, size, likely in zip(view.judged, self.words, self.likely_words, strict=True):
-            words_by_block[block], likely_by_block[block] = size, likely
+        for block, word_count, likely in zip(view.judged, self.words, self.likely_words, strict=True):
+            words_by_block[block], likely_by_block[block] = word_count, likely
         pick_first, pick_stop = make_picker(boxes.first), make_picker(boxes.stop)
         sums_by_box = []
         for column in (words_by_block, likely_by_block):
@@ -48,7 +48,9 @@ class Likelihoods:
             sums_by_box.append(list(map(sub, pick_stop(running_sums), pick_first(running_sums))))
         box_words, box_likely = sums_by_box
         self.grades = _grade_likelihoods(by_block)
-        means = [likely / size if size else 0.0 for size, likely in zip(box_words, box_likely, strict=True)]
+        means = [
+            likely / word_count if word_count else 0.0 for word_count, likely in zip(box_words, box_likely, strict=True)
+        ]
         self.box_grades = _grade_likelihoods(means)
         self.centres = {share: _find_centre(box_likely, boxes.depth, share) for share in CENTRE_SHARES}
         """The number of the centre box for each of `CENTRE_SHARES`."""

@@ -151,6 +151,7 @@ class _Writer:
         self._last_wrapped: tuple[int, str] = (-1, "")  # the last part of the line with delimiters, and the delimiter
 
     def finish(self) -> str:
+        """Close all open elements; return the Markdown in NFC."""
         self._end_paragraph()
         while len(self._frames) > 1:
             self._close_frame()
@@ -273,6 +274,7 @@ class _Writer:
             line.append(trailing)
 
     def _write_link(self, inline: _OpenInline, content: str) -> str:
+        """Return an inline link, or the content alone if its address cannot be resolved."""
         address = self._resolve_address(read_attribute(inline.tag, _HREF))
         if not address:
             return content
@@ -312,6 +314,7 @@ class _Writer:
     # Single elements.
 
     def _write_line_break(self, _tag: bytes) -> None:
+        """End the line; a second line break ends the paragraph."""
         line = self._line
         if not line:
             return
@@ -325,6 +328,7 @@ class _Writer:
         self._frames[-1].blocks.append("---")
 
     def _write_image(self, tag: bytes) -> None:
+        """Write an image, unless it cannot be resolved, is in code, or is a tracking pixel."""
         source = read_attribute(tag, _SRC)
         if not source or source.startswith("data:"):
             lazy = (read_attribute(tag, opening).split(",")[0].split(" ")[0] for opening in _LAZY_SOURCES)

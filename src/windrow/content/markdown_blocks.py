@@ -111,7 +111,7 @@ class Frame:
         self.blocks: list[str] = []
         self.texts: list[str] = []  # of preformatted text
         self.rows: list[TableRow] = []  # of a table
-        self.number = 0
+        self.number = 0  # -1 for a list that was opened for one item, and is closed with it
 
 
 def _indent(text: str, indent: str) -> str:
@@ -145,6 +145,7 @@ def _write_quotation(frame: Frame) -> list[str]:
 
 
 def _write_preformatted(frame: Frame) -> list[str]:
+    """Return preformatted text as a fenced block with the language of its code, if it is named."""
     text = "".join(frame.texts).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return []

@@ -101,9 +101,9 @@ class OutlineBuilder:
         self._ended_lines: list[bytes] = []
         self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
         self._box_rows: list[_BoxRow] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0, b"body")]
-        self._stops = [0]
-        self._open_boxes = [0]
-        self._unrecorded_boxes = 0
+        self._stops = [0]  # the column `stop` of `Boxes`
+        self._open_boxes = [0]  # the numbers of the open boxes
+        self._unrecorded_boxes = 0  # open boxes that are nested too deeply
         self._component_is_box: list[bool] = []
         self._open_link: OpenInline | None = None
         self._open_code: OpenInline | None = None

@@ -170,8 +170,8 @@ _match_timestamp = re.compile(
 ).fullmatch
 _LEGEND = re.compile(rb" ?CDX((?: [A-Za-z])+)[ \r]*")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_MISSING_NUMBER: dict[str, None] = {"": None, "-": None}
-_STATUS = {"": None, "-": None} | {f"{code:03}": code for code in range(1000)}
+_MISSING: dict[str, None] = {"": None, "-": None}
+_STATUS_CODES = {"": None, "-": None} | {f"{code:03}": code for code in range(1000)}
 _MAX_DIGITS = 19  # a number must have fewer
 _decode_json = json.JSONDecoder().decode
 _FIRST_UNSAFE_DAY = "29"  # every month has the days before it
@@ -266,7 +266,7 @@ class CaptureColumns(NamedTuple):
             [column[position] for position in positions] for column in self
         ]
         columns = (
-            _replace_dashes(key), timestamp, url, _replace_dashes(mime), map(_STATUS.__getitem__, status),
+            _replace_dashes(key), timestamp, url, _replace_dashes(mime), map(_STATUS_CODES.__getitem__, status),
             _replace_dashes(digest), _read_numbers(length), _read_numbers(offset), _replace_dashes(warc),
         )  # fmt: skip
         # The same as calling `CdxLine`, without a Python call for each capture.
@@ -350,7 +350,7 @@ def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColu
     columns = CaptureColumns(
         *[fields[position + 1 : end : fields_per_line] if position >= 0 else dashes for position in layout[1:]]
     )
-    if "-" in columns.url or not _STATUS.keys() >= {*columns.status} or not _are_timestamps(columns.timestamp):
+    if "-" in columns.url or not _STATUS_CODES.keys() >= {*columns.status} or not _are_timestamps(columns.timestamp):
         return None
     return columns if _are_numbers(columns.offset) and _are_numbers(columns.length) else None
 
@@ -385,12 +385,12 @@ def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
     key, timestamp, url, mime, status, digest, length, offset, warc = fields
     if not _match_timestamp(timestamp) or (timestamp[6:8] >= _FIRST_UNSAFE_DAY and not _is_date(timestamp)):
         return CdxFault(Reason.BAD_DATE, f"{timestamp[:40]!r} is not a time of 14 digits")
-    if url in _MISSING_NUMBER:
+    if url in _MISSING:
         return CdxFault(Reason.BAD_ADDRESS, "the line has no address")
     try:
-        status_code = _STATUS[status]
-        record_length = int(length) if length.isdecimal() and len(length) < _MAX_DIGITS else _MISSING_NUMBER[length]
-        record_offset = int(offset) if offset.isdecimal() and len(offset) < _MAX_DIGITS else _MISSING_NUMBER[offset]
+        status_code = _STATUS_CODES[status]
+        record_length = int(length) if length.isdecimal() and len(length) < _MAX_DIGITS else _MISSING[length]
+        record_offset = int(offset) if offset.isdecimal() and len(offset) < _MAX_DIGITS else _MISSING[offset]
     except KeyError:
         return CdxFault(Reason.BAD_LINE, "status, length or offset is not a number")
     if mime == "-" or digest == "-" or warc == "-" or key == "-":
@@ -399,6 +399,7 @@ def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
 
 
 def _is_date(timestamp: str) -> bool:
+    """Return whether the first eight digits of a timestamp are a day of the calendar."""
     try:
         date(int(timestamp[:4]), int(timestamp[4:6]), int(timestamp[6:8]))
     except ValueError:
@@ -412,7 +413,7 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
     try:
         members = _decode_json(json_text.decode("utf-8", "surrogateescape").rstrip())
     except (ValueError, RecursionError):
-        return CdxFault(Reason.BAD_LINE, "what follows the time is not a JSON object")
+        return CdxFault(Reason.BAD_LINE, "the text after the time is not a JSON object")
     get = members.get
     values = (get("url"), get("mime"), get("status"), get("digest"), get("length"), get("offset"), get("filename"))
     fields = [value if type(value) is str else _spell_json_value(value) for value in values]

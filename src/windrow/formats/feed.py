@@ -69,7 +69,7 @@ def read_feed(raw: bytes) -> Feed | None:
     try:
         return _read_atom(root) if admitted.root == "feed" else _read_rss(root)
     except UnicodeDecodeError:
-        raise StepError("the feed holds lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
+        raise StepError("the feed contains lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
 
 
 def _read_rss(root: etree._Element) -> Feed:
@@ -145,32 +145,32 @@ def _read_json_feed(raw: bytes) -> Feed | None:
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
-        raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(document, dict) or not _first_text(document, "version").startswith(hint.JSON_FEED_VERSIONS):
+        raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
+    if not isinstance(document, dict) or not _first_member(document, "version").startswith(hint.JSON_FEED_VERSIONS):
         return None
     item_list = document.get("items")
     items = [item for item in item_list if isinstance(item, dict)][:MAX_ENTRIES] if isinstance(item_list, list) else []
     entries = tuple(
         FeedEntry(
-            _first_text(item, "title"),
-            _first_text(item, "content_html") or escape(_first_text(item, "content_text", "summary")),
-            _first_text(item, "url", "id"),
+            _first_member(item, "title"),
+            _first_member(item, "content_html") or escape(_first_member(item, "content_text", "summary")),
+            _first_member(item, "url", "id"),
             "",
-            _first_text(item, "date_published"),
-            _first_text(item, "date_modified"),
+            _first_member(item, "date_published"),
+            _first_member(item, "date_modified"),
         )
         for item in items
     )
     return Feed(
-        _first_text(document, "title"),
-        _first_text(document, "description"),
-        _first_text(document, "language"),
+        _first_member(document, "title"),
+        _first_member(document, "description"),
+        _first_member(document, "language"),
         "",
         entries,
     )
 
 
-def _first_text(members: dict[str, Any], *names: str) -> str:
+def _first_member(members: dict[str, Any], *names: str) -> str:
     """Return the first of these members that is a string and not empty; lone surrogates in it are replaced."""
     text_value = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
     return text_value.encode("utf-8", "replace").decode()

@@ -307,11 +307,16 @@ def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
 
 
 def _read_language(document: PdfDocument) -> str:
+    """Return the document's language as it declares it, or an empty text if it does not."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     buffer = (ctypes.c_ushort * 40)()
-    size = pdfium.FPDFCatalog_GetLanguage(document.raw, buffer, ctypes.sizeof(buffer))
-    return bytes(buffer).decode("utf-16-le", "ignore")[: size // 2 - 1] if 2 < size <= ctypes.sizeof(buffer) else ""
+    byte_count = pdfium.FPDFCatalog_GetLanguage(document.raw, buffer, ctypes.sizeof(buffer))
+    return (
+        bytes(buffer).decode("utf-16-le", "ignore")[: byte_count // 2 - 1]
+        if 2 < byte_count <= ctypes.sizeof(buffer)
+        else ""
+    )
 
 
 def _clean(text: str) -> str:

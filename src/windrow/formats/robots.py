@@ -97,6 +97,7 @@ def spell_canonically(text: str, *, is_literal: bool = False) -> str:
 
 
 def _spell_octet(match: re.Match[bytes]) -> bytes:
+    """Return the canonical spelling of an octet, or of an escape of three characters."""
     characters = match[0]
     if len(characters) == 3:
         octet = int(characters[1:], 16)

@@ -115,6 +115,7 @@ def _published_date(element: etree._Element) -> str | bool | None:
 
 
 def _author_names(element: etree._Element | None) -> list[Json]:
+    """Return the names of the persons who are authors."""
     names = []
     for person in _find_all(element, ".//author/persName") if element is not None else ():
         forename, surname = _text_at(person, "./forename") or None, _text_at(person, "./surname") or None
@@ -238,6 +239,7 @@ def _legacy_author(element: etree._Element) -> Json | None:
 
 
 def _person(element: etree._Element) -> Json:
+    """Return the parts of a person's name."""
     return {
         "full_name": " ".join(part for text in map(str, element.itertext()) if (part := text.strip())),
         "given_name": _text_at(element, './forename[@type="first"]'),
@@ -247,6 +249,7 @@ def _person(element: etree._Element) -> Json:
 
 
 def _legacy_editors(element: etree._Element) -> list[Json] | None:
+    """Return the names of the editors, or None without any; an editor without `persName` has only a full name."""
     editors: list[Json] = []
     for editor in _find_all(element, ".//editor"):
         persons = _find_all(editor, "./persName")

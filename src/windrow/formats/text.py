@@ -136,7 +136,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
     """
     rows = list(rows)
     cell_rows = [[show(cell) for cell in row] for row in rows]
-    is_number = [
+    is_number_column = [
         bool(rows) and all(isinstance(row[column], int) or row[column] is None for row in rows)
         for column in range(len(head))
     ]
@@ -144,8 +144,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
     lines = []
     for row_cells in (list(head), *cell_rows):
         cells = [
-            cell.rjust(width) if right_aligned else cell.ljust(width)
-            for cell, width, right_aligned in zip(row_cells, widths, is_number, strict=True)
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(row_cells, widths, is_number_column, strict=True)
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return Table("\n".join(lines))

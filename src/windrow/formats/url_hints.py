@@ -102,18 +102,18 @@ def read_json_feed_items(content: bytes) -> Iterator[tuple[str, str, str]]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
+        raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
     if not isinstance(document, dict) or not str(document.get("version", "")).startswith(JSON_FEED_VERSIONS):
-        raise StepError("this is not a JSON Feed", Reason.WRONG_ROOT)
+        raise StepError("the document is not a JSON Feed", Reason.WRONG_ROOT)
     item_list = document.get("items")
     if not isinstance(item_list, list):
-        raise StepError("this JSON Feed has no list of items", Reason.NOT_VALID)
+        raise StepError("the JSON Feed has no list of items", Reason.NOT_VALID)
     for item in item_list:
         if isinstance(item, dict):
-            yield _first_text(item, "url", "id"), _first_text(item, "date_modified", "date_published"), ""
+            yield _first_member(item, "url", "id"), _first_member(item, "date_modified", "date_published"), ""
 
 
-def _first_text(members: dict[str, object], *names: str) -> str:
+def _first_member(members: dict[str, object], *names: str) -> str:
     """Return the first of these members that is a string and not empty."""
     return next((value for name in names if isinstance(value := members.get(name), str) and value), "")
 
@@ -191,9 +191,9 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
 
 
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield what `read_entry` returns (address, time and base) for each element with this local name.
+    """Yield address, time and base of each element with this local name, as `read_entry` returns them.
 
-    An element is freed after that.
+    Each element is freed before the next one is read.
     """
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}
     reader = etree.iterparse(io.BytesIO(xml.replace_surrogates(content)), events=("end",), tag=f"{{*}}{tag}", **options)
@@ -258,11 +258,11 @@ def _inflate(content: bytes) -> bytes:
         try:
             inflated += stream.decompress(coded_rest, MAX_BYTES + 1 - len(inflated))
         except _INFLATE_ERROR:
-            raise StepError("the gzip cannot be inflated", Reason.CORRUPT) from None
+            raise StepError("the gzip data cannot be inflated", Reason.CORRUPT) from None
         if len(inflated) > MAX_BYTES:
-            raise StepError(f"the gzip inflates to more than {MAX_BYTES} bytes", Reason.BOMB_TOTAL)
+            raise StepError(f"the gzip data inflates to more than {MAX_BYTES} bytes", Reason.BOMB_TOTAL)
         if not stream.eof:
-            raise StepError("the gzip ends too early", Reason.TRUNCATED)
+            raise StepError("the gzip data ends too early", Reason.TRUNCATED)
         coded_rest = stream.unused_data
     return bytes(inflated)
 

@@ -151,7 +151,7 @@ def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
     """Map the first error of a parser's log to a StepError with reason, line and column."""
     first_error = next((entry for entry in error_log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first_error is None:
-        return StepError(str(error.msg or "the parser gave up"), Reason.NOT_WELL_FORMED)
+        return StepError(str(error.msg or "the parser reported an error without a message"), Reason.NOT_WELL_FORMED)
     if first_error.type in _ENCODING_ERRORS or first_error.domain == etree.ErrorDomains.I18N:
         reason = Reason.WRONG_ENCODING
     elif first_error.type in _LIMIT_ERRORS or "too big found" in first_error.message:  # as for comments and CDATA
@@ -197,7 +197,9 @@ def _convert_to_utf_8(content: bytes) -> bytes:
         return body.decode(detected or codec).encode()
     except UnicodeError as error:
         line = body.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        raise StepError(f"not {announced or codec}: {error}"[:300], Reason.WRONG_ENCODING, line=line) from None
+        raise StepError(
+            f"the document is not valid {announced or codec}: {error}"[:300], Reason.WRONG_ENCODING, line=line
+        ) from None
 
 
 def _detect_encoding(content: bytes) -> tuple[bytes, str]:

@@ -63,7 +63,7 @@ def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int,
             search.reader.Parse(content[start : start + POSITION_SLICE], start + POSITION_SLICE >= len(content))
         except expat.ExpatError:
             break
-        if len(search.positions) == search.wanted:
+        if len(search.positions) == search.wanted_count:
             break
     return search.positions
 
@@ -72,14 +72,15 @@ class _PositionSearch:
     """One pass over a document that finds the positions of elements."""
 
     def __init__(self, paths: Iterable[str]) -> None:
+        """Build the tree of the searched paths, and a parser that reports to this object."""
         root = _PathStep()
-        names = set(paths)
-        for path in names:
+        unique_paths = set(paths)
+        for path in unique_paths:
             step = root
             for name, number in PATH_STEP.findall(path):
                 step = step.steps_below.setdefault((name, int(number or 1)), _PathStep())
             step.path = path
-        self.wanted = len(names)
+        self.wanted_count = len(unique_paths)
         self.positions: dict[str, tuple[int, int]] = {}
         self._open_elements = [_OpenElement(root)]
         self._unwanted_depth = 0  # depth within an element that is on no wanted path
@@ -168,24 +169,24 @@ class _Imports(etree.Resolver):
 
 
 @lru_cache(maxsize=16)
-def compile_schema(sheets: SchemaFiles) -> XmlSchema:
+def compile_schema(files: SchemaFiles) -> XmlSchema:
     """Compile a schema; one that was compiled before is returned from a cache.
 
-    An import is looked up in `sheets.imports` by the last part of its `schemaLocation`. Raises StepError with NO_SCHEMA
+    An import is looked up in `files.imports` by the last part of its `schemaLocation`. Raises StepError with NO_SCHEMA
     if the schema does not compile or an import is missing.
     """
-    imports = _Imports(sheets.imports)
+    imports = _Imports(files.imports)
     parser = etree.XMLParser(**xml.PARSER_OPTIONS)
     parser.resolvers.add(imports)
     try:
-        text = xml.admit(sheets.content, Limits())
+        text = xml.admit(files.content, Limits())
         root = etree.fromstring(text.content, parser, base_url="schema.xsd")
         compiled = etree.XMLSchema(root)
     except (StepError, etree.XMLSyntaxError, etree.XMLSchemaParseError) as error:
         raise StepError(f"the schema cannot be used: {error}{_name_missing(imports)}", Reason.NO_SCHEMA) from None
     if imports.missing:
         raise StepError(f"the schema cannot be used{_name_missing(imports)}", Reason.NO_SCHEMA)
-    return XmlSchema(sheets.digest, root.get("targetNamespace", ""), compiled)
+    return XmlSchema(files.digest, root.get("targetNamespace", ""), compiled)
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:

@@ -155,7 +155,7 @@ def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
         if trailing_count := _count_trailing_bytes(view, file_size):
             raise StepError(f"{trailing_count} bytes follow the end of the archive", Reason.TRAILING_BYTES)
         raise StepError("the archive has no directory at its end", Reason.TRUNCATED)
-    raise StepError("no zip directory was found", Reason.NOT_A_ZIP)
+    raise StepError("the file has no zip directory", Reason.NOT_A_ZIP)
 
 
 def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
@@ -386,7 +386,7 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
             raise StepError(f"{record.name!r} overlaps another member", Reason.BOMB_OVERLAP)
         end_of_previous = start + record.packed
     if end_of_previous > directory_start:
-        raise StepError("a member runs into the directory", Reason.CORRUPT)
+        raise StepError("a member overlaps the directory", Reason.CORRUPT)
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
