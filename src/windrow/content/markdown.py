@@ -387,7 +387,7 @@ class _Writer:
         """Open a block element; a list item outside of a list gets a list of its own."""
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
             self._push(Frame("bullets", b"li"))
-            self._frames[-1].number = -1  # a list of one, closed with its item
+            self._frames[-1].is_implied = True
         frame = Frame(kind, tag)
         if kind in {"bullets", "numbers", "quote"}:
             self._nested_count += 1
@@ -416,7 +416,7 @@ class _Writer:
             append_to_last_item(parent, blocks)
         elif frame.kind == "item":
             parent.blocks += ["\n\n".join(join_item(blocks))] if blocks else []
-            if parent.number == -1:
+            if parent.is_implied:
                 self._close_frame()
         elif frame.kind in {"bullets", "numbers"}:
             parent.blocks += separate_list(parent.blocks, blocks)

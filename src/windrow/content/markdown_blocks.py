@@ -103,7 +103,7 @@ class Frame:
     `tag` is its start tag, without its brackets.
     """
 
-    __slots__ = ("blocks", "kind", "number", "rows", "tag", "texts")
+    __slots__ = ("blocks", "is_implied", "kind", "rows", "tag", "texts")
 
     def __init__(self, kind: str, tag: bytes) -> None:
         self.kind = kind
@@ -111,7 +111,7 @@ class Frame:
         self.blocks: list[str] = []
         self.texts: list[str] = []  # of preformatted text
         self.rows: list[TableRow] = []  # of a table
-        self.number = 0  # -1 for a list that was opened for one item, and is closed with it
+        self.is_implied = False  # of a list: whether it was opened for a single item, with which it is closed
 
 
 def _indent(text: str, indent: str) -> str:

@@ -50,49 +50,24 @@ class PageLocation(IntFlag):
 LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
 _LOCATION_BY_TAG_NAME: dict[str, int] = {
-    "header": PageLocation.HEADER,
-    "footer": PageLocation.FOOTER,
-    "aside": PageLocation.ASIDE,
-    "nav": PageLocation.NAV,
-    "form": PageLocation.FORM,
-    "main": PageLocation.MAIN,
-    "article": PageLocation.ARTICLE,
-    "section": PageLocation.SECTION,
-    "table": PageLocation.TABLE,
-    "figure": PageLocation.FIGURE,
-    "address": PageLocation.ADDRESS,
-    "code": PageLocation.CODE,
-    "pre": PageLocation.CODE,
-    "ul": PageLocation.LIST,
-    "ol": PageLocation.LIST,
-    "dl": PageLocation.LIST,
-    "menu": PageLocation.LIST,
-    "p": PageLocation.PARAGRAPH,
-    "li": PageLocation.ITEM,
-    "td": PageLocation.CELL,
-    "th": PageLocation.CELL,
-    "button": PageLocation.BUTTON,
-    "select": PageLocation.CHOICE,
-    "dialog": PageLocation.DIALOG,
-    "noscript": PageLocation.NOSCRIPT,
-    "details": PageLocation.DETAILS,
-    "blockquote": PageLocation.QUOTE,
-    **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
-}
+    "header": PageLocation.HEADER, "footer": PageLocation.FOOTER, "aside": PageLocation.ASIDE, "nav": PageLocation.NAV,
+    "form": PageLocation.FORM, "main": PageLocation.MAIN, "article": PageLocation.ARTICLE,
+    "section": PageLocation.SECTION, "table": PageLocation.TABLE, "figure": PageLocation.FIGURE,
+    "address": PageLocation.ADDRESS, "code": PageLocation.CODE, "pre": PageLocation.CODE, "ul": PageLocation.LIST,
+    "ol": PageLocation.LIST, "dl": PageLocation.LIST, "menu": PageLocation.LIST, "p": PageLocation.PARAGRAPH,
+    "li": PageLocation.ITEM, "td": PageLocation.CELL, "th": PageLocation.CELL, "button": PageLocation.BUTTON,
+    "select": PageLocation.CHOICE, "dialog": PageLocation.DIALOG, "noscript": PageLocation.NOSCRIPT,
+    "details": PageLocation.DETAILS, "blockquote": PageLocation.QUOTE, **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
+}  # fmt: skip
 LOCATION_BY_TAG = {tag.encode(): int(mark) for tag, mark in _LOCATION_BY_TAG_NAME.items()}
 """The location that an element of this tag adds."""
 
 _LOCATION_BY_ROLE: dict[bytes, int] = {
-    b"navigation": int(PageLocation.NAVIGATION),
-    b"main": int(PageLocation.CENTRE),
-    b"banner": int(PageLocation.BANNER),
-    b"contentinfo": int(PageLocation.CLOSING),
-    b"complementary": int(PageLocation.COMPLEMENT),
-    b"article": int(PageLocation.POST),
-    b"dialog": int(PageLocation.DIALOG),
-    b"alertdialog": int(PageLocation.DIALOG),
-    b"button": int(PageLocation.BUTTON),
-}
+    b"navigation": int(PageLocation.NAVIGATION), b"main": int(PageLocation.CENTRE),
+    b"banner": int(PageLocation.BANNER), b"contentinfo": int(PageLocation.CLOSING),
+    b"complementary": int(PageLocation.COMPLEMENT), b"article": int(PageLocation.POST),
+    b"dialog": int(PageLocation.DIALOG), b"alertdialog": int(PageLocation.DIALOG), b"button": int(PageLocation.BUTTON),
+}  # fmt: skip
 _UNSEEN, _UNSAID, _UNSTYLED = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
 _DISPLAY = re.compile(rb"(?:\A|;)\s*+display\s*+:\s*+([a-z-]++)\s*+(?![^;!\s])", re.IGNORECASE)
 """A complete declaration, not a part of another one's name or value."""

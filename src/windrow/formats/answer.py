@@ -60,19 +60,9 @@ class AnswerReader:
     """
 
     __slots__ = (
-        "_address",
-        "_bytes_left",
-        "_chunks",
-        "_head",
-        "_is_connect",
-        "_may_stay_open",
-        "_on_body",
-        "_on_head",
-        "_skipped_bytes",
-        "has_begun",
-        "is_done",
-        "is_reusable",
-    )
+        "_address", "_bytes_left", "_chunks", "_head", "_is_connect", "_may_stay_open", "_on_body", "_on_head",
+        "_skipped_bytes", "has_begun", "is_done", "is_reusable",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -192,15 +182,9 @@ class _ChunkReader:
     """Reads a chunked body (RFC 9112, section 7.1), and passes its content to `on_body`."""
 
     __slots__ = (
-        "_address",
-        "_awaits_chunk_end",
-        "_bytes_left",
-        "_line",
-        "_on_body",
-        "_size_line_bytes_left",
-        "_trailer_bytes",
+        "_address", "_awaits_chunk_end", "_bytes_left", "_line", "_on_body", "_size_line_bytes_left", "_trailer_bytes",
         "is_done",
-    )
+    )  # fmt: skip
 
     def __init__(self, address: str, on_body: Callable[[memoryview], None]) -> None:
         self._address = address

@@ -23,28 +23,15 @@ _HTML_START = re.compile(
     rb"<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ >]|<!--", re.IGNORECASE
 )
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"%PDF-", "application/pdf"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"\x00\x00\x01\x00", "image/x-icon"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"\x1f\x8b\x08", "application/gzip"),
-    (b"Rar!\x1a\x07", "application/x-rar-compressed"),
-    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    (b"\xfd7zXZ\x00", "application/x-xz"),
-    (b"\x28\xb5\x2f\xfd", "application/zstd"),
-    (b"OggS\x00", "application/ogg"),
-    (b"ID3", "audio/mpeg"),
-    (b"fLaC\x00", "audio/flac"),
-    (b"\x1a\x45\xdf\xa3", "video/webm"),
-    (b"wOFF", "font/woff"),
-    (b"wOF2", "font/woff2"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
-    (b"\x7fELF", "application/x-elf"),
-    (b"%!PS-Adobe-", "application/postscript"),
-)
+    (b"%PDF-", "application/pdf"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"), (b"GIF89a", "image/gif"), (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"PK\x03\x04", "application/zip"), (b"\x1f\x8b\x08", "application/gzip"),
+    (b"Rar!\x1a\x07", "application/x-rar-compressed"), (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"\xfd7zXZ\x00", "application/x-xz"), (b"\x28\xb5\x2f\xfd", "application/zstd"), (b"OggS\x00", "application/ogg"),
+    (b"ID3", "audio/mpeg"), (b"fLaC\x00", "audio/flac"), (b"\x1a\x45\xdf\xa3", "video/webm"), (b"wOFF", "font/woff"),
+    (b"wOF2", "font/woff2"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+    (b"\x7fELF", "application/x-elf"), (b"%!PS-Adobe-", "application/postscript"),
+)  # fmt: skip
 _TWO_PART_SIGNATURES = ((b"RIFF", 8, b"WEBPVP", "image/webp"), (b"RIFF", 8, b"WAVE", "audio/wave"),
           (b"RIFF", 8, b"AVI ", "video/avi"), (b"FORM", 8, b"AIFF", "audio/aiff"),
           (b"", 4, b"ftyp", "video/mp4"))  # fmt: skip

@@ -295,12 +295,6 @@ class Resolver:
 
 
 __all__ = [
-    "MAX_CHARACTERS",
-    "Parts",
-    "Resolved",
-    "Resolver",
-    "normalise",
-    "normalise_other_scheme",
-    "parts",
+    "MAX_CHARACTERS", "Parts", "Resolved", "Resolver", "normalise", "normalise_other_scheme", "parts",
     "remove_parameters",
-]
+]  # fmt: skip

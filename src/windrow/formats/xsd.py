@@ -234,11 +234,10 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
         return 0
     if any(entry.domain != etree.ErrorDomains.SCHEMASV for entry in log):
         xml.build_tree(content)
-    pieces = etree.ErrorTypes.SCHEMAV_CVC_COMPLEX_TYPE_2_3
+    misplaced_text = etree.ErrorTypes.SCHEMAV_CVC_COMPLEX_TYPE_2_3
     errors = [(entry.type, entry.message) for entry in log]
-    return sum(
-        error[0] != pieces or error != previous for error, previous in zip(errors, [None, *errors], strict=False)
-    )
+    pairs = zip(errors, [None, *errors], strict=False)
+    return sum(error != previous or error[0] != misplaced_text for error, previous in pairs)
 
 
 @lru_cache(maxsize=16)
