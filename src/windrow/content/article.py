@@ -229,7 +229,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date as written, which `formats.moment.written` can read; so is `modified`."""
+    """A date as written, which `formats.moment.read_page_time` can read; so is `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]

@@ -17,8 +17,8 @@ _GRADE_STEPS = 50
 _NEAR_BLOCKS = 5  # blocks on both sides
 _MIN_SURE_LIKELIHOOD, _MIN_SURE_WORDS = 0.7, 12
 """The least likelihood and words of a block that counts as certainly main content."""
-CENTRE_SHARES = (0.5, 0.8)
-"""Shares of the page's likely words: a centre is the innermost box that contains as much."""
+TEXT_BOX_SHARES = (0.5, 0.8)
+"""Shares of the page's likely words: a text box is the innermost box that contains as much."""
 _SIDE_BEFORE, _SIDE_BEHIND = 1, 2
 
 
@@ -28,7 +28,7 @@ class Likelihoods:
     A block's likely words are the number of its words multiplied by its likelihood.
     """
 
-    __slots__ = ("box_grades", "by_block", "centres", "grades", "likely_words", "view", "words")
+    __slots__ = ("box_grades", "by_block", "grades", "likely_words", "text_boxes", "view", "words")
 
     def __init__(self, view: View, by_block: Sequence[float]) -> None:
         """Compute the means; `by_block` has the likelihood of each judged block."""
@@ -52,8 +52,8 @@ class Likelihoods:
             likely / word_count if word_count else 0.0 for word_count, likely in zip(box_words, box_likely, strict=True)
         ]
         self.box_grades = _grade_likelihoods(means)
-        self.centres = {share: _find_centre(box_likely, boxes.depth, share) for share in CENTRE_SHARES}
-        """The number of the centre box for each of `CENTRE_SHARES`."""
+        self.text_boxes = {share: _find_text_box(box_likely, boxes.depth, share) for share in TEXT_BOX_SHARES}
+        """The number of the text box for each of `TEXT_BOX_SHARES`."""
 
 
 LikelihoodFeature = Callable[[Likelihoods], bytes]
@@ -101,7 +101,7 @@ def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
     )
 
 
-def _find_centre(likely_words: Sequence[float], depth: Sequence[int], share: float) -> int:
+def _find_text_box(likely_words: Sequence[float], depth: Sequence[int], share: float) -> int:
     """Return the innermost box with at least this share of the page's likely words.
 
     `likely_words` and `depth` have a number for each box, the body's first.
@@ -110,10 +110,10 @@ def _find_centre(likely_words: Sequence[float], depth: Sequence[int], share: flo
     return max((box for box, likely in enumerate(likely_words) if likely >= least_words), key=depth.__getitem__)
 
 
-def _side_of_centre(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block whether it is before the centre (1), in it (0) or after it (2)."""
-    boxes, centre = likelihoods.view.outline.boxes, likelihoods.centres[share]
-    first, stop = boxes.first[centre], boxes.stop[centre]
+def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
+    """Return for each block whether it is before the text box (1), in it (0) or after it (2)."""
+    boxes, text_box = likelihoods.view.outline.boxes, likelihoods.text_boxes[share]
+    first, stop = boxes.first[text_box], boxes.stop[text_box]
     judged = likelihoods.view.judged  # in the page's order
     count_before, count_after = bisect_left(judged, first), len(judged) - bisect_left(judged, stop)
     return (
@@ -123,23 +123,23 @@ def _side_of_centre(likelihoods: Likelihoods, share: float) -> bytes:
     )
 
 
-def _blocks_behind_centre(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block the graded number of blocks since the end of the centre; 0 before that end."""
-    stop = likelihoods.view.outline.boxes.stop[likelihoods.centres[share]]
+def _blocks_behind_text_box(likelihoods: Likelihoods, share: float) -> bytes:
+    """Return for each block the graded number of blocks since the end of the text box; 0 before that end."""
+    stop = likelihoods.view.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.view.judged
     first_behind = bisect_left(judged, stop)
     return bytes(first_behind) + grade_counts([block - stop + 1 for block in judged[first_behind:]])
 
 
-def _steps_from_centre(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block the graded number of steps from the centre up to the first box that contains the block."""
-    boxes, centre = likelihoods.view.outline.boxes, likelihoods.centres[share]
-    steps_to = {centre: 0}
+def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
+    """Return for each block the graded number of steps from the text box up to a box that contains the block."""
+    boxes, text_box = likelihoods.view.outline.boxes, likelihoods.text_boxes[share]
+    steps_to = {text_box: 0}
     steps = 0
-    while centre > 0:
-        centre = boxes.parent[centre]
+    while text_box > 0:
+        text_box = boxes.parent[text_box]
         steps += 1
-        steps_to[centre] = steps
+        steps_to[text_box] = steps
     innermost_boxes = likelihoods.view.pick(likelihoods.view.outline.blocks.box)
     distances: dict[int, int] = {}
     for innermost in set(innermost_boxes):
@@ -174,9 +174,9 @@ LIKELIHOOD_FEATURES: dict[str, LikelihoodFeature] = {
     "likely path": _mean_of_path,
     "likely near": _mean_of_neighbours,
     "likely page": lambda likelihoods: likelihoods.box_grades[:1] * len(likelihoods.by_block),
-    **{f"side {share}": partial(_side_of_centre, share=share) for share in CENTRE_SHARES},
-    **{f"behind {share}": partial(_blocks_behind_centre, share=share) for share in CENTRE_SHARES},
-    **{f"apart {share}": partial(_steps_from_centre, share=share) for share in CENTRE_SHARES},
+    **{f"side {share}": partial(_side_of_text_box, share=share) for share in TEXT_BOX_SHARES},
+    **{f"behind {share}": partial(_blocks_behind_text_box, share=share) for share in TEXT_BOX_SHARES},
+    **{f"apart {share}": partial(_steps_from_text_box, share=share) for share in TEXT_BOX_SHARES},
     "sure since": partial(_distance_to_sure_block, in_words=False, backwards=False),
     "sure until": partial(_distance_to_sure_block, in_words=False, backwards=True),
     "sure words": partial(_distance_to_sure_block, in_words=True, backwards=False),
