@@ -49,7 +49,7 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
     """
     for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
-            _unwrap(node)
+            node.unwrap()
         elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
             node.decompose()
     lower_html = html.lower()
@@ -57,10 +57,6 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
         for node in tree.css(_CLUTTER_SELECTOR):
             if node.tag not in _TEXT_ELEMENTS and node.parent is not None and _is_clutter(node):
                 node.decompose()
-
-
-def _unwrap(form: LexborNode) -> None:
-    form.unwrap()
 
 
 def _is_headline(button: LexborNode) -> bool:
@@ -386,7 +382,7 @@ class _Writer:
     def _open_frame(self, kind: str, tag: bytes) -> None:
         """Open a block element; a list item outside of a list gets a list of its own."""
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
-            self._push(Frame("bullets", b"li"))
+            self._frames.append(Frame("bullets", b"li"))
             self._frames[-1].is_implied = True
         frame = Frame(kind, tag)
         if kind in {"bullets", "numbers", "quote"}:
@@ -395,9 +391,6 @@ class _Writer:
                 frame.kind = "flow"
         elif kind == "pre":
             self._pre_count += 1
-        self._push(frame)
-
-    def _push(self, frame: Frame) -> None:
         self._frames.append(frame)
 
     def _close_frame(self) -> None:
