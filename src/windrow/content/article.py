@@ -284,23 +284,23 @@ def read_article_and_choice(
     authors = authors or extract_names(_names_after_by(near_texts)) or likely_authors
     site = page_head.property("og:site_name") or next(iter(page_head.linked.sites), "")
     article = Article(
-        find_title(page_head, headline),
-        site,
-        tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
-        page_head.published
+        title=find_title(page_head, headline),
+        site=site,
+        authors=tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
+        published=page_head.published
         or _day_in_address(url)
         or _day_in_address(page_head.canonical)
         or first_date(sorted(near_texts, key=_is_change)),
-        page_head.modified,
-        page_head.description or page_head.property("og:description") or page_head.linked.description,
-        page_head.keywords,
-        _find_language(page_head),
-        page_head.property("og:image") or page_head.linked.image or page_head.property("twitter:image"),
-        page_head.canonical or page_head.property("og:url"),
-        page_head.base,
-        tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
-        copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
-        text.encoding,
+        modified=page_head.modified,
+        description=page_head.description or page_head.property("og:description") or page_head.linked.description,
+        keywords=page_head.keywords,
+        language=_find_language(page_head),
+        image=page_head.property("og:image") or page_head.linked.image or page_head.property("twitter:image"),
+        canonical=page_head.canonical or page_head.property("og:url"),
+        base=page_head.base,
+        blocks=tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
+        markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
+        encoding=text.encoding,
     )
     return article, outline, choice
 

@@ -125,21 +125,21 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
         return normalise(address, base).url or "" if address else ""
 
     return Extract(
-        own_url,
-        article.title,
-        article.authors,
-        article.site,
-        _spell_date(article.published),
-        _spell_date(article.modified),
-        article.description,
-        article.keywords,
-        article.language,
-        resolve(article.image),
-        resolve(article.canonical),
-        article.encoding,
-        article.markup,
-        tuple(_judged_blocks(outline, choice)),
-        base,
+        url=own_url,
+        title=article.title,
+        authors=article.authors,
+        site=article.site,
+        published=_spell_date(article.published),
+        modified=_spell_date(article.modified),
+        description=article.description,
+        keywords=article.keywords,
+        language=article.language,
+        image=resolve(article.image),
+        canonical=resolve(article.canonical),
+        encoding=article.encoding,
+        markup=article.markup,
+        blocks=tuple(_judged_blocks(outline, choice)),
+        base=base,
     )
 
 

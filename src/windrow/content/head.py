@@ -66,17 +66,17 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
     roles = ("author", "creator")
     keywords = [part.strip() for word in _texts(main_object.get("keywords")) for part in word.split(",")]
     return StructuredData(
-        _first_text(main_object, "headline")
+        headline=_first_text(main_object, "headline")
         or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
-        tuple(dict.fromkeys(name for role in roles for name in _read_names(main_object.get(role), by_id))),
-        _first_text(main_object, "datePublished", "dateCreated", "uploadDate")
+        authors=tuple(dict.fromkeys(name for role in roles for name in _read_names(main_object.get(role), by_id))),
+        published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
         or dates_in_text.get("datePublished", ""),
-        _first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
-        _first_text(main_object, "description"),
-        next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
-        _first_text(main_object, "inLanguage"),
-        tuple(dict.fromkeys(filter(None, keywords))),
-        tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
+        modified=_first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
+        description=_first_text(main_object, "description"),
+        image=next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
+        language=_first_text(main_object, "inLanguage"),
+        keywords=tuple(dict.fromkeys(filter(None, keywords))),
+        sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
     )
 
 

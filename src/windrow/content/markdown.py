@@ -365,7 +365,7 @@ class _Writer:
             self._open_inlines = all_inlines
         for inline in self._open_inlines:
             inline.start = 0
-        lines = [" ".join(text_line.split(" ")).strip(" ") for text_line in _collapse_spaces("".join(line)).split("\n")]
+        lines = [" ".join(raw_line.split(" ")).strip(" ") for raw_line in _collapse_spaces("".join(line)).split("\n")]
         line.clear()
         self._last_wrapped = (-1, "")
         while lines and not lines[-1]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from windrow.content.outline import read_attribute
 
-_MAX_SPAN = 50  # the most columns or rows of one cell
-_MAX_CELL_CHARACTERS = 1_000  # the most characters of a cell of a data table
-_MAX_CELLS = 20_000  # the most cells of a table
+_MAX_SPAN = 50  # columns or rows of one cell
+_MAX_CELL_CHARACTERS = 1_000  # of a data table, not of a layout
+_MAX_CELLS = 20_000  # of a table
 _NOT_IN_CELLS = re.compile(r"(?:- |\d+[.)] |> |#{1,6} |```|\|)")
 _ALIGNED = re.compile(rb"(?:text-align:\s*| align=\")(left|right|center)")
 _ALIGNMENT_MARKS = {b"left": ":--", b"right": "--:", b"center": ":-:"}

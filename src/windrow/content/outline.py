@@ -1,4 +1,4 @@
-"""The outline of a page: boxes, blocks of text and anchors as columns; what an element is, by its start tag."""
+"""The outline of a page: its boxes, blocks of text and anchors in columns; the properties of a box by its start tag."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
-        """Open an anchor."""
+        """Open a link, and close one that is open."""
         if self._open_link is not None:
             self.close_anchor()
         if self.parts and self.word_gap:
@@ -236,7 +236,7 @@ class OutlineBuilder:
             self._open_link = OpenInline(len(self.parts), tag, len(self._anchors), self._open_locations())
 
     def close_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close an anchor."""
+        """Close the open link and add it to the anchors."""
         link = self._open_link
         if link is not None:
             tag, start = link.tag, link.start

@@ -120,7 +120,7 @@ class _TextEnds:
     """The start and end of an article's text; determines which figures before and after the text belong to it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
-        """Find the box around the whole text, and the headline before it."""
+        """Find the box around the whole text, and the last headline of level 1 before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
         chosen_blocks = [block for block, keep in enumerate(chosen) if keep]
@@ -190,6 +190,7 @@ def is_article(hint: PageHint) -> bool:
 
 
 def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
+    """Yield for each block its number of words if it is chosen and prose, and 0 otherwise."""
     for is_chosen, word_count, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
         yield word_count if is_chosen and word_count >= _MIN_PROSE_WORDS and linked * 3 < word_count else 0
 
@@ -205,7 +206,7 @@ def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
     """Yield the ranges of adjacent sibling boxes of one kind that each have one headline, linked to another page."""
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
-    is_head = [
+    is_linked_headline = [
         bool(boxes.locations[box] & _HEADLINE)
         and linked > 1
         and linked * 10 >= word_count * 9
@@ -214,12 +215,12 @@ def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
             blocks.box, blocks.linked, blocks.words, blocks.text, strict=True
         )
     ]
-    if sum(is_head) < _MIN_TEASERS:
+    if sum(is_linked_headline) < _MIN_TEASERS:
         return
-    heads_before = list(accumulate(is_head, initial=0))
+    headlines_before = list(accumulate(is_linked_headline, initial=0))
     ranges_by_kind: defaultdict[tuple[int, str], list[BlockRange]] = defaultdict(list)
     for box, (first, stop) in enumerate(zip(boxes.first, boxes.stop, strict=True)):
-        if heads_before[stop] - heads_before[first] == 1 and boxes.tag[box] not in LEVELS:
+        if headlines_before[stop] - headlines_before[first] == 1 and boxes.tag[box] not in LEVELS:
             ranges_by_kind[boxes.parent[box], boxes.kind[box]].append((first, stop))
     for ranges in ranges_by_kind.values():
         if len(ranges) >= _MIN_TEASERS:
@@ -248,8 +249,9 @@ def _section_spans(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRa
 
 
 def _ends_section(outline: Outline, block: int, level: int) -> bool:
-    own_level = headline_level(outline, outline.blocks.box[block])
-    return 0 < own_level <= level and not _SECTION_NAMES.fullmatch(outline.blocks.text[block])
+    """Return whether a block is a headline of this level or above, and does not begin a section of the tail."""
+    block_level = headline_level(outline, outline.blocks.box[block])
+    return 0 < block_level <= level and not _SECTION_NAMES.fullmatch(outline.blocks.text[block])
 
 
 def headline_level(outline: Outline, box: int) -> int:

@@ -59,7 +59,7 @@ _COUNT_GRADES = grade(range(int(COUNT_SCALE[-1]) + 1), COUNT_SCALE)
 
 
 def grade_counts(values: Sequence[int]) -> bytes:
-    """Return the grades of counts, which are never negative, on the scale `COUNT_SCALE`.
+    """Return the grades of counts on the scale `COUNT_SCALE`; counts must not be negative.
 
     >>> grade_counts([0, 1, 11, 10**9]) == grade([0, 1, 11, 10**9], COUNT_SCALE)
     True
@@ -240,18 +240,22 @@ def make_view(outline: Outline, hint: PageHint) -> View:
         pick_above.append(make_picker(boxes_above))
     levels = list(map(LEVELS.get, boxes.tag, repeat(0)))
     return View(
-        outline,
-        sums,
-        measure_surroundings(outline, sums.link_density),
-        hint,
-        judged,
-        pick,
-        pick_above,
-        levels,
-        _sum_by_path(outline),
-        dict(zip(WORD_SHARES, map(pick, find_innermost_boxes(outline, sums.words, WORD_SHARES)), strict=True)),
-        dict(zip(PROSE_SHARES, map(pick, find_innermost_boxes(outline, sums.prose, PROSE_SHARES)), strict=True)),
-        _measure_since_headlines(outline, levels),
+        outline=outline,
+        sums=sums,
+        surroundings=measure_surroundings(outline, sums.link_density),
+        hint=hint,
+        judged=judged,
+        pick=pick,
+        pick_above=pick_above,
+        headline_levels=levels,
+        path_sums=_sum_by_path(outline),
+        word_boxes=dict(
+            zip(WORD_SHARES, map(pick, find_innermost_boxes(outline, sums.words, WORD_SHARES)), strict=True)
+        ),
+        prose_boxes=dict(
+            zip(PROSE_SHARES, map(pick, find_innermost_boxes(outline, sums.prose, PROSE_SHARES)), strict=True)
+        ),
+        since_headline=_measure_since_headlines(outline, levels),
     )
 
 

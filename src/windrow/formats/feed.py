@@ -93,13 +93,13 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
 
 
 def _read_atom(root: etree._Element) -> Feed:
-    entries = [*root.iterchildren("{*}entry")][:MAX_ENTRIES]
+    elements = [*root.iterchildren("{*}entry")][:MAX_ENTRIES]
     return Feed(
         _plain_text(_text_construct(root, "title")),
         _plain_text(_text_construct(root, "subtitle", "tagline")),
         root.get(_LANGUAGE, ""),
         first_child_text(root, "updated", "modified"),
-        tuple(_read_atom_entry(entry) for entry in entries),
+        tuple(_read_atom_entry(entry) for entry in elements),
     )
 
 

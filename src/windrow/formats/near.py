@@ -94,17 +94,18 @@ def _fill_lanes(hashes: list[int]) -> bytes:
     smallest hash of the first round that reaches it, even if there are few shingles.
     """
     lanes: dict[int, int] = {}
-    mixed = hashes
+    round_hashes = hashes
     for round_ in range(MAX_ROUNDS):
         if round_:
-            mixed = [(hash_ * _FACTORS[round_] & _MASK_64_BITS) >> 32 for hash_ in hashes]
-        if len(mixed) > _MIN_HASHES_TO_FILL:
-            limit = (_MIN_HASHES_TO_FILL << 32) // len(mixed)
-            lanes = _smallest_by_lane([hash_ for hash_ in mixed if hash_ < limit]) | lanes
+            round_hashes = [(hash_ * _FACTORS[round_] & _MASK_64_BITS) >> 32 for hash_ in hashes]
+        if len(round_hashes) > _MIN_HASHES_TO_FILL:
+            hash_limit = (_MIN_HASHES_TO_FILL << 32) // len(round_hashes)
+            lanes = _smallest_by_lane([hash_ for hash_ in round_hashes if hash_ < hash_limit]) | lanes
         if len(lanes) < LANES:
-            lanes = _smallest_by_lane(mixed) | lanes
+            lanes = _smallest_by_lane(round_hashes) | lanes
         if len(lanes) == LANES:
             break
+    # a hash modulo LANES is its lane, so the quotient's lowest byte is the one that is kept
     return bytes([lanes.get(lane, 0) // LANES & 255 for lane in range(LANES)])
 
 

@@ -169,15 +169,15 @@ def _read_document(document: PdfDocument) -> Pdf:
         if characters_left <= 0:
             break
     return Pdf(
-        _clean(_read_metadata(document, b"Title")),
-        _clean(_read_metadata(document, b"Subject")),
-        _read_language(document),
-        read_pdf_time(_read_metadata(document, b"CreationDate")),
-        read_pdf_time(_read_metadata(document, b"ModDate")),
-        pages,
-        list(_read_contents(document)),
-        links,
-        len(pages) < page_count or characters_left <= 0,
+        title=_clean(_read_metadata(document, b"Title")),
+        subject=_clean(_read_metadata(document, b"Subject")),
+        language=_read_language(document),
+        created=read_pdf_time(_read_metadata(document, b"CreationDate")),
+        modified=read_pdf_time(_read_metadata(document, b"ModDate")),
+        pages=pages,
+        contents=list(_read_contents(document)),
+        links=links,
+        cut=len(pages) < page_count or characters_left <= 0,
     )
 
 

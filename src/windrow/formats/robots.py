@@ -125,7 +125,8 @@ _KEYS = {
 class RobotsVerdict(NamedTuple):
     """Whether an address may be requested, and the line of the file that decides it.
 
-    `line` is the line's number, from 1, or None if no line matches; `text` is the line; `reason` is None if it may.
+    `reason` is None if it may be requested; `line` is the line's number, from 1, or None if no line matches; `text` is
+    the line.
     """
 
     reason: Reason | None
