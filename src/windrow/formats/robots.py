@@ -178,10 +178,10 @@ class Robots:
                 prefix_rules.setdefault(rule.pattern.text, rule)
             else:
                 wildcard_rules.append(rule)
-        object.__setattr__(self, "_plain", prefix_rules)
-        object.__setattr__(self, "_lengths", tuple(dict.fromkeys(map(len, prefix_rules))))
-        object.__setattr__(self, "_wild", tuple(wildcard_rules))
-        object.__setattr__(self, "_starts", tuple({rule.pattern.pieces[0] for rule in wildcard_rules}))
+        object.__setattr__(self, "_prefix_rules", prefix_rules)
+        object.__setattr__(self, "_prefix_lengths", tuple(dict.fromkeys(map(len, prefix_rules))))
+        object.__setattr__(self, "_wildcard_rules", tuple(wildcard_rules))
+        object.__setattr__(self, "_wildcard_starts", tuple({rule.pattern.pieces[0] for rule in wildcard_rules}))
 
     def ask(self, target: str) -> RobotsVerdict:
         r"""Return whether the path and query of a normalised address may be requested.
