@@ -26,10 +26,10 @@ from urllib.parse import urlsplit
 
 from align import align, tokens
 from spell import spell_forest
-from windrow.content.features import LIKELIHOOD_NAMES, NAMES, Features
-from windrow.content.forest import BETWEEN
-from windrow.content.page import read, select
-from windrow.content.view import View, view
+from windrow.content.features import FIRST_FEATURE_NAMES, SECOND_FEATURE_NAMES, Features
+from windrow.content.forest import FOREST_SEPARATOR
+from windrow.content.page import choose_blocks, read_page
+from windrow.content.view import View, make_view
 
 try:
     import lightgbm
@@ -82,7 +82,7 @@ class Page(NamedTuple):
         """Return the page with the features added that are computed from a score for each block."""
         traits = Features(self.view)
         traits.add_likelihoods(likely)
-        return self._replace(rows=np.concatenate([self.rows, _rows(traits, LIKELIHOOD_NAMES)], axis=1))
+        return self._replace(rows=np.concatenate([self.rows, _rows(traits, SECOND_FEATURE_NAMES)], axis=1))
 
 
 def pages(folder: Path) -> Iterator[Page]:
@@ -90,7 +90,7 @@ def pages(folder: Path) -> Iterator[Page]:
     for path in sorted((folder / "ground-truth").glob("*.json")):
         truth = json.loads(path.read_text())
         raw = gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes())
-        page = read(raw, truth["url"] or "")
+        page = read_page(raw, truth["url"] or "")
         if not page.outline.blocks.text:
             continue
         gold = tokens(truth["ground_truth"]["main_content"] or "")
@@ -99,16 +99,16 @@ def pages(folder: Path) -> Iterator[Page]:
         known = page.hint
         if zlib.crc32(path.stem.encode()) % UNADDRESSED == 0:
             known = known._replace(steps=0, digits=0, address=0)
-        seen = view(page.outline, known)
+        seen = make_view(page.outline, known)
         kind = truth["_internal"]["page_type"]["primary"]
         yield Page(
             path.stem,
             kind,
             site(truth["url"] or ""),
             gold,
-            [blocks[at] for at in seen.kept],
-            _rows(Features(seen), NAMES),
-            np.array([share[at] for at in seen.kept]),
+            [blocks[at] for at in seen.judged],
+            _rows(Features(seen), FIRST_FEATURE_NAMES),
+            np.array([share[at] for at in seen.judged]),
             seen,
         )
 
@@ -157,7 +157,7 @@ def learn(samples: Sequence[Page]) -> Model:
         own = [page for page in samples if page.part(PARTS, "opinion") == part]
         judge = teach([page for page in samples if page.part(PARTS, "opinion") != part], traits)
         labelled += [page.with_opinions(judge.likely(page)) for page in own]
-    heard = range(len(NAMES), len(NAMES) + len(LIKELIHOOD_NAMES))
+    heard = range(len(FIRST_FEATURE_NAMES), len(FIRST_FEATURE_NAMES) + len(SECOND_FEATURE_NAMES))
     return Model(teach(samples, traits), teach(labelled, [*traits, *heard]))
 
 
@@ -198,7 +198,7 @@ def check(samples: Sequence[Page], folds: int) -> dict[str, float]:
         model = learn([page for page in samples if page.part(folds) != fold])
         for page in samples:
             if page.part(folds) == fold:
-                chosen = select(page.view.outline, page.view.hint, page.view.kept, model.likely(page))
+                chosen = choose_blocks(page.view.outline, page.view.hint, page.view.judged, model.likely(page))
                 both = zip(page.view.outline.blocks.text, chosen, strict=True)
                 taken = [word for text, keep in both if keep for word in tokens(text)]
                 score = f1(taken, page.gold)
@@ -222,9 +222,9 @@ def main() -> int:
     if chosen.check:
         print(json.dumps(check(samples, chosen.folds)))
         return 0
-    names = (*NAMES, *LIKELIHOOD_NAMES)
+    names = (*FIRST_FEATURE_NAMES, *SECOND_FEATURE_NAMES)
     texts = [spell_forest(judge.forest, [names[at] for at in judge.traits]) for judge in learn(samples)]
-    written = BETWEEN.join(texts)
+    written = FOREST_SEPARATOR.join(texts)
     (ROOM / "weights.txt").write_text(written)
     module = ROOM / "forest.py"
     digest = hashlib.sha256(written.encode()).hexdigest()

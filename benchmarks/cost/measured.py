@@ -28,7 +28,7 @@ from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.steps import summarise
-from windrow.content.forest import forests
+from windrow.content.forest import load_forests
 from windrow.contract import Task
 from windrow.demo.partner import experiments, specimens
 from windrow.digest import digest
@@ -131,7 +131,7 @@ def summarising() -> Figures:
         store = SummaryStore(path)
         before, statements_before = bytes_written(), statement_counts["summary.sqlite"]
         calls = Calls()
-        forests()  # read once a process
+        load_forests()  # read once a process
         with calls:
             phases = frozenset({"summarise"})
             session.harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)

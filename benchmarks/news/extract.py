@@ -36,15 +36,15 @@ MODULES = {
 
 
 def _windrow(module: Any, *, marked: bool) -> Reader:
-    from windrow.content.markdown import markdown  # noqa: PLC0415 only ours has it
-    from windrow.formats.moment import written  # noqa: PLC0415
+    from windrow.content.markdown import html_to_markdown  # noqa: PLC0415 only ours has it
+    from windrow.formats.moment import read_page_time  # noqa: PLC0415
 
     lexbor = importlib.import_module("selectolax.lexbor")
 
     def read(raw: bytes, url: str) -> Said:
-        article = module.article(raw, "", url)
-        text = markdown(article.markup, url) if marked else _plain(lexbor, article.markup)
-        day = written(article.published)  # as the collection writes it
+        article = module.read_article(raw, "", url)
+        text = html_to_markdown(article.markup, url) if marked else _plain(lexbor, article.markup)
+        day = read_page_time(article.published)  # as the collection writes it
         fields = {"title": article.title, "author": ", ".join(article.authors), "text": text}
         return {**fields, "date": day.isoformat() if day else ""}
 

@@ -21,7 +21,7 @@ MODULES = {
 
 
 def _windrow(html: str, base: str) -> str:
-    text: str = importlib.import_module(MODULES["windrow"]).markdown(html, base)
+    text: str = importlib.import_module(MODULES["windrow"]).html_to_markdown(html, base)
     return text
 
 

@@ -33,7 +33,7 @@ MODULES = {
 
 def _windrow(module: Any) -> Extract:
     def extract(raw: bytes, _text: str, url: str) -> str:
-        page = module.read(raw, url)
+        page = module.read_page(raw, url)
         chosen = module.main_content(page.outline, page.hint)
         return "\n".join(text for text, keep in zip(page.outline.blocks.text, chosen, strict=True) if keep)
 

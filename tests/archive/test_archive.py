@@ -22,7 +22,7 @@ from windrow.archive import (
 from windrow.clock import spell
 from windrow.digest import digest, warc
 from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
-from windrow.formats.warc import END, header
+from windrow.formats.warc import END, format_header
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits, ListedFile
 from windrow.reasons import Reason
 
@@ -220,7 +220,7 @@ def test_an_answer_304_as_version_0_1_0_kept_it_is_read(folder):
     fields = [("WARC-Record-ID", "<urn:uuid:1>"), ("WARC-Date", spell(NOW)), ("WARC-Target-URI", "http://h/")]
     fields += [("Content-Type", "application/http;msgtype=response"), ("WARC-Profile", profile)]
     folder.mkdir()
-    record = gzip.compress(header("revisit", fields, len(head)) + head + END)
+    record = gzip.compress(format_header("revisit", fields, len(head)) + head + END)
     (folder / "windrow-000001-1-00001.warc.gz").write_bytes(record)
     response = open_response(folder, ArchivePlace("windrow-000001-1-00001.warc.gz", 0, len(record)))
     assert (response.status, response.fields["etag"], response.view.read()) == (304, '"2"', b"")

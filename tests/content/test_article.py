@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.content.article import Article, article
-from windrow.content.page import read as page
+from windrow.content.article import Article, read_article
+from windrow.content.page import read_page as page
 
 TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
 PAGE = f"""<html lang=de-AT><title>Tea is hot - The Site</title><link rel=canonical href=/tea>
@@ -20,7 +20,7 @@ PAGE = f"""<html lang=de-AT><title>Tea is hot - The Site</title><link rel=canoni
 
 
 def read(html: str, url: str = "https://site.example/tea") -> Article:
-    return article(html.encode(), "text/html; charset=utf-8", url)
+    return read_article(html.encode(), "text/html; charset=utf-8", url)
 
 
 def test_an_article_says_who_wrote_what_and_when() -> None:
@@ -81,7 +81,7 @@ def test_a_date_in_the_address_or_beside_the_headline_counts_where_nothing_else_
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_an_article(raw: bytes) -> None:
-    assert isinstance(article(raw).markup, str)
+    assert isinstance(read_article(raw).markup, str)
 
 
 def test_a_date_of_a_change_counts_where_no_other_date_is_shown() -> None:
@@ -136,7 +136,7 @@ def test_figures_at_the_ends_of_an_article_are_its_own_where_they_stand_in_its_b
     )
     body = pattern.format(figure=figure, prose=prose, linked=linked)
     page = f"<meta property=og:type content=article><title>Tea</title><nav><a href=/>Home</a></nav><main><article>{body}</article></main>"
-    extracted = article(page.encode())
+    extracted = read_article(page.encode())
     assert ("/a.jpg" in extracted.markup) == own
     assert ("A cup of it" in extracted.markup) == (own and bool(caption))
     assert "A cup of it" not in extracted.blocks

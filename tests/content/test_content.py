@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.pages.quality import score
 
-from windrow.content.forest import DIGEST, weights
-from windrow.content.page import main_content, read
+from windrow.content.forest import WEIGHTS_DIGEST, read_weights
+from windrow.content.page import main_content, read_page
 
 TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
 ARTICLE = f"""<title>Tea - The Site</title><header><nav><ul><li><a href=/>Home</a><li><a href=/b>Shop</a></ul></nav></header>
@@ -23,7 +23,7 @@ FLOOR = 0.87
 
 
 def text(html: str) -> list[str]:
-    page = read(html.encode(), "https://site.example/tea")
+    page = read_page(html.encode(), "https://site.example/tea")
     keep = main_content(page.outline, page.hint)
     return [each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept]
 
@@ -71,7 +71,7 @@ def test_a_second_copy_of_the_text_counts_once() -> None:
 
 
 def test_the_forests_are_those_that_were_taught() -> None:
-    assert hashlib.sha256(weights()).hexdigest() == DIGEST
+    assert hashlib.sha256(read_weights()).hexdigest() == WEIGHTS_DIGEST
 
 
 def test_headlines_code_and_quotations_of_a_short_page_are_main_content() -> None:
@@ -85,7 +85,7 @@ def test_the_score_on_the_samples_does_not_fall(shared: Path) -> None:
     scores = []
     for path in sorted((folder / "ground-truth").glob("*.json"))[::5]:
         truth = json.loads(path.read_text())
-        page = read(gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes()), truth["url"] or "")
+        page = read_page(gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes()), truth["url"] or "")
         keep = main_content(page.outline, page.hint)
         content = "\n".join(each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept)
         scores.append(score(content, truth["ground_truth"]["main_content"]).f1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from windrow.content import walk as module
-from windrow.content.walk import excerpt, meaning, pieces, walk_pieces
+from windrow.content.walk import build_outline_from_pieces, copy_chosen_markup, find_meaning, split_markup
 
 
 def markup_of(html: str, *wanted: str) -> str:
     """Return the markup of the blocks that have any of these words."""
-    split = pieces(f"<body>{html}</body>".encode())
-    outline = walk_pieces(split)
-    return excerpt(split, outline, [any(part in text for part in wanted) for text in outline.blocks.text])
+    split = split_markup(f"<body>{html}</body>".encode())
+    outline = build_outline_from_pieces(split)
+    return copy_chosen_markup(split, outline, [any(part in text for part in wanted) for text in outline.blocks.text])
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_pictures_stay_that_stand_by_themselves_between_the_blocks(html: str, ex
 
 def test_only_the_tags_around_the_blocks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
-    monkeypatch.setattr(module, "meaning", lambda tag: meaning(seen.append(tag) or tag))
+    monkeypatch.setattr(module, "find_meaning", lambda tag: find_meaning(seen.append(tag) or tag))
     filler = "<div><p>Home</p></div>" * 500
     assert markup_of(f"{filler}<div><p>Tea</p></div>{filler}", "Tea") == "<div><p>Tea</p></div>"
     assert len(seen) < 10

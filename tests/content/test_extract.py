@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.content.test_article import PAGE, TEXT
 from windrow import content
 from windrow.content import BlockFate, extract
-from windrow.content.article import article
-from windrow.content.page import main_content, read
+from windrow.content.article import read_article
+from windrow.content.page import main_content, read_page
 
 URL = "https://site.example/tea/page"
 
@@ -92,12 +92,14 @@ def test_any_page_gives_an_extract(page: bytes | str, url: str) -> None:
 
 def test_its_text_is_what_the_two_readers_take(shared_pages: list[bytes]) -> None:
     for raw in shared_pages:
-        page = read(raw, URL)
+        page = read_page(raw, URL)
         kept = main_content(page.outline, page.hint)
         texts = tuple(text for text, keep in zip(page.outline.blocks.text, kept, strict=True) if keep)
         extracted = extract(raw, url=URL)
         assert (
-            tuple(block.text for block in extracted.blocks if block.fate.taken) == texts == article(raw, "", URL).blocks
+            tuple(block.text for block in extracted.blocks if block.fate.taken)
+            == texts
+            == read_article(raw, "", URL).blocks
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.content.head import FeedLink, PageHead, Translation
-from windrow.content.page import read
+from windrow.content.page import read_page
 
 PAGE = """<!doctype html><html lang=" de-AT "><head>
 <title> The
@@ -20,7 +20,7 @@ PAGE = """<!doctype html><html lang=" de-AT "><head>
 
 
 def head(html: str) -> PageHead:
-    return read(html.encode()).head
+    return read_page(html.encode()).head
 
 
 def test_a_full_head() -> None:
@@ -40,8 +40,8 @@ def test_an_element_that_fits_several_selectors_is_read_once() -> None:
         '<link rel="alternate" itemprop="datePublished" type="application/rss+xml" href="/f">'
         '<script type="application/ld+json" class="dt-published">{"headline": "Tea"}</script>'
     )
-    assert page_head.graph == (("article:published_time", "2020-01-02"),)
-    assert (page_head.named, len(page_head.feeds)) == ((("robots", "noindex"),), 1)
+    assert page_head.open_graph == (("article:published_time", "2020-01-02"),)
+    assert (page_head.metas, len(page_head.feeds)) == ((("robots", "noindex"),), 1)
     assert page_head.json_ld == '{"headline": "Tea"}'
 
 

@@ -9,8 +9,8 @@ from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.cpu import cpu_seconds
-from windrow.content.article import article
-from windrow.content.markdown import markdown
+from windrow.content.article import read_article
+from windrow.content.markdown import html_to_markdown
 
 BASE = "https://news.example/2025/11/"
 
@@ -90,7 +90,7 @@ CASES = {
 
 @pytest.mark.parametrize("html", CASES)
 def test_each_construct_is_written_as_markdown_has_it(html):
-    assert markdown(html, BASE) == CASES[html]
+    assert html_to_markdown(html, BASE) == CASES[html]
 
 
 @pytest.mark.parametrize("html", [
@@ -100,13 +100,13 @@ def test_each_construct_is_written_as_markdown_has_it(html):
     "\ud800", "<ol start=99999999999><li>x</ol>", "<a href='https://[::1'>z</a>", "<img src='//\t'>",
 ])  # fmt: skip
 def test_any_html_becomes_some_markdown(html):
-    assert isinstance(markdown(html, BASE), str)
+    assert isinstance(html_to_markdown(html, BASE), str)
 
 
 def test_time_grows_with_the_size_alone():
     def seconds(times):
         html = "<ul><li><p>a <b>b</b> [x](y) <a href=/z>z</a><blockquote>q</blockquote>" * times
-        return cpu_seconds(lambda: markdown(html, BASE))
+        return cpu_seconds(lambda: html_to_markdown(html, BASE))
 
     small = max(seconds(500), 0.01)
     assert seconds(4000) < 40 * small
@@ -122,8 +122,8 @@ def test_the_markdown_of_real_pages_is_read_again_as_the_text_that_they_have(sha
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     same = []
     for path in sorted((shared / "data/extraction/html").iterdir())[:60]:
-        page = article(gzip.decompress(path.read_bytes()))
-        back = LexborHTMLParser(reader.render(markdown(page.markup, BASE))).text()
+        page = read_article(gzip.decompress(path.read_bytes()))
+        back = LexborHTMLParser(reader.render(html_to_markdown(page.markup, BASE))).text()
         text = LexborHTMLParser(f"<p>{page.markup}").text()
         same.append(spaceless(back) == spaceless(text))
     assert sum(same) >= 0.8 * len(same)

@@ -6,11 +6,11 @@ from importlib import import_module
 
 import pytest
 
-from windrow.content.article import article
+from windrow.content.article import read_article
 from windrow.content.hints import PageHint
 from windrow.content.outline import Outline
-from windrow.content.page import BlockFate, Choice, read
-from windrow.content.tail import without_captions, without_tail
+from windrow.content.page import BlockFate, Choice, read_page
+from windrow.content.tail import remove_captions, remove_tail
 
 PROSE = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. "
 TEXT = "".join(f"<p>{number} {PROSE * 3}" for number in range(10))
@@ -18,8 +18,8 @@ ARTICLE = PageHint(kind=2)
 
 
 def text_left(html: str, hint: PageHint = ARTICLE) -> str:
-    outline = read(f"<body><div>{html}</div>".encode()).outline
-    kept = without_tail(outline, hint, [True] * len(outline.blocks.text))
+    outline = read_page(f"<body><div>{html}</div>".encode()).outline
+    kept = remove_tail(outline, hint, [True] * len(outline.blocks.text))
     return "\n".join(text for text, keep in zip(outline.blocks.text, kept, strict=True) if keep)
 
 
@@ -77,18 +77,18 @@ def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatc
         assert captions
         return Choice([BlockFate.KEPT] * len(outline.blocks.text), {})
 
-    monkeypatch.setattr(import_module("windrow.content.article"), "choose", keep_all)
+    monkeypatch.setattr(import_module("windrow.content.article"), "choose_main_content", keep_all)
     figure = (
         "<figure><img src=/q.jpg><figcaption>The old quay, seen from the tower of the church.</figcaption></figure>"
     )
     page = (
         f"<meta property=og:type content=article><main><article><h1>Tea</h1>{TEXT}{figure}<p>The end.</article></main>"
     )
-    kept = article(page.encode())
+    kept = read_article(page.encode())
     assert "<figcaption>The old quay, seen from the tower" in kept.markup
     assert "seen from the tower" not in "\n".join(kept.blocks)
     assert kept.blocks[-1] == "The end."
-    outline = read(page.encode()).outline
+    outline = read_page(page.encode()).outline
     every = [True] * len(outline.blocks.text)
-    assert without_captions(outline, PageHint(), every) == every  # a gallery's captions are its content
-    assert without_captions(outline, ARTICLE, every).count(False) == 1
+    assert remove_captions(outline, PageHint(), every) == every  # a gallery's captions are its content
+    assert remove_captions(outline, ARTICLE, every).count(False) == 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.content.article import headline, title
-from windrow.content.page import read
+from windrow.content.article import find_headline, find_title
+from windrow.content.page import read_page
 
 
 def title_of(html: str, *, main: str = "") -> str:
-    page = read(html.encode())
-    return headline(page.outline, [main in text for text in page.outline.blocks.text], page.head)
+    page = read_page(html.encode())
+    return find_headline(page.outline, [main in text for text in page.outline.blocks.text], page.head)
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_a_headline_in_the_main_content_comes_first() -> None:
     ],
 )
 def test_a_title_is_the_headline_or_stands_without_the_name_of_the_site(html: str, first: str, expected: str) -> None:
-    assert title(read(html.encode()).head, first) == expected
+    assert find_title(read_page(html.encode()).head, first) == expected

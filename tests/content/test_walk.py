@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from windrow.content.outline import Outline, PageLocation, hides
-from windrow.content.page import read
-from windrow.content.tree import unseen
-from windrow.content.walk import meaning
+from windrow.content.page import read_page
+from windrow.content.tree import find_unseen_blocks
+from windrow.content.walk import find_meaning
 
 
 def outline(html: str) -> Outline:
-    return read(html.encode()).outline
+    return read_page(html.encode()).outline
 
 
 def test_blocks_end_where_boxes_do() -> None:
@@ -95,7 +95,7 @@ def test_signs_that_point_at_a_headline_are_not_part_of_it() -> None:
 def test_a_style_hides_by_its_declaration_of_display_alone(style: str, hidden: bool) -> None:
     assert hides(style.encode()) is hidden
     page = outline(f"<p>shown</p><div style='{style}'>perhaps</div>")
-    assert ("perhaps" in [page.blocks.text[at] for at in unseen(page)]) is hidden
+    assert ("perhaps" in [page.blocks.text[at] for at in find_unseen_blocks(page)]) is hidden
 
 
 def test_what_is_hidden_in_the_line_is_no_text_and_its_links_stay() -> None:
@@ -131,7 +131,7 @@ def test_code_and_quotations_in_the_line() -> None:
 
 def test_code_that_holds_boxes_marks_them() -> None:
     page = outline("<code><div>a</div><code>b</code></code>")
-    assert [bool(page.boxes.marks[box] & PageLocation.CODE) for box in page.blocks.box] == [True, False]
+    assert [bool(page.boxes.locations[box] & PageLocation.CODE) for box in page.blocks.box] == [True, False]
     assert page.blocks.code == {1: ["b"]}
 
 
@@ -141,8 +141,8 @@ def test_an_anchor_knows_where_it_lies_and_what_lies_in_it() -> None:
     )
     first, second = page.anchors
     assert (first.tag, first.href, first.rel, first.text, first.headline) == ("a", "/a", "x nofollow", "A b", False)
-    assert PageLocation(first.marks) == PageLocation.NAV | PageLocation.LIST | PageLocation.ITEM
-    assert (second.text, second.headline, PageLocation(second.marks)) == ("H t", True, PageLocation.MAIN)
+    assert PageLocation(first.locations) == PageLocation.NAV | PageLocation.LIST | PageLocation.ITEM
+    assert (second.text, second.headline, PageLocation(second.locations)) == ("H t", True, PageLocation.MAIN)
 
 
 def test_a_link_without_text_takes_its_label_or_its_picture() -> None:
@@ -190,7 +190,7 @@ def test_highlighted_code_is_not_torn_apart() -> None:
 
 def test_boxes_tell_which_blocks_they_hold_and_those_without_text_are_none() -> None:
     boxes = outline("<ul><li>1<li><p>2<p></ul><div><img></div><p>3").boxes
-    assert (boxes.tag, boxes.first, boxes.last) == (
+    assert (boxes.tag, boxes.first, boxes.stop) == (
         ["body", "ul", "li", "li", "p", "p"],
         [0, 0, 0, 1, 1, 2],
         [3, 2, 1, 2, 2, 3],
@@ -202,4 +202,4 @@ def test_a_page_without_anything() -> None:
 
 
 def test_what_a_tag_means_is_worked_out_once() -> None:
-    assert meaning(b'div class="once"') is meaning(b'div class="once"')
+    assert find_meaning(b'div class="once"') is find_meaning(b'div class="once"')

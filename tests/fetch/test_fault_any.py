@@ -19,7 +19,7 @@ from tests.servers.tls import Certificates
 from tests.servers.tree import LARGE, SMALL, Served
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.formats.http import read_head, validator
+from windrow.formats.http import find_validator, read_head
 from windrow.model import Secret, Site
 from windrow.reasons import Reason
 
@@ -219,7 +219,7 @@ def test_a_line_that_breaks_in_mid_transfer_is_resumed(name: str, request: pytes
     assert 0 < len(sink.content) < len(LARGE)
     assert LARGE.startswith(sink.content)
     again = get_file(
-        served.site, "add/large.zip", MemorySink(bytes(sink.content), validator(read_head(sink.head).fields))
+        served.site, "add/large.zip", MemorySink(bytes(sink.content), find_validator(read_head(sink.head).fields))
     )
     assert again.content == LARGE
     assert again.restarted == 0

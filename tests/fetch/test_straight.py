@@ -17,7 +17,7 @@ from windrow.fetch import http_connection
 from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
 from windrow.fetch.http_connection import HttpConnection
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.formats.http import as_utf_8
+from windrow.formats.http import redecode_as_utf_8
 from windrow.model import Allowed, Secret, Site
 from windrow.reasons import Reason
 
@@ -170,7 +170,7 @@ def test_a_folded_coding_is_kept_under_another_name_like_any_other() -> None:
 
 def test_a_value_keeps_its_last_letter() -> None:
     reply, _ = reply_to(OK + "Location: /citt\u00e0 \r\nContent-Length: 5\r\n\r\nhello".encode())
-    assert as_utf_8(reply.fields["location"]) == "/citt\u00e0"
+    assert redecode_as_utf_8(reply.fields["location"]) == "/citt\u00e0"
 
 
 def test_an_error_without_a_length_ends_with_its_line() -> None:

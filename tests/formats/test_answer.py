@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import TransportError
-from windrow.formats.answer import HEAD, AnswerReader
+from windrow.formats.answer import MAX_HEAD_BYTES, AnswerReader
 from windrow.reasons import Reason
 
 
@@ -15,7 +15,7 @@ def take(text, cuts=(), ended=True):
     reader = AnswerReader("http://h/", heads.append, body.extend)
     at = 0
     for cut in sorted({*(cut for cut in cuts if cut < len(text)), len(text)}):
-        if not reader.done:
+        if not reader.is_done:
             reader.feed(memoryview(text[at:cut]))
         at = cut
     if ended:
@@ -50,16 +50,16 @@ ANSWERS = {
 def test_bodies_end_where_they_say(text):
     body, keep = ANSWERS[text]
     heads, body_read, reader = take(text, ended=False)
-    before = (body_read, reader.done)
-    if not reader.done:  # an answer that ends with the connection
+    before = (body_read, reader.is_done)
+    if not reader.is_done:  # an answer that ends with the connection
         reader.end()
-    assert (len(heads), body_read, reader.done, reader.keep) == (1, body, True, keep), before
+    assert (len(heads), body_read, reader.is_done, reader.is_reusable) == (1, body, True, keep), before
 
 
 @given(text=st.sampled_from(sorted(ANSWERS)), cuts=st.lists(st.integers(1, 200), max_size=12))
 def test_it_does_not_matter_how_it_arrives(text, cuts):
     heads, body, reader = take(text, cuts)
-    assert (len(heads), body, reader.done) == (1, ANSWERS[text][0], True)
+    assert (len(heads), body, reader.is_done) == (1, ANSWERS[text][0], True)
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -89,10 +89,10 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         CHUNKED + b"\r\n5\r\nhello",
         CHUNKED + b"5\r\nhello" + b"\r\n" * 10,
         CHUNKED + b"5\r\nhello, world\r\n0\r\n\r\n",
-        CHUNKED + b"0\r\n" + b"a: b\r\n" * HEAD,
-        b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * HEAD,
-        b"HTTP/1.1 100 Go on\r\n\r\n" * HEAD,
-        b"\r\n" * HEAD,
+        CHUNKED + b"0\r\n" + b"a: b\r\n" * MAX_HEAD_BYTES,
+        b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * MAX_HEAD_BYTES,
+        b"HTTP/1.1 100 Go on\r\n\r\n" * MAX_HEAD_BYTES,
+        b"\r\n" * MAX_HEAD_BYTES,
         b"HTTP/1.1 101 Switching\r\n\r\n",
     ],
 )
@@ -106,7 +106,7 @@ def test_what_is_no_answer_is_refused_before_it_ends(text, step):
 def test_a_huge_chunk_is_not_waited_for():
     """Its size is only announced: the caller bounds the bytes that come."""
     _, body, reader = take(CHUNKED + b"ffffffffffffffff\r\nhello", ended=False)
-    assert (body, reader.done) == (b"hello", False)
+    assert (body, reader.is_done) == (b"hello", False)
 
 
 @pytest.mark.parametrize(
@@ -135,4 +135,4 @@ def test_an_answer_that_breaks_off_is_known_to(text):
 
 def test_more_than_was_asked_for_closes_the_line():
     _, body, reader = take(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world", ended=False)
-    assert (body, reader.done, reader.keep) == (b"hello", True, False)
+    assert (body, reader.is_done, reader.is_reusable) == (b"hello", True, False)

@@ -18,9 +18,9 @@ from windrow.errors import WindrowError
 from windrow.fetch.http_client import pause
 from windrow.formats import feed, http, robots, xml
 from windrow.formats.answer import AnswerReader
-from windrow.formats.http import read_head, validator
-from windrow.formats.moment import moment
-from windrow.formats.url_hints import read as read_hint
+from windrow.formats.http import find_validator, read_head
+from windrow.formats.moment import read_utc_time
+from windrow.formats.url_hints import read_hints as read_hint
 from windrow.model import Limits
 
 HERE = "https://example.org/a"
@@ -66,10 +66,10 @@ OFTEN = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(BYTES)
 def test_feeds_sitemaps_and_xml_of_any_bytes_are_read_or_refused(content):
     for read_ in (
-        lambda: feed.read(content),
+        lambda: feed.read_feed(content),
         lambda: read_hint(content, HERE),
         lambda: xml.parse(content, Limits()),
-        lambda: xml.tree(content, recover=True),
+        lambda: xml.build_tree(content, recover=True),
     ):
         with suppress(WindrowError):
             read_()
@@ -103,11 +103,11 @@ def test_times_of_any_year_are_read_or_unknown(text):
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     wait = pause(text, noon)
     assert wait is None or 0 <= wait <= 86_400
-    time = moment(text)
+    time = read_utc_time(text)
     assert time is None or time.tzinfo is UTC
     assert seconds(text) is None or isinstance(seconds(text), int)
-    assert validator({"date": text, "last-modified": text, "etag": "W/"}) == ""
-    robots.header([f"unavailable_after: {text}", text], "x")
+    assert find_validator({"date": text, "last-modified": text, "etag": "W/"}) == ""
+    robots.read_header_directives([f"unavailable_after: {text}", text], "x")
     sitemap = f"<urlset><url><loc>/a</loc><lastmod>{text.replace('<', '').replace('&', '')}</lastmod></url></urlset>"
     with suppress(WindrowError):
         read_hint(sitemap.encode("utf-8", "replace"), HERE)
@@ -129,10 +129,10 @@ def test_answers_of_any_bytes_in_any_pieces_are_taken_or_refused(content, piece)
 @given(BYTES, st.sampled_from(["gzip", "deflate", "chunked", "gzip, gzip, chunked", "br", "zstd", ""]))
 def test_bodies_rules_and_fields_of_any_bytes_are_read_or_refused(content, named):
     with suppress(WindrowError):
-        http.plain(content, {"content-encoding": named, "transfer-encoding": named}, most=1 << 20, ratio=100)
+        http.decode_body(content, {"content-encoding": named, "transfer-encoding": named}, most=1 << 20, ratio=100)
     robots.parse(content, "x").ask("/a?b")
     text = content.decode("latin-1")
     find_link_targets(text, "canonical")
     mime(text)
-    robots.header([text], "x")
-    robots.meta([("robots", text)], "x")
+    robots.read_header_directives([text], "x")
+    robots.read_meta_directives([("robots", text)], "x")

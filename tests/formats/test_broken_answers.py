@@ -153,16 +153,16 @@ def take(content: bytes, step: int) -> tuple[list[AnswerHead], bytes | Reason, b
     reader = AnswerReader("http://h/", heads.append, body.extend)
     try:
         for at in range(0, len(content), step):
-            if reader.done:
-                reader.keep = False  # further bytes that nothing requested
+            if reader.is_done:
+                reader.is_reusable = False  # further bytes that nothing requested
                 break
             reader.feed(memoryview(content)[at : at + step])
-        if not reader.done:
+        if not reader.is_done:
             reader.end()
     except WindrowError as error:
         assert error.reason is not None
         return heads, error.reason, False
-    return heads, bytes(body), reader.keep
+    return heads, bytes(body), reader.is_reusable
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -10,12 +10,12 @@ from tests.cpu import cpu_seconds
 from windrow.formats.cdx import (
     CDX_9,
     CDX_11,
-    LONGEST,
+    MAX_LINE_BYTES,
     CaptureColumns,
     CdxFault,
     CdxLine,
     Layout,
-    line,
+    format_cdxj_line,
     parse_line,
     parse_lines,
 )
@@ -82,7 +82,7 @@ def test_blank_lines_and_comments_are_nothing(junk):
         (" 456 ", " 4_5 ", Reason.BAD_LINE),
         (" 456 ", " 99999999999999999999 ", Reason.BAD_LINE),
         (" item/file.warc.gz", "", Reason.BAD_LINE),
-        ("org", "o" * LONGEST, Reason.TOO_LARGE),
+        ("org", "o" * MAX_LINE_BYTES, Reason.TOO_LARGE),
     ],
 )
 def test_a_fault_has_its_reason(old, new, reason):
@@ -104,7 +104,7 @@ def test_what_is_absent_is_nothing():
 
 
 def test_our_own_index_lines_are_read():
-    written = line("http://example.org/a b?", "2026-01-02T03:04:05Z", ("x.warc", 7, 9), status=200, mime="a/b",
+    written = format_cdxj_line("http://example.org/a b?", "2026-01-02T03:04:05Z", ("x.warc", 7, 9), status=200, mime="a/b",
                    digest="sha256:" + "0" * 64)  # fmt: skip
     parsed = parse_line(written.encode())
     assert isinstance(parsed, CdxLine)
@@ -158,7 +158,7 @@ ODD = ["", "  ", "# comment", " CDX N b a m s k r V g", " CDX N b a m s k r M S 
        ELEVEN.replace("20180301", "20180229"), ELEVEN.replace("20180301", "20160229"), ELEVEN.replace("20180301", "00000301"),
        ELEVEN.replace("120000", "126000"), ELEVEN.replace("120000", "240000"), ELEVEN.replace("120000", "1200"),
        ELEVEN.replace("120000", "1200001"), ELEVEN.replace("http://example.org/x", "-"), ELEVEN.replace("org/x", "org/\u00fc"),
-       ELEVEN.replace(SHA, "\0"), "\0", "\0 " + ELEVEN, ELEVEN + " \0 " + ELEVEN, "o" * (LONGEST + 1),
+       ELEVEN.replace(SHA, "\0"), "\0", "\0 " + ELEVEN, ELEVEN + " \0 " + ELEVEN, "o" * (MAX_LINE_BYTES + 1),
        'org,example)/x 20180301120000 {"url": "http://example.org/x", "status": "200"}']  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import StepError
-from windrow.formats.http import FREE, plain
+from windrow.formats.http import FREE_BYTES, decode_body
 from windrow.reasons import Reason
 
 MOST = 4 << 20
@@ -19,7 +19,7 @@ TEXT = b"<p>Tea is poured at four.</p>\n" * 400
 
 def decode(body, content="", transfer="", *, most=MOST, ratio=200):
     fields = {"content-encoding": content, "transfer-encoding": transfer}
-    return plain(body, {name: value for name, value in fields.items() if value}, most=most, ratio=ratio)
+    return decode_body(body, {name: value for name, value in fields.items() if value}, most=most, ratio=ratio)
 
 
 def refused(*args, **more):
@@ -109,10 +109,10 @@ def test_a_bomb_is_never_expanded():
 
 def test_a_ratio_counts_from_a_size_on():
     """A small page of one repeated line is accepted."""
-    assert len(decode(gzip.compress(bytes(FREE)), "gzip", ratio=10)) == FREE
-    assert refused(gzip.compress(bytes(FREE + 1)), "gzip", ratio=10) is Reason.BOMB_RATIO
-    noise = gzip.compress(Random(1).randbytes(FREE + 1), 1)
-    assert refused(noise, "gzip", most=FREE) is Reason.BOMB_TOTAL
+    assert len(decode(gzip.compress(bytes(FREE_BYTES)), "gzip", ratio=10)) == FREE_BYTES
+    assert refused(gzip.compress(bytes(FREE_BYTES + 1)), "gzip", ratio=10) is Reason.BOMB_RATIO
+    noise = gzip.compress(Random(1).randbytes(FREE_BYTES + 1), 1)
+    assert refused(noise, "gzip", most=FREE_BYTES) is Reason.BOMB_TOTAL
 
 
 @given(st.binary(max_size=300), st.sampled_from(["gzip", "deflate", "gzip, deflate", "br", "zstd"]))

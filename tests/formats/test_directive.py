@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.robots import NOTHING, Directives, header, meta, nofollow
+from windrow.formats.robots import NO_DIRECTIVES, Directives, is_nofollow, read_header_directives, read_meta_directives
 from windrow.reasons import Reason
 
 AGENT = "windrow-crawler (for https://example.org/)"
@@ -19,9 +19,9 @@ JUNE = datetime(2010, 6, 25, 15, tzinfo=UTC)
         (["noarchive, nofollow"], Directives(nofollow=True, noarchive=True)),
         (["noarchive", "nosnippet"], Directives(noarchive=True, nosnippet=True)),
         (["max-snippet:0, max-image-preview: large"], Directives(nosnippet=True)),
-        (["max-snippet: 20"], NOTHING),
-        (["all, index, follow, x-y"], NOTHING),
-        (["googlebot: noindex"], NOTHING),
+        (["max-snippet: 20"], NO_DIRECTIVES),
+        (["all, index, follow, x-y"], NO_DIRECTIVES),
+        (["googlebot: noindex"], NO_DIRECTIVES),
         (["windrow-crawler: noindex"], Directives(noindex=True)),
         (["googlebot: noindex, nofollow, windrow-crawler: noarchive"], Directives(noarchive=True)),
         (["windrow-crawler: noarchive, googlebot: noindex, nofollow"], Directives(noarchive=True)),
@@ -29,14 +29,14 @@ JUNE = datetime(2010, 6, 25, 15, tzinfo=UTC)
         (["unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noarchive"], Directives(noarchive=True, until=JUNE)),
         (["noarchive, unavailable_after: 25 Jun 2010 15:00:00 GMT"], Directives(noarchive=True, until=JUNE)),
         (["windrow-crawler: unavailable_after: 2010-06-25T15:00:00Z"], Directives(until=JUNE)),
-        (["googlebot: unavailable_after: 2010-06-25T15:00:00Z"], NOTHING),
+        (["googlebot: unavailable_after: 2010-06-25T15:00:00Z"], NO_DIRECTIVES),
         (["unavailable_after: soon, noindex"], Directives(noindex=True)),
         (["unavailable_after: 2012-01-01", "unavailable_after: 25 Jun 2010 15:00:00 GMT"], Directives(until=JUNE)),
-        ([",,: ,;"], NOTHING),
+        ([",,: ,;"], NO_DIRECTIVES),
     ],
 )
 def test_headers(values, asked):
-    assert header(values, AGENT) == asked
+    assert read_header_directives(values, AGENT) == asked
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_headers(values, asked):
     [
         ([("robots", "noindex,nofollow")], Directives(noindex=True, nofollow=True)),
         ([("Robots", "noindex"), ("windrow-crawler", "index, nofollow")], Directives(noindex=True, nofollow=True)),
-        ([("googlebot", "noindex"), ("description", "noindex")], NOTHING),
+        ([("googlebot", "noindex"), ("description", "noindex")], NO_DIRECTIVES),
         (
             [("robots", "unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT,nofollow")],
             Directives(nofollow=True, until=JUNE),
         ),
-        ([("robots", "noindex nofollow")], NOTHING),
+        ([("robots", "noindex nofollow")], NO_DIRECTIVES),
     ],
 )
 def test_elements(pairs, asked):
-    assert meta(pairs, AGENT) == asked
+    assert read_meta_directives(pairs, AGENT) == asked
 
 
 def test_refusals():
@@ -65,25 +65,25 @@ def test_refusals():
 
 
 def test_links():
-    assert nofollow("nofollow noopener")
-    assert nofollow("me\nNoFollow")
-    assert not nofollow("nofollower ugc")
+    assert is_nofollow("nofollow noopener")
+    assert is_nofollow("me\nNoFollow")
+    assert not is_nofollow("nofollower ugc")
 
 
 @given(st.lists(st.text(max_size=80), max_size=4))
 def test_any_text_can_be_read_and_order_does_not_count(values):
-    assert header(values, AGENT) == header(values[::-1], AGENT)
-    assert meta([("robots", value) for value in values], AGENT) == meta(
+    assert read_header_directives(values, AGENT) == read_header_directives(values[::-1], AGENT)
+    assert read_meta_directives([("robots", value) for value in values], AGENT) == read_meta_directives(
         [("robots", value) for value in values[::-1]], AGENT
     )
 
 
 @given(st.text(st.sampled_from("noindex,unavailable_after: 2010x-Z"), max_size=60))
 def test_a_word_added_takes_nothing_back(text):
-    assert header([f"{text}", "noindex"], AGENT).noindex
-    alone, more = header([text], AGENT), header([text, "index, all, follow"], AGENT)
+    assert read_header_directives([f"{text}", "noindex"], AGENT).noindex
+    alone, more = read_header_directives([text], AGENT), read_header_directives([text, "index, all, follow"], AGENT)
     assert alone == more
 
 
 def test_long_fields_are_cut():
-    assert header(["x," * 1_000_000 + "noindex"], AGENT) == NOTHING
+    assert read_header_directives(["x," * 1_000_000 + "noindex"], AGENT) == NO_DIRECTIVES

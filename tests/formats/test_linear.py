@@ -17,15 +17,15 @@ from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import LinkMemo, References
-from windrow.content.article import article as read_article
+from windrow.content.article import read_article
 from windrow.content.charset import decode
-from windrow.content.markdown import markdown
+from windrow.content.markdown import html_to_markdown
 from windrow.errors import WindrowError
 from windrow.fetch import ftp_session, http_client
 from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
-from windrow.formats.answer import AnswerReader, read_head
+from windrow.formats.answer import AnswerReader, read_answer_head
 from windrow.formats.http import read_head as read_kept
-from windrow.formats.url_hints import read as read_hint
+from windrow.formats.url_hints import read_hints as read_hint
 from windrow.model import Limits
 
 TIMES = 8
@@ -71,7 +71,7 @@ def feed_links(*paths):
 
 
 def parse_words(text):
-    return markdown(text, HERE)
+    return html_to_markdown(text, HERE)
 
 
 def read_title(title):
@@ -80,11 +80,11 @@ def read_title(title):
 
 CASES = {
     # heads and fields
-    "status-spaces": (lambda n: read_head(b"HTTP/1.1 200" + b" " * n + b"\r", "x"), 4_000),
-    "status-tabs": (lambda n: read_head(b"HTTP/1.1 200 a" + b" \t" * n + b"\r\r\n", "x"), 4_000),
-    "status-number": (lambda n: read_head(b"HTTP/1.1" + b" " * n + b"\n", "x"), 4_000),
-    "head-folds": (lambda n: read_head(b"HTTP/1.1 200 \r\nA: b" + b"\r\n " * n, "x"), 2_500),
-    "head-lengths": (lambda n: read_head(b"HTTP/1.1 200 \r\n" + b"content-length:1\r\n" * n, "x"), 500),
+    "status-spaces": (lambda n: read_answer_head(b"HTTP/1.1 200" + b" " * n + b"\r", "x"), 4_000),
+    "status-tabs": (lambda n: read_answer_head(b"HTTP/1.1 200 a" + b" \t" * n + b"\r\r\n", "x"), 4_000),
+    "status-number": (lambda n: read_answer_head(b"HTTP/1.1" + b" " * n + b"\n", "x"), 4_000),
+    "head-folds": (lambda n: read_answer_head(b"HTTP/1.1 200 \r\nA: b" + b"\r\n " * n, "x"), 2_500),
+    "head-lengths": (lambda n: read_answer_head(b"HTTP/1.1 200 \r\n" + b"content-length:1\r\n" * n, "x"), 500),
     "head-dripped": (lambda n: answer_in_drops(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * n), 1_000),
     "head-blank-lines": (lambda n: answer_in_drops(b"\r\n" * n), 3_500),
     "heads-interim": (lambda n: answer(b"HTTP/1.1 100 \r\n\r\n" * n), 450),
@@ -100,10 +100,10 @@ CASES = {
     "charset-words": (lambda n: decode(b"x", "charset = " * n), 7_500),
     "media-type": (lambda n: mime("a/b;" + " " * n), 7_500),
     "media-parameters": (lambda n: mime("a/b" + "; a" * n), 7_500),
-    "robots-tag": (lambda n: robots.header(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
-    "robots-tag-times": (lambda n: robots.header(["unavailable_after: 1," * n], "x"), 25),
-    "robots-meta": (lambda n: robots.meta([("robots", "unavailable_after: 1," * n)], "x"), 25),
-    "retry-after": (lambda n: http_client.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
+    "robots-tag": (lambda n: robots.read_header_directives(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
+    "robots-tag-times": (lambda n: robots.read_header_directives(["unavailable_after: 1," * n], "x"), 25),
+    "robots-meta": (lambda n: robots.read_meta_directives([("robots", "unavailable_after: 1," * n)], "x"), 25),
+    "retry-after": (lambda n: http_client.pause("9" * n, None) or moment.read_utc_time("Sat, " * n), 4_000),
     # robots.txt
     "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
     "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),
@@ -121,13 +121,13 @@ CASES = {
     "sitemap-blank": (lambda n: read_hint(b"http://a/\n" + b"\r\n" * n, HERE), 20_000),
     "feed-links": (lambda n: read_hint(b"<feed><entry>" + b"<link/>" * n + b"</entry></feed>", HERE), 10_000),
     "feed-nested": (lambda n: read_hint(b"<rss>" + b"<item>" * n, HERE), 5_000),
-    "feed-titles": (lambda n: feed.read(b"<rss><channel><title>" + b"&lt;a" * n + b"</title></channel></rss>"), 4_000),
-    "feed-entries": (lambda n: feed.read(b"<rss><channel>" + b"<item><title>a</title></item>" * n + b"</channel></rss>"), 600),
-    "feed-content": (lambda n: feed.read(b"<feed><entry><content type='xhtml'>" + b"<p xmlns='urn:x'/>" * n + b"</content></entry></feed>"), 1_000),
-    "feed-json": (lambda n: feed.read(b'{"version": "https://jsonfeed.org/version/1", "items": [' + b'{"id": "a"},' * n + b"{}]}"), 4_000),
+    "feed-titles": (lambda n: feed.read_feed(b"<rss><channel><title>" + b"&lt;a" * n + b"</title></channel></rss>"), 4_000),
+    "feed-entries": (lambda n: feed.read_feed(b"<rss><channel>" + b"<item><title>a</title></item>" * n + b"</channel></rss>"), 600),
+    "feed-content": (lambda n: feed.read_feed(b"<feed><entry><content type='xhtml'>" + b"<p xmlns='urn:x'/>" * n + b"</content></entry></feed>"), 1_000),
+    "feed-json": (lambda n: feed.read_feed(b'{"version": "https://jsonfeed.org/version/1", "items": [' + b'{"id": "a"},' * n + b"{}]}"), 4_000),
     "xml-prolog": (lambda n: xml.admit(b" " * n + b"<!-- -->" * n + b"<a", Limits()), 5_000),
     "gzip-members": (lambda n: read_hint(b"\x1f\x8b\x08\0\0\0\0\0\0\3\3\0\0\0\0\0\0\0\0\0" * n, HERE), 120),
-    "codings-chunks": (lambda n: http.plain(b"1\r\nx\r\n" * n, {"transfer-encoding": "chunked"}, most=1 << 30, ratio=100), 5_000),
+    "codings-chunks": (lambda n: http.decode_body(b"1\r\nx\r\n" * n, {"transfer-encoding": "chunked"}, most=1 << 30, ratio=100), 5_000),
     # pages
     "page-open-tags": (lambda n: references(b"<a" * n), 13_000),
     "page-open-ends": (lambda n: references(b"</a" * n), 13_000),
@@ -171,7 +171,7 @@ CASES = {
     "sniffed": (lambda n: sniff.sniff(b"<!--" * n, ""), 10_000),
     # addresses
     "address-dots": (lambda n: url.normalise("http://h/" + "../" * n), 2_700),
-    "address-scheme": (lambda n: (url.normalise("a" * n + ":"), url.other(" " * n)), 8_000),
+    "address-scheme": (lambda n: (url.normalise("a" * n + ":"), url.normalise_other_scheme(" " * n)), 8_000),
     "address-parts": (lambda n: url.parts("http://h/" + "a" * n), 8_000),
     "addresses-known": (lambda n: url.Resolver("http://h").resolve("http://h/", ["/" + "a%20" * n, "." * n, "%" * n]), 8_000),
     # articles

@@ -60,7 +60,7 @@ def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     assert entries is not None
     assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
     reasons = [(entry.name, entry.reason) for entry in entries if entry.reason]
-    assert reasons == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.UNREADABLE
+    assert reasons == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.MAX_UNREADABLE_LINES
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_line_of_mlsd_that_cannot_be_read_is_told_beside_the_others() -> None:
     lines = ["type=file;size=3; a", "b.zip", "rest of a name.zip", "type=file;size=3;", *["garbage"] * 1000]
     entry, *strange = listing.read_mlsd("add", lines)
     assert (entry.name, entry.size, entry.reason) == ("a", 3, None)
-    assert [listed.name for listed in strange] == [*lines[1:4], *["garbage"] * (listing.UNREADABLE - 3)]
+    assert [listed.name for listed in strange] == [*lines[1:4], *["garbage"] * (listing.MAX_UNREADABLE_LINES - 3)]
     assert {listed.reason for listed in strange} == {Reason.PROTOCOL_ERROR}
 
 
@@ -113,7 +113,7 @@ def test_a_hostile_line_takes_no_time(line: str) -> None:
 def test_lines_are_bounded() -> None:
     lines = listing.LineSplitter("ftp://h")
     with pytest.raises(TerminalFailure):
-        for _ in range(listing.WHOLE // (8000 * 100) + 1):
+        for _ in range(listing.MAX_BYTES // (8000 * 100) + 1):
             lines.feed((b"x" * 7999 + b"\n") * 100)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.moment import moment
+from windrow.formats.moment import read_utc_time
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ from windrow.formats.moment import moment
     ],
 )
 def test_times(text, read):
-    assert moment(text) == read
+    assert read_utc_time(text) == read
 
 
 @given(st.one_of(st.text(max_size=70), st.text(st.sampled_from("0123456789:-+TZ ,JanFebGMT"), max_size=40)))
 def test_any_text_is_a_time_or_none(text):
-    time = moment(text)
+    time = read_utc_time(text)
     assert time is None or time.tzinfo is UTC

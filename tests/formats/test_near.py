@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.formats.near import ALIKE, BANDS, LANES, LONGEST, bands, similarity, sketch
+from windrow.formats.near import (
+    BANDS,
+    LANES,
+    MAX_CHARACTERS,
+    NEAR_DUPLICATE_SIMILARITY,
+    estimate_similarity,
+    make_sketch,
+    split_bands,
+)
 
 
 def prose(seed: int, count: int) -> list[str]:
@@ -18,19 +26,19 @@ def prose(seed: int, count: int) -> list[str]:
 
 def alike(first: str, second: str) -> tuple[float, bool]:
     """Return the similarity, and whether there is a band in common."""
-    a, b = sketch(first), sketch(second)
-    return similarity(a, b), bool(set(bands(a)) & set(bands(b)))
+    a, b = make_sketch(first), make_sketch(second)
+    return estimate_similarity(a, b), bool(set(split_bands(a)) & set(split_bands(b)))
 
 
 @given(st.text(max_size=400))
 @settings(max_examples=200)
 def test_any_text_has_a_sketch_or_none(text: str) -> None:
-    sketch_ = sketch(text)
+    sketch_ = make_sketch(text)
     assert len(sketch_) in {0, LANES}
     if sketch_:
-        assert similarity(sketch_, sketch_) == 1
-        assert len(bands(sketch_)) == len(set(bands(sketch_))) == BANDS
-        assert all(0 <= band < 2**44 for band in bands(sketch_))
+        assert estimate_similarity(sketch_, sketch_) == 1
+        assert len(split_bands(sketch_)) == len(set(split_bands(sketch_))) == BANDS
+        assert all(0 <= band < 2**44 for band in split_bands(sketch_))
 
 
 @pytest.mark.parametrize("count", [40, 150, 600, 4000])
@@ -54,9 +62,9 @@ def test_edits_are_found_and_half_new_texts_are_not() -> None:
         text = prose(seed, 120)
         edited = [*text[:50], "May", "2026", *text[52:], "read", str(seed), "times"]
         share, candidate = alike(" ".join(text), " ".join(edited))
-        hits += candidate and share >= ALIKE
+        hits += candidate and share >= NEAR_DUPLICATE_SIMILARITY
         second, _ = alike(" ".join(text), " ".join(text[:60] + prose(seed + 5000, 60)))
-        false += second >= ALIKE
+        false += second >= NEAR_DUPLICATE_SIMILARITY
     assert hits >= 99
     assert false == 0
 
@@ -70,15 +78,15 @@ def test_writing_without_spaces_is_compared_letter_by_letter() -> None:
     text = "東京都の天気は晴れ時々曇りで最高気温は二十五度の見込みです傘の心配はないでしょう明日も同じ"
     share, candidate = alike(text, text.replace("二十五", "二十六"))
     assert candidate
-    assert ALIKE <= share < 1
+    assert NEAR_DUPLICATE_SIMILARITY <= share < 1
 
 
 def test_short_texts_have_none_and_endless_ones_are_cut() -> None:
-    assert sketch("Page not found") == b""
-    text = " ".join(prose(1, LONGEST // 4))
-    assert sketch(text) == sketch(text + " more of it")
+    assert make_sketch("Page not found") == b""
+    text = " ".join(prose(1, MAX_CHARACTERS // 4))
+    assert make_sketch(text) == make_sketch(text + " more of it")
 
 
 def test_a_sketch_stays_what_it_is() -> None:
     """Sketches are stored: if they are computed in another way, the tables must be rebuilt."""
-    assert sketch(" ".join(prose(7, 50)))[:8].hex() == "b873eca4fa413db6"
+    assert make_sketch(" ".join(prose(7, 50)))[:8].hex() == "b873eca4fa413db6"

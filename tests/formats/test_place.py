@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from windrow.formats.xsd import places
+from windrow.formats.xsd import find_positions
 
 trees = st.recursive(
     st.just([]),
@@ -26,17 +26,17 @@ def test_every_path_of_libxml2_is_found(tree, default):
     content = f"<r{default} xmlns:p='p' xmlns:q='q'\n>{written(tree)}</r>".encode()
     root = etree.fromstring(content)
     paths = {root.getroottree().getpath(element): element.sourceline - 1 for element in root.iter()}
-    positions = places(content, paths)
+    positions = find_positions(content, paths)
     assert {path: line for path, (line, _) in positions.items()} == paths
 
 
 def test_columns_count_characters():
-    assert places("<a>\u00e9\u4e2d\U0001f400<b/></a>".encode(), ["/a/b"]) == {"/a/b": (1, 7)}
+    assert find_positions("<a>\u00e9\u4e2d\U0001f400<b/></a>".encode(), ["/a/b"]) == {"/a/b": (1, 7)}
 
 
 def test_a_path_that_leads_nowhere_and_a_document_that_breaks_off():
-    assert places(b"<a><b/>", ["/a/b", "/a/c", "/a/b[2]"]) == {"/a/b": (1, 4)}
+    assert find_positions(b"<a><b/>", ["/a/b", "/a/c", "/a/b[2]"]) == {"/a/b": (1, 4)}
 
 
 def test_an_attribute_stands_where_its_element_does():
-    assert places(b"<a>\n<b c='1'/></a>", ["/a/b/@c"]) == {"/a/b/@c": (2, 1)}
+    assert find_positions(b"<a>\n<b c='1'/></a>", ["/a/b/@c"]) == {"/a/b/@c": (2, 1)}

@@ -5,7 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.formats.robots import ALLOW_ALL, CAP, LONGEST_DELAY, Robots, canonical, parse, token
+from windrow.formats.robots import (
+    ALLOW_ALL,
+    MAX_BYTES,
+    MAX_DELAY_SECONDS,
+    Robots,
+    parse,
+    product_token,
+    spell_canonically,
+)
 from windrow.reasons import Reason
 
 AGENT = "windrow-crawler (for https://example.org/)"
@@ -103,7 +111,7 @@ def test_the_verdict_names_the_line():
 
 def test_delays():
     assert parse(b"User-agent: *\nCrawl-delay: 2.5\n", AGENT).delay == 2.5
-    assert parse(b"User-agent: *\nCrawl-delay: 86400\n", AGENT).delay == LONGEST_DELAY
+    assert parse(b"User-agent: *\nCrawl-delay: 86400\n", AGENT).delay == MAX_DELAY_SECONDS
     assert (
         parse(b"User-agent: *\nCrawl-delay: 1\nCrawl-delay: 3\nCrawl-delay: -9\nCrawl-delay: nan", AGENT).delay == 3.0
     )
@@ -122,9 +130,9 @@ def test_sitemaps_stand_outside_of_groups():
 
 
 def test_the_cap_counts_whole_lines():
-    filler = b"#" * (CAP - 40) + b"\n"
+    filler = b"#" * (MAX_BYTES - 40) + b"\n"
     text = filler + b"User-agent: *\nDisallow: /a\nDisallow: /abcdef\n"
-    assert len(text) > CAP
+    assert len(text) > MAX_BYTES
     robots = parse(text, AGENT)
     assert [rule.pattern.text for rule in robots.rules] == ["/a"]
     assert parse(filler + b"User-agent: *\nDisallow: /a", AGENT).rules[0].pattern.text == "/a"
@@ -174,9 +182,9 @@ def test_matching_agrees_with_a_plain_reading_of_the_rfc(rules, target):
     )
     best = (-1, True)
     for allow, pattern in rules:
-        spelt = canonical(pattern)
+        spelt = spell_canonically(pattern)
         body = "".join(".*" if part == "*" else re.escape(part) for part in re.split(r"(\*)", spelt.removesuffix("$")))
-        if re.match(body + (r"\Z" if spelt.endswith("$") else ""), canonical(target, literal=True)):
+        if re.match(body + (r"\Z" if spelt.endswith("$") else ""), spell_canonically(target, is_literal=True)):
             best = max(best, (len(spelt), allow))
     assert robots.ask(target).allowed is best[1]
 
@@ -191,5 +199,5 @@ def test_any_bytes_can_be_read(content, target):
 
 
 def test_tokens():
-    assert token("Web2-Crawler/1 (for x)") == "web2-crawler"
-    assert token("") == token("  / ") == ""
+    assert product_token("Web2-Crawler/1 (for x)") == "web2-crawler"
+    assert product_token("") == product_token("  / ") == ""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.formats.cdx import _surt, surt
+from windrow.formats.cdx import _surt_of_bytes, surt
 
 KEYS = [
     ("http://example.org", "org,example)/"),
@@ -162,4 +162,4 @@ def test_a_plain_address_of_any_scheme_has_the_key_that_the_long_way_gives(
     scheme: str, host: str, port: str, path: str
 ) -> None:
     address = f"{scheme}://{host}{port}{path}"
-    assert surt(address) == _surt(address.encode())
+    assert surt(address) == _surt_of_bytes(address.encode())

@@ -8,7 +8,7 @@ import grobid_tei_xml
 import pytest
 
 from windrow.errors import StepError
-from windrow.formats.tei import legacy_shape, metadata, read, table_shape
+from windrow.formats.tei import drop_full_text, legacy_shape, read_tei, table_shape
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -22,14 +22,14 @@ def tei_document(inner: str = "", text: str = "") -> bytes:
 
 def test_the_shape_of_2018_is_that_of_the_original(shared):
     folder = shared / "data" / "papers" / "tei"
-    root = read((folder / "small_2018.tei.xml").read_bytes(), Limits())
+    root = read_tei((folder / "small_2018.tei.xml").read_bytes(), Limits())
     expected = json.loads((folder / "small_2018.expected.json").read_text())
     assert table_shape(root) == expected
-    assert set(expected) - set(metadata(table_shape(root))) == {"body", "annex"}
+    assert set(expected) - set(drop_full_text(table_shape(root))) == {"body", "annex"}
 
 
 def test_all_keys_of_the_shape_of_2018_are_there_when_nothing_is_said():
-    shape = table_shape(read(tei_document(), Limits()))
+    shape = table_shape(read_tei(tei_document(), Limits()))
     assert shape["date"] is False
     assert shape["journal"] == dict.fromkeys(("name", "publisher", "issn", "eissn", "volume", "issue"))
     assert shape["body"] == "b"
@@ -44,7 +44,7 @@ REFERENCE = """<text><back><div type="references"><listBibl>
 
 
 def test_references_of_books_and_of_nothing_have_the_keys_of_old():
-    first, second = table_shape(read(tei_document(text=REFERENCE), Limits()))["citations"]
+    first, second = table_shape(read_tei(tei_document(text=REFERENCE), Limits()))["citations"]
     assert (first["title"], first["journal"], first["url"], first["id"]) == (
         "Only a book",
         None,
@@ -62,7 +62,9 @@ def test_the_later_shape_is_the_dictionary_of_grobid_tei_xml(shared):
     for path in sorted((shared / "data" / "papers").glob("**/*.tei.xml")):
         content = path.read_bytes()
         if b"<application" in content:
-            assert legacy_shape(read(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
+            assert (
+                legacy_shape(read_tei(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
+            )
             compared += 1
     assert compared == 19
 
@@ -89,7 +91,7 @@ def test_the_later_shape_is_the_dictionary_of_grobid_tei_xml(shared):
 )  # fmt: skip
 def test_the_later_shape_of_made_headers_is_that_of_grobid_tei_xml(inner):
     content = tei_document(inner)
-    assert legacy_shape(read(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
+    assert legacy_shape(read_tei(content, Limits())) == grobid_tei_xml.parse_document_xml(content).to_legacy_dict()
 
 
 @pytest.mark.parametrize(
@@ -104,5 +106,5 @@ def test_the_later_shape_of_made_headers_is_that_of_grobid_tei_xml(inner):
 )
 def test_what_is_no_tei_is_refused_with_its_reason(content, reason):
     with pytest.raises(StepError) as refused:
-        read(content, Limits())
+        read_tei(content, Limits())
     assert refused.value.reason is reason

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.moment import written
+from windrow.formats.moment import read_page_time
 
 
 @pytest.mark.parametrize(
@@ -27,17 +27,17 @@ from windrow.formats.moment import written
     ],
 )
 def test_a_date_keeps_the_zone_that_it_tells(text: str, expected: str) -> None:
-    time = written(text)
+    time = read_page_time(text)
     assert time is not None
     assert time.isoformat() == expected
 
 
 @pytest.mark.parametrize("text", ["", "soon", "3/4/2024", "2024-13-01", "0001-01-01T00:00:00", "1700000000", "2024"])
 def test_what_is_no_date_or_may_be_two_is_none(text: str) -> None:
-    assert written(text) is None
+    assert read_page_time(text) is None
 
 
 @given(st.text(max_size=70))
 def test_any_text_is_a_date_or_none(text: str) -> None:
-    time = written(text)
+    time = read_page_time(text)
     assert time is None or time.year >= 1500

@@ -10,8 +10,8 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 LIMITS = Limits()
-SCHEMA = xsd.load(
-    xsd.Sheets(
+SCHEMA = xsd.compile_schema(
+    xsd.SchemaFiles(
         "a", b'<s:schema xmlns:s="http://www.w3.org/2001/XMLSchema"><s:element name="a" type="s:string"/></s:schema>'
     )
 )

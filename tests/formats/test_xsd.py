@@ -27,12 +27,12 @@ GOOD = b"<row id='1'><n>5</n></row>\n"
 
 
 def sheets(name="test", content=SCHEMA, **imports):
-    return xsd.Sheets(name, content, imports or {"types.xsd": TYPES})
+    return xsd.SchemaFiles(name, content, imports or {"types.xsd": TYPES})
 
 
 @pytest.fixture(scope="module")
 def schema():
-    return xsd.load(sheets())
+    return xsd.compile_schema(sheets())
 
 
 def document(*rows):
@@ -86,13 +86,13 @@ def test_lines_agree_with_libxml2_where_it_knows_them(schema):
 
 def test_the_rest_is_counted(schema):
     findings = xsd.validate(document(GOOD * 500, b"<row><n>5</n></row>\n" * 20_000), schema, LIMITS)
-    assert len(findings) == xsd.LIMIT + 1
+    assert len(findings) == xsd.MAX_FINDINGS + 1
     assert [finding.line for finding in findings[:-1]] == list(range(502, 1502))
     assert findings[-1] == Finding("SchemaError", "19000 more findings", Level.NOTE)
 
 
 def test_exactly_as_many_as_are_told(schema):
-    assert len(xsd.validate(document(b"<row><n>5</n></row>\n" * xsd.LIMIT), schema, LIMITS)) == xsd.LIMIT
+    assert len(xsd.validate(document(b"<row><n>5</n></row>\n" * xsd.MAX_FINDINGS), schema, LIMITS)) == xsd.MAX_FINDINGS
 
 
 def test_a_long_text_where_none_is_allowed_counts_once(schema):
@@ -133,11 +133,11 @@ def test_the_documents_own_hints_play_no_part(schema, tmp_path):
 
 def test_a_long_value_does_not_make_a_long_message(schema):
     (finding,) = xsd.validate(document(b"<row id='" + b"9" * 10**6 + b"'><n>1</n></row>"), schema, LIMITS)
-    assert len(finding.message) == xsd.MESSAGE
+    assert len(finding.message) == xsd.MAX_MESSAGE_CHARACTERS
 
 
 def test_a_schema_is_compiled_once_for_a_digest():
-    assert xsd.load(sheets("one")) is xsd.load(sheets("one", b"not even read"))
+    assert xsd.compile_schema(sheets("one")) is xsd.compile_schema(sheets("one", b"not even read"))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_schema_is_compiled_once_for_a_digest():
 )
 def test_schemas_that_cannot_be_used(content, imports, words):
     with pytest.raises(StepError, match=words) as caught:
-        xsd.load(sheets(f"bad {content[:9]} {words} {len(imports)}", content, **imports))
+        xsd.compile_schema(sheets(f"bad {content[:9]} {words} {len(imports)}", content, **imports))
     assert caught.value.reason is Reason.NO_SCHEMA
 
 

@@ -27,16 +27,16 @@ def packed(*members, method=zipfile.ZIP_DEFLATED, comment=b""):
 
 
 def check_zip(content, limits=LIMITS):
-    return [(member.name, member.reason) for member in archive.members(io.BytesIO(content), limits)]
+    return [(member.name, member.reason) for member in archive.read_members(io.BytesIO(content), limits)]
 
 
 def refused(content, limits=LIMITS, name=None):
     with pytest.raises(StepError) as caught:
         view = io.BytesIO(content)
-        members = archive.members(view, limits)
+        members = archive.read_members(view, limits)
         for member in members:
             if name in (None, member.name):
-                b"".join(archive.blocks(view, member))
+                b"".join(archive.read_blocks(view, member))
     return caught.value.reason
 
 
@@ -196,11 +196,11 @@ def test_a_member_that_announces_less_than_it_inflates_to_is_stopped():
     content = packed(("a", bytes(50 * 10**6)))
     true, lie = struct.pack("<L", 50 * 10**6), struct.pack("<L", 1000)
     view = io.BytesIO(content.replace(true, lie))
-    (member,) = archive.members(view, LIMITS)
+    (member,) = archive.read_members(view, LIMITS)
     assert member.size == 1000
     received = 0
     with pytest.raises(StepError) as caught:
-        for block in archive.blocks(view, member):
+        for block in archive.read_blocks(view, member):
             received += len(block)
     assert caught.value.reason is Reason.CORRUPT
     assert received <= 1000
@@ -269,7 +269,7 @@ def test_a_huge_directory_is_not_read():
             return bytes(count - tail) + self.end[22 - (self.size - start) if self.size - start < 22 else 0 :][:tail]
 
     with pytest.raises(StepError) as caught:
-        archive.members(HugeView(), LIMITS)
+        archive.read_members(HugeView(), LIMITS)
     assert caught.value.reason is Reason.TOO_MANY_MEMBERS
 
 
@@ -285,13 +285,13 @@ def survives(content):
     view = io.BytesIO(content)
     limits = Limits(member_size=10**6, total_size=10**7, members=100)
     try:
-        members = archive.members(view, limits)
+        members = archive.read_members(view, limits)
     except StepError as error:
         assert error.reason is not Reason.STEP_FAILED
         return
     for member in members:
         try:
-            size = sum(map(len, archive.blocks(view, member)))
+            size = sum(map(len, archive.read_blocks(view, member)))
             assert size == member.size <= limits.member_size
             assert archive.open_member(view, member.name, limits).read(10) is not None
         except StepError as error:

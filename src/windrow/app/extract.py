@@ -10,7 +10,7 @@ from windrow.adapters.adapter import refuse_without_contact
 from windrow.config import Workspace
 from windrow.content import Extract, extract
 from windrow.errors import UsageError
-from windrow.formats.http import plain
+from windrow.formats.http import decode_body
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 
@@ -50,7 +50,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
         raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow extract --help")
     access = partial(_access, workspace)
     answer = sample_address(access, url, replace(Limits(), transfer_size=LARGEST))
-    body = plain(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
+    body = decode_body(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
     return extract(body, url=answer.url, content_type=answer.fields.get("content-type", ""))
 
 

@@ -32,7 +32,7 @@ from windrow.engine.run import Harvest, WarcFile, release
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import ArchiveError, ConfigError, Stopped, UsageError, WindrowError
-from windrow.formats.text import message
+from windrow.formats.text import json_message
 from windrow.ledger import Ledger
 from windrow.model import Source
 
@@ -418,7 +418,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))
     if config.run.notify:
-        report = message("summary", summary) | {"workspace": config.name, "folder": str(config.root)}
+        report = json_message("summary", summary) | {"workspace": config.name, "folder": str(config.root)}
         if error := notify(config.run.notify, report, config.root):
             summary = replace(summary, errors=(*summary.errors, error))
     return summary

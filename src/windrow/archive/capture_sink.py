@@ -20,17 +20,17 @@ from windrow.archive.warc_writer import WarcWriter
 from windrow.clock import spell
 from windrow.digest import digest, warc
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
-from windrow.formats.http import HttpHead, media_type, read_head, validator
+from windrow.formats.http import HttpHead, find_validator, read_head, read_media_type
 from windrow.formats.warc import (
     END,
-    NOT_MODIFIED,
+    NOT_MODIFIED_PREFIX,
     REVISIT,
-    header,
-    open_header,
-    packed,
-    record_id,
-    target,
-    warcinfo,
+    escape_target,
+    format_header,
+    format_open_header,
+    format_warcinfo,
+    is_compressed,
+    new_record_id,
 )
 from windrow.model import ArchivePlace, FetchJob, KeptResponse, Limits
 from windrow.reasons import Reason
@@ -152,9 +152,9 @@ class CaptureSink:
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
-        self._address = target(job.url)
+        self._address = escape_target(job.url)
         self._at = self._now = at
-        self._id = record_id()
+        self._id = new_record_id()
         self._head = b""
         self._request = b""
         self._announced: int | None = None
@@ -175,7 +175,7 @@ class CaptureSink:
             # Keep the head of the first response, not that of a response to a range request.
             self._head, self._request = self._part.head, self._part.request
             self._at = datetime.fromisoformat(self._part.date) if self._part.date else at
-            self.validator = validator(read_head(self._head).fields)
+            self.validator = find_validator(read_head(self._head).fields)
         self.received = 0
         self.on_grown: Callable[[int], None] | None = None
 
@@ -244,7 +244,7 @@ class CaptureSink:
             raise TerminalFailure(f"{self._address} has more than {limit} bytes", Reason.TOO_LARGE)
 
     def _spill(self) -> None:
-        name = self._part_name or record_id()[10:-1]
+        name = self._part_name or new_record_id()[10:-1]
         self._part = PartFile(self._archive.part_path(name))
         self._begin_part(self._part)
         if self._memory:
@@ -252,15 +252,15 @@ class CaptureSink:
             self._memory.clear()
 
     def _begin_part(self, part: PartFile) -> None:
-        info, _ = warcinfo(self._archive.large_path(part.path.stem).name, self._archive.info, self._at)
+        info, _ = format_warcinfo(self._archive.large_path(part.path.stem).name, self._archive.info, self._at)
         part.begin(
             info + (self._request_record() if self._request else b""),
-            open_header("response" if self._head else "resource", self._headers()),
+            format_open_header("response" if self._head else "resource", self._headers()),
             self._head,
         )
 
     def _mime(self) -> str:
-        announced = media_type(read_head(self._head).fields) if self._head else ""
+        announced = read_media_type(read_head(self._head).fields) if self._head else ""
         return announced or _guess_media_type(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
     def _make_response(self, digest: str, size: int, place: ArchivePlace, *, revisit: bool = False) -> KeptResponse:
@@ -297,8 +297,8 @@ class CaptureSink:
         """
         if unchanged:
             # Indexers would take a metadata record under the page's own address for a version of the page.
-            fields = self._headers(NOT_MODIFIED + self._address)
-            record = header("metadata", fields, len(self._head)) + self._head + END
+            fields = self._headers(NOT_MODIFIED_PREFIX + self._address)
+            record = format_header("metadata", fields, len(self._head)) + self._head + END
             return self._make_response(self._last.digest, 0, self._write(record, plain=False), revisit=True)
         self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(self._memory_content())
@@ -314,7 +314,7 @@ class CaptureSink:
         if body_digest == self._last.digest:
             part.drop()
             return self._make_response(body_digest, size, self._append(b"", body_digest), revisit=True)
-        if size <= PLAIN and not packed(part.read(16)):
+        if size <= PLAIN and not is_compressed(part.read(16)):
             place = self._append(part.read(), body_digest)
             part.drop()
             return self._make_response(body_digest, size, place)
@@ -324,11 +324,11 @@ class CaptureSink:
 
     def _request_record(self) -> bytes:
         """Return the request as a record that refers to the response's."""
-        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", self._warc_date())]
+        fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", self._warc_date())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]
         fields += [("WARC-Truncated", "unspecified")] if self.request_cut else []
-        return header("request", fields, len(self._request)) + self._request + END
+        return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, name: str) -> ArchivePlace:
         fields = [*self._headers(), ("WARC-Payload-Digest", warc(name))]
@@ -337,11 +337,11 @@ class CaptureSink:
         kind = "revisit" if revisit else "response" if self._head else "resource"
         block = b"" if revisit else body
         if revisit:
-            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", target(previous.address))]
+            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", escape_target(previous.address))]
             fields += [("WARC-Refers-To-Date", previous.date)]
-        warc_header = header(kind, fields, len(self._head) + len(block))
+        warc_header = format_header(kind, fields, len(self._head) + len(block))
         record = b"".join((warc_header, self._head, block, END))
-        plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _is_dense(body))
+        plain = len(body) > PLAIN or is_compressed(body[:16]) or (not body[:64].isascii() and _is_dense(body))
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:

@@ -21,7 +21,7 @@ from windrow.archive.warc_reader import read_records
 from windrow.archive.warc_writer import guarded
 from windrow.clock import spell
 from windrow.errors import ArchiveError
-from windrow.formats.warc import END, header, record_id
+from windrow.formats.warc import END, format_header, new_record_id
 from windrow.model import Limits
 
 _NOTICE = b"This record was taken down.\n"
@@ -97,19 +97,19 @@ def _fill_record(length: int, at: datetime) -> bytes:
     """Return a record of exactly this length; if that is too short for a record, empty lines."""
     # The number of the block's length takes room itself: if none fits, one fits with another blank in the header.
     for kind in ("text/plain", "text/plain "):
-        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", spell(at)), ("Content-Type", kind)]
-        room = length - len(header("metadata", fields, 0)) - len(END)
+        fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(at)), ("Content-Type", kind)]
+        room = length - len(format_header("metadata", fields, 0)) - len(END)
         for digits in range(1, 12):
             size = room - digits + 1
             if size >= 0 and len(str(size)) == digits:
-                return header("metadata", fields, size) + (_NOTICE + b" " * size)[:size] + END
+                return format_header("metadata", fields, size) + (_NOTICE + b" " * size)[:size] + END
     return (b"\r\n" * length)[:length]  # readers skip empty lines
 
 
 def _fill_member(length: int, at: datetime) -> bytes:
     """Return a gzip member of exactly this length that holds one record."""
-    fields = [("WARC-Record-ID", record_id()), ("WARC-Date", spell(at)), ("Content-Type", "text/plain")]
-    record = header("metadata", fields, len(_NOTICE)) + _NOTICE + END
+    fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(at)), ("Content-Type", "text/plain")]
+    record = format_header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(record) + packer.flush()
     padding = length - len(packed) - 18

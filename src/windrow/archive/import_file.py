@@ -24,7 +24,7 @@ from windrow.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, detect
 from windrow.archive.warc_writer import guarded
 from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
-from windrow.formats.warc import END, LONGEST, header, read_line, target
+from windrow.formats.warc import END, MAX_ARC_LINE_BYTES, escape_target, format_header, read_arc_line
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -106,14 +106,16 @@ def as_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
     start = b""
     for block in blocks:
         start += block
-        if len(start) >= LONGEST:
+        if len(start) >= MAX_ARC_LINE_BYTES:
             break
-    arc_header = read_line(start)
+    arc_header = read_arc_line(start)
     remaining = int(arc_header.fields["content-length"])
     fields = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, identity)}>"} | arc_header.fields
-    fields["warc-target-uri"] = target(fields["warc-target-uri"])
+    fields["warc-target-uri"] = escape_target(fields["warc-target-uri"])
     fields.pop("content-length")
-    yield header(arc_header.kind, [(_SPELLED.get(field, field), value) for field, value in fields.items()], remaining)
+    yield format_header(
+        arc_header.kind, [(_SPELLED.get(field, field), value) for field, value in fields.items()], remaining
+    )
     for block in chain([start[arc_header.length :]], blocks):
         yield block[:remaining]
         remaining -= min(remaining, len(block))

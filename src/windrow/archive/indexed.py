@@ -16,8 +16,8 @@ from isal import igzip, isal_zlib
 from windrow.archive.warc_reader import GZIP, WarcRecord, met_at
 from windrow.digest import spelled_alike, warc
 from windrow.errors import ArchiveError, StepError
-from windrow.formats.cdx import LONGEST, Layout, parse_line
-from windrow.formats.http import plain, read_head
+from windrow.formats.cdx import MAX_LINE_BYTES, Layout, parse_line
+from windrow.formats.http import decode_body, read_head
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -85,13 +85,13 @@ def _read_lines(path: Path) -> Iterator[bytes]:
             first_line, *lines = block.split(b"\n")
             remainder = remainder if cut else remainder + first_line
             if not lines:
-                cut = cut or len(remainder) > LONGEST
+                cut = cut or len(remainder) > MAX_LINE_BYTES
                 continue
-            yield remainder[: LONGEST + 1]
+            yield remainder[: MAX_LINE_BYTES + 1]
             yield from lines[:-1]
             remainder, cut = lines[-1], False
         if remainder:
-            yield remainder[: LONGEST + 1]
+            yield remainder[: MAX_LINE_BYTES + 1]
 
 
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
@@ -127,7 +127,9 @@ def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits
     if "chunked" in coding.lower():  # some crawlers digest the content of the chunks
         payload.seek(0)
         try:
-            body = plain(payload.read(), {"transfer-encoding": coding}, most=limits.member_size, ratio=limits.ratio)
+            body = decode_body(
+                payload.read(), {"transfer-encoding": coding}, most=limits.member_size, ratio=limits.ratio
+            )
         except StepError:
             body = b""
         if _digest(algorithm, body) == expected:

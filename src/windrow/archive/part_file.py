@@ -15,7 +15,7 @@ from pathlib import Path
 from windrow.archive.warc_writer import guarded, write_all
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
-from windrow.formats.warc import END, Header, close_header, read_header
+from windrow.formats.warc import END, Header, fill_open_header, read_header
 
 _BLOCK = 1 << 20
 
@@ -158,7 +158,7 @@ class PartFile:
             raise
         with guarded(self.path):
             blank = os.pread(self._fd, self._block - self._record, self._record)
-            os.pwrite(self._fd, close_header(blank, digest, self._size - self._block), self._record)
+            os.pwrite(self._fd, fill_open_header(blank, digest, self._size - self._block), self._record)
             os.fdatasync(self._fd)
             self.path.rename(destination)
         length = self._size + len(END) - self._record

@@ -13,8 +13,8 @@ from isal import isal_zlib
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
-from windrow.formats.http import HttpHead, body_at, read_head
-from windrow.formats.warc import HTTP, holds_http, read_header
+from windrow.formats.http import HttpHead, find_body, read_head
+from windrow.formats.warc import HTTP_START, is_http_message, read_header
 from windrow.model import ArchivePlace
 
 _HEAD = 1 << 16
@@ -117,8 +117,8 @@ def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
     """Return the body's offset in the record, its length, and the HTTP head in front of it."""
     header = read_header(record)
     kind, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
-    if not holds_http(header, record[header.length : header.length + len(HTTP)]):
+    if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):
         return header.length, size, HttpHead(None, {"content-type": kind} if kind else {})
-    length = max(0, body_at(record[header.length : header.length + size]))
+    length = max(0, find_body(record[header.length : header.length + size]))
     start = header.length + length
     return start, size - length, read_head(record[header.length : start])

@@ -21,7 +21,7 @@ from isal import isal_zlib
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats import warc
-from windrow.formats.http import body_at
+from windrow.formats.http import find_body
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -176,7 +176,7 @@ class _GzipSource:
         while not surplus.strip(b"\r\n") and (block := self.read(_HEAD)):
             surplus = block
         surplus_text = surplus.lstrip(b"\r\n")
-        if warc.BEGIN.match(surplus_text) or warc.ARC_BEGIN.match(surplus_text):
+        if warc.RECORD_BEGIN.match(surplus_text) or warc.ARC_BEGIN.match(surplus_text):
             raise _BrokenRecord(Reason.UNSUPPORTED, "one gzip stream holds several records")
         if surplus_text:
             raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record is longer than its header says")
@@ -291,9 +291,9 @@ def _detect_records_form(file: BinaryIO) -> _Form:
         except _BrokenRecord:
             head = b""
     if warc.ARC_BEGIN.match(head) and head.lstrip(b"\r\n").startswith(b"filedesc:"):
-        return _Form(packed, warc.ARC_BEGIN, warc.read_line, line=True)
-    if packed or not head or warc.BEGIN.match(head):
-        return _Form(packed, warc.BEGIN, warc.read_header, line=False)
+        return _Form(packed, warc.ARC_BEGIN, warc.read_arc_line, line=True)
+    if packed or not head or warc.RECORD_BEGIN.match(head):
+        return _Form(packed, warc.RECORD_BEGIN, warc.read_header, line=False)
     message = "it is Zstandard, which must be imported first" if head[:4] in ZSTD else "it is not a WARC or ARC file"
     raise ArchiveError(message, hint="see docs/howto/read-warc-files.md", reason=Reason.UNSUPPORTED)
 
@@ -327,7 +327,7 @@ def _read_record(
     body = _Block(source, text[header.length :], int(length_text))
     source.check_length(int(length_text) - len(text) + header.length, form)
     head = b""
-    if warc.holds_http(header, body.begin(len(warc.HTTP))):
+    if warc.is_http_message(header, body.begin(len(warc.HTTP_START))):
         head = body.head(_HEAD - header.length)
     take, algorithms = payload_sink
     hasher = Hasher(*algorithms)
@@ -364,7 +364,7 @@ class _Block:
 
     def head(self, most: int) -> bytes:
         """Consume and return an HTTP head of at most `most` bytes; empty if the block does not begin with one."""
-        while (at := body_at(self._start[:most])) < 0 and len(self._start) < min(most, self.left):
+        while (at := find_body(self._start[:most])) < 0 and len(self._start) < min(most, self.left):
             self._start += self._read_more(self.left - len(self._start))
         if at < 0:
             return b""

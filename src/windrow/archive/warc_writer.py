@@ -12,7 +12,7 @@ from pathlib import Path
 from isal import igzip_lib
 
 from windrow.errors import ArchiveError, DiskFull
-from windrow.formats.warc import warcinfo
+from windrow.formats.warc import format_warcinfo
 from windrow.model import ArchivePlace
 
 ISAL_LEVEL = 2
@@ -129,7 +129,7 @@ class WarcWriter:
             with guarded(self._path), suppress(FileExistsError):
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._name = self._path.name
-        info_record, _ = warcinfo(self._name, self._info, datetime.now(UTC))
+        info_record, _ = format_warcinfo(self._name, self._info, datetime.now(UTC))
         info_record = _compress(info_record) if self._gzip else info_record
         try:
             write_all(self._fd, info_record, self._path)

@@ -74,9 +74,9 @@ class Console:
 
     def message(self, kind: str, body: Any, *, omit_empty: bool = False) -> None:
         """Print a message of this type as one line of JSON; `body` is a mapping, a named tuple or a dataclass."""
-        from windrow.formats.text import message  # noqa: PLC0415
+        from windrow.formats.text import json_message  # noqa: PLC0415
 
-        _write(sys.stdout, escape_json(json.dumps(message(kind, body, omit_empty=omit_empty))))
+        _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))))
         sys.stdout.flush()
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:

@@ -11,7 +11,7 @@ import click
 from windrow.cli.command import Console, command, option
 from windrow.cli.options import reasons, sources
 from windrow.errors import UsageError
-from windrow.formats.text import counted, size, table
+from windrow.formats.text import counted, spell_size, table
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import TakedownEstimate
@@ -112,7 +112,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
             console.message("forgotten", takedown)
         else:
             captures, versions = counted(takedown.captures, "capture"), counted(takedown.records, "version")
-            removed = f"{captures} of {size(takedown.bytes)}, {versions}"
+            removed = f"{captures} of {spell_size(takedown.bytes)}, {versions}"
             console.print(f"{takedown.target}: {'removed' if takedown.done else 'partly removed'}: {removed}")
         for trouble in takedown.errors:
             console.inform(f"{takedown.target}: {trouble}")
@@ -127,7 +127,7 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
             console.message("would_forget", estimate)
         return
     head = ["what", "addresses", "attempts", "captures", "size"]
-    console.print(table(head, [(*row[:4], size(row.bytes)) for row in estimates]))
+    console.print(table(head, [(*row[:4], spell_size(row.bytes)) for row in estimates]))
 
 
 def _confirm(count: int) -> None:

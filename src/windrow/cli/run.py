@@ -9,7 +9,7 @@ import click
 
 from windrow.cli.command import Console, command, option
 from windrow.cli.options import Day, DeclaredOptions, Duration, names, phases, sources
-from windrow.formats.text import apart, counted, size, span, table
+from windrow.formats.text import counted, join_with_blank_lines, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import ReplayResult
@@ -108,7 +108,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     code = 0
     for code in repeat(seconds, lambda: _run_session(console, flags, arguments), console.inform):
         if seconds and code != 130:
-            console.inform(f"the next run starts {span(seconds)} after the start of this one; Ctrl-C ends")
+            console.inform(f"the next run starts {spell_duration(seconds)} after the start of this one; Ctrl-C ends")
     return code
 
 
@@ -161,7 +161,8 @@ def _plan_lines(plan: Preview) -> list[str]:
         rows = [
             (source.source, source.address,
              " ".join(source.folders) if source.asked else f"not asked: {source.why_not}",
-             source.waiting, _planned_size(plan, source), "unknown" if source.seconds is None else span(source.seconds))
+             source.waiting, _planned_size(plan, source),
+             "unknown" if source.seconds is None else spell_duration(source.seconds))
             for source in plan.sources
         ]  # fmt: skip
         parts.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
@@ -170,14 +171,14 @@ def _plan_lines(plan: Preview) -> list[str]:
             table(
                 ["would fetch", "from", "size"],
                 [
-                    (fetch.key, fetch.source, "unknown" if fetch.bytes is None else size(fetch.bytes))
+                    (fetch.key, fetch.source, "unknown" if fetch.bytes is None else spell_size(fetch.bytes))
                     for fetch in plan.waiting
                 ],
             )
         )
     if plan.documents:
         parts.append(table(["would take through", "items"], plan.documents))
-    return apart(parts) or ["nothing to do"]
+    return join_with_blank_lines(parts) or ["nothing to do"]
 
 
 def _planned_size(plan: Preview, source: PlannedSource) -> str:
@@ -185,7 +186,7 @@ def _planned_size(plan: Preview, source: PlannedSource) -> str:
     if source.waiting and not source.bytes:
         return "unknown"
     incomplete = any(fetch.bytes is None for fetch in plan.waiting if fetch.source == source.source)
-    return size(source.bytes) + (" and more" if incomplete else "")
+    return spell_size(source.bytes) + (" and more" if incomplete else "")
 
 
 @command("replay", examples=["windrow replay", "windrow replay --json"])

@@ -9,7 +9,7 @@ import click
 
 from windrow.cli.command import Command, Console, clean, command, option
 from windrow.cli.options import kind_names, kinds
-from windrow.formats.text import plain
+from windrow.formats.text import to_json_value
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import SearchAnswer, SearchResult
@@ -61,7 +61,7 @@ def search_command(
     answer = console.open().search(" ".join(words), collection=collection, offset=start, limit=limit, explain=explain)
     if console.json:
         for number, result in enumerate(answer.results, start + 1):
-            console.message(result.type, {"rank": number, **plain(result.details)})
+            console.message(result.type, {"rank": number, **to_json_value(result.details)})
         console.message("search", {
             "query": answer.query, "offset": answer.offset, "results": len(answer.results),
             "further": answer.further, "relaxed": answer.relaxed, "notes": answer.notes,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windrow.cli.changes import change_lines
 from windrow.cli.command import EXITS, Console, command
-from windrow.formats.text import counted, of, show, size, span, table
+from windrow.formats.text import counted, prefix_name, show, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +38,11 @@ def summary_lines(summary: SessionSummary) -> list[str]:
             "received",
         ]
         page_columns = ["moved", "left", "same text"] if summary.outcomes else []
-        rows = [(*source[:9], size(source.received), *source[11:][: len(page_columns)]) for source in summary.sources]
+        rows = [
+            (*source[:9], spell_size(source.received), *source[11:][: len(page_columns)]) for source in summary.sources
+        ]
         text.append(table([*head, *page_columns], rows, "  "))
-    text += [f"  {of(source.source, source.error)}" for source in summary.sources if source.error]
+    text += [f"  {prefix_name(source.source, source.error)}" for source in summary.sources if source.error]
     source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
     text += [f"  {line}" for line in summary.errors if not line.startswith(source_prefixes)]
     text += [f"  {line}" for line in summary.notes]
@@ -70,7 +72,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
 def _summary_head(summary: SessionSummary) -> str:
     if summary.ended is None or summary.exit_code is None:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
-    duration = span((summary.ended - summary.began).total_seconds())
+    duration = spell_duration((summary.ended - summary.began).total_seconds())
     return f"session {summary.session} took {duration}: {meaning(summary)}"
 
 
@@ -167,7 +169,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     parts: list[str] = [
         table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection COLLECTION"
     ]
-    if troubles := [of(source.source, source.error) for source in state.sources if source.error]:
+    if troubles := [prefix_name(source.source, source.error) for source in state.sources if source.error]:
         parts += ["", *troubles]
     if state.waits:
         parts += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]

@@ -10,77 +10,79 @@ from typing import TYPE_CHECKING, NamedTuple
 from selectolax.lexbor import SelectolaxError
 
 from windrow.content.charset import decode
-from windrow.content.head import PageHead, dated, head
-from windrow.content.hints import hint
+from windrow.content.head import PageHead, first_date, read_page_head
+from windrow.content.hints import read_page_hint
 from windrow.content.outline import LEVELS, Outline
-from windrow.content.page import BlockFate, Choice, choose, leave_out
-from windrow.content.tail import with_captions, without_captions
-from windrow.content.tree import body, parse, silence
-from windrow.content.walk import excerpt, pieces, walk_pieces
+from windrow.content.page import BlockFate, Choice, choose_main_content, leave_out
+from windrow.content.tail import add_captions, remove_captions
+from windrow.content.tree import parse, remove_silent_elements, serialise_body
+from windrow.content.walk import build_outline_from_pieces, copy_chosen_markup, split_markup
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-_PARTS = re.compile(r"\s+[|\u2013\u2014·•»\u203a:/-]{1,2}\s+|\s*[|»]\s*|\s+::\s+")
+_TITLE_SEPARATOR = re.compile(r"\s+[|\u2013\u2014·•»\u203a:/-]{1,2}\s+|\s*[|»]\s*|\s+::\s+")
 _WORD = re.compile(r"\w+")
 
 
-def headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> str:
-    """Return the page's headline, or an empty text.
+def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -> str:
+    """Return the page's headline, or an empty text if it has none.
 
-    It is the first of level 1 that does not only name the site; preferred are those that the page's title repeats, then
-    those in the main content. If the only one names the site or is the end of the title, a headline of level 2 that
-    the title repeats is taken instead.
+    It is the first headline of level 1 that is not only the site's name, preferably one that the page's title repeats,
+    then one in the main content (`is_chosen`). If the only one is the end of the title, a headline of level 2 that the
+    title repeats is preferred to it.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
-    title_parts = {_plain(part) for part in _title_parts(head)} - site_names
-    headlines = [text for text in _headlines(outline, chosen, 1) if _plain(text) not in site_names]
+    title_parts = {_fold_words(part) for part in _title_parts(head)} - site_names
+    headlines = [text for text in _find_headlines(outline, is_chosen, 1) if _fold_words(text) not in site_names]
     for text in headlines:
-        if _plain(text) in title_parts and _plain(text) != site_part:
+        if _fold_words(text) in title_parts and _fold_words(text) != site_part:
             return text
-    if headlines and _plain(headlines[0]) != site_part:
+    if headlines and _fold_words(headlines[0]) != site_part:
         return headlines[0]
-    lower = (
-        text for text in _headlines(outline, chosen, 2) if _plain(text) in title_parts and _plain(text) != site_part
+    lower_headlines = (
+        text
+        for text in _find_headlines(outline, is_chosen, 2)
+        if _fold_words(text) in title_parts and _fold_words(text) != site_part
     )
-    return next(lower, headlines[0] if headlines else "")
+    return next(lower_headlines, headlines[0] if headlines else "")
 
 
-def title(head: PageHead, headline_: str) -> str:
-    """Return an article's title: its headline if the page's title repeats it, or that title without the site's name.
+def find_title(head: PageHead, headline: str) -> str:
+    """Return an article's title: `headline` if the page's title repeats it, or else that title without the site's name.
 
-    >>> title(PageHead(title="Tea | The Site"), "Today")
+    >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
     """
     page_title = head.property("og:title") or head.title or head.linked.headline
     titles = (page_title, head.title, head.linked.headline)
-    if headline_ and (not page_title or any(_repeats(headline_, title_) for title_ in titles)):
-        return headline_
+    if headline and (not page_title or any(_contains_headline(headline, title) for title in titles)):
+        return headline
     site_names = _site_names(head)
-    spans = list(_spans(page_title))
-    title_spans = [(start, end) for start, end in spans if _plain(page_title[start:end]) not in site_names]
+    spans = list(_part_spans(page_title))
+    title_spans = [(start, end) for start, end in spans if _fold_words(page_title[start:end]) not in site_names]
     if not title_spans:
-        return page_title or headline_
+        return page_title or headline
     if len(title_spans) == len(spans) > 1 and not head.property("og:title"):
         title_spans.pop()  # the last part is mostly the site's name
     return page_title[title_spans[0][0] : title_spans[-1][1]]
 
 
-def _repeats(headline_: str, title_: str) -> bool:
+def _contains_headline(headline: str, title: str) -> bool:
     """Return whether a part of a title begins with the headline or is mostly the headline."""
-    plain_headline = _plain(headline_)
-    parts = [_plain(part) for part in (title_, *_split(title_))]
+    plain_headline = _fold_words(headline)
+    parts = [_fold_words(part) for part in (title, *_split_title(title))]
     return any(
         f"{part} ".startswith(f"{plain_headline} ") or (plain_headline in part and 2 * len(plain_headline) >= len(part))
         for part in parts
     )
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each part of a title; the same text may occur twice."""
+def _part_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each part of a title; spans, not texts, since two parts may have the same text."""
     start = 0
-    for gap in _PARTS.finditer(text):
+    for gap in _TITLE_SEPARATOR.finditer(text):
         if gap.start() > start:
             yield start, gap.start()
         start = gap.end()
@@ -88,133 +90,135 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def _split(text: str) -> list[str]:
-    return [text[start:end] for start, end in _spans(text)]
+def _split_title(text: str) -> list[str]:
+    return [text[start:end] for start, end in _part_spans(text)]
 
 
 def _title_parts(head: PageHead) -> Iterator[str]:
+    """Yield the page's titles; of each that has several parts, also the parts and the title without the last one."""
     for full_title in (head.property("og:title"), head.linked.headline, head.title):
         if full_title:
             yield full_title
-            parts = _split(full_title)
+            parts = _split_title(full_title)
             if len(parts) > 1:
                 yield from (full_title[: full_title.rindex(parts[-1])].rstrip(" |\u2013\u2014·•»\u203a:/-"), *parts)
 
 
 def _site_names(head: PageHead) -> set[str]:
-    """Return the names of the site in the page's metadata, as `_plain` spells them."""
-    return {_plain(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
+    """Return the names of the site in the page's metadata, as `_fold_words` spells them."""
+    return {_fold_words(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
 
 
 def _last_title_part(head: PageHead) -> str:
     """Return the last part of a title of several parts, which is mostly the site's name, or an empty text."""
-    parts = _split(head.title)
+    parts = _split_title(head.title)
     other_title = head.property("og:title") or head.linked.headline
-    return _plain(parts[-1]) if len(parts) > 1 and _plain(parts[-1]) != _plain(other_title) else ""
+    return _fold_words(parts[-1]) if len(parts) > 1 and _fold_words(parts[-1]) != _fold_words(other_title) else ""
 
 
-def _headlines(outline: Outline, chosen: Sequence[bool], level: int) -> list[str]:
-    """Return the headlines of a level, those in the main content first."""
+def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> list[str]:
+    """Return the texts of all headlines of a level, those in the main content first."""
     boxes, blocks = outline.boxes, outline.blocks
-    main: list[str] = []
-    elsewhere: list[str] = []
-    for box, tag in enumerate(boxes.tag):
+    main_headlines: list[str] = []
+    other_headlines: list[str] = []
+    for box_number, tag in enumerate(boxes.tag):
         if LEVELS.get(tag) == level:
-            inside = range(boxes.first[box], boxes.last[box])
-            text = " ".join(" ".join(blocks.text[block] for block in inside).split())
-            (main if any(chosen[block] for block in inside) else elsewhere).append(text)
-    return main + elsewhere
+            block_range = range(boxes.first[box_number], boxes.stop[box_number])
+            text = " ".join(" ".join(blocks.text[block] for block in block_range).split())
+            (main_headlines if any(is_chosen[block] for block in block_range) else other_headlines).append(text)
+    return main_headlines + other_headlines
 
 
-def _plain(text: str) -> str:
+def _fold_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-_PLACES = (
+_AUTHOR_SELECTORS = (
     "[itemprop~=author] [itemprop~=name], [itemprop~=author]", "[rel~=author]", ".p-author .p-name, .p-author",
     ".byline, .by-line, .article-byline, .entry-author, .post-author, .author-name, .author__name, .article-author",
     "[class*=byline], [class*=Byline]", ".author, [class*=author-name], [class*=authorName]",
 )  # fmt: skip
 """Elements with authors' names: microdata, links, microformats, and the classes that most systems use."""
-_LIKELY_PLACES = (
+_LIKELY_AUTHOR_SELECTORS = (
     "[class*=author_name], [class*=author__name], [class*=authorname], [class*=AuthorName]",
     "[class*=author-details-name], [class*=author-box__name]",
     "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
     "a[href*='/author/'], a[href*='/authors/']",
 )
 """Less certain elements, which may also hold other text; used only if nothing else gives a name."""
-_LEAD = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
+_BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
-_BETWEEN = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b|\by\b)\s*")
-_REST = re.compile(
+_NAME_SEPARATOR = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b|\by\b)\s*")
+_AFTER_NAMES = re.compile(
     r"\s+(?:[|•·\u22c5\u2013\u2014-]\s|on\s|in\s|updated\b|published\b|posted\b|last\b|\d).*$|[|•·\u22c5(].*$",
     re.IGNORECASE,
 )
-_NO_NAME = re.compile(r"://|@|\*|\.com\b|\bwww\.|:|^(?:an?|updated|published|last)\s", re.IGNORECASE)
-_NOBODY = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest", "authors"))
-_LONGEST, _WORDS, _MOST = 60, 5, 10
+_NOT_A_NAME = re.compile(r"://|@|\*|\.com\b|\bwww\.|:|^(?:an?|updated|published|last)\s", re.IGNORECASE)
+_ROLES = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest", "authors"))
+_MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
-def people(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in texts about authors, each once, without "by" and addresses.
+def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the authors' names in texts such as bylines, each once, without "by", roles and addresses.
 
-    >>> people(["By Ann Lee and Bo Ek | Updated 3 May"])
+    >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
     """
     names: dict[str, str] = {}
     for text in texts:
-        line = _REST.sub("", _LEAD.sub("", " ".join(text.split())[:300]))
-        for name in _BETWEEN.split(line):
-            name = _LEAD.sub("", name).strip(" .:-\u2013\u2014")  # noqa: PLW2901 - the same name
-            if name and name.casefold() not in _NOBODY and _is_name(name):
+        line = _AFTER_NAMES.sub("", _BYLINE_START.sub("", " ".join(text.split())[:300]))
+        for name in _NAME_SEPARATOR.split(line):
+            name = _BYLINE_START.sub("", name).strip(" .:-\u2013\u2014")  # noqa: PLW2901 - the same name
+            if name and name.casefold() not in _ROLES and _is_name(name):
                 names.setdefault(name.casefold(), name)
-    return tuple(names.values())[:_MOST]
+    return tuple(names.values())[:_MAX_NAMES]
 
 
-def byline(tree: LexborHTMLParser, text: str, *, likely: bool = False) -> tuple[str, ...]:
-    """Return the authors that a page shows; `text` is the source of the tree.
+def find_byline_authors(tree: LexborHTMLParser, source: str, *, include_likely: bool = False) -> tuple[str, ...]:
+    """Return the authors that a page shows; `source` is the markup of the tree.
 
-    With `likely` also less certain elements are searched.
+    If `include_likely` is true, less certain elements are searched instead.
     """
-    if "uthor" not in text and "yline" not in text:
+    if "uthor" not in source and "yline" not in source:
         return ()
-    for selector in _LIKELY_PLACES if likely else _PLACES:
-        if names := people(list(_shown(tree, selector))):
+    for selector in _LIKELY_AUTHOR_SELECTORS if include_likely else _AUTHOR_SELECTORS:
+        if names := extract_names(list(_author_texts(tree, selector))):
             return names
     return ()
 
 
-def _shown(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
-    """Yield the text of the first element with this selector, and of its siblings with it."""
-    parent = None
+def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
+    """Yield the text of the first element that the selector matches, and the texts of its matching siblings."""
+    parent_id = None
     for node in tree.css(selector):
         text = node.attributes.get("content") or node.text(separator=" ") or ""
-        if not text.strip() or len(text) > 5 * _LONGEST:
+        if not text.strip() or len(text) > 5 * _MAX_NAME_CHARACTERS:
             continue
-        if parent is not None and (node.parent is None or node.parent.mem_id != parent):
+        if parent_id is not None and (node.parent is None or node.parent.mem_id != parent_id):
             return
-        parent = node.parent.mem_id if node.parent is not None else 0
+        parent_id = node.parent.mem_id if node.parent is not None else 0
         yield text
 
 
 def _is_name(name: str) -> bool:
+    """Return whether a text may be a person's name."""
     return (
-        len(name) <= _LONGEST
-        and len(name.split()) <= _WORDS
+        len(name) <= _MAX_NAME_CHARACTERS
+        and len(name.split()) <= _MAX_NAME_WORDS
         and any(map(str.isalpha, name))
-        and not _NO_NAME.search(name)
+        and not _NOT_A_NAME.search(name)
         and not any(map(str.isdigit, name))
     )
 
 
-_DAY = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
+_DAY_IN_PATH = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 _BY = re.compile(r"(?:(?:written|posted|published|words|story|text)\s+)?by\b", re.IGNORECASE)
-_BEFORE, _AFTER, _SHORT = 4, 12, 80
-_CHANGED = re.compile(
+_BLOCKS_BEFORE, _BLOCKS_AFTER, _MAX_BYLINE_CHARACTERS = 4, 12, 80
+_CHANGE_WORD = re.compile(
     r"\b(?:updated|modified|edited|reviewed|revised|aktualisiert|actualizado|atualizado)\b", re.IGNORECASE
 )
-_TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
+_LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 class Article(NamedTuple):
@@ -225,7 +229,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date as written, which `formats.moment.written` can read; so is `modified`."""
+    """A date as written, which `formats.moment.read_page_time` can read; so is `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -243,65 +247,66 @@ class Article(NamedTuple):
     encoding: str
 
 
-def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
+def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
     """Read a page's bytes as an article; never raises for malformed bytes.
 
-    `content_type` is the value of that header, `url` the page's address; `drop` are CSS selectors of elements that are
-    not content, of which invalid ones are ignored.
+    `content_type` is the value of that header, `url` the page's address; `drop` has CSS selectors of elements that are
+    not content, and invalid selectors in it are ignored.
 
-    >>> page = article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann Lee</a><p>Pour <b>hot</b>")
+    >>> page = read_article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann</a><p>Pour <b>hot</b>")
     >>> page.title, page.authors, page.blocks[-1]
-    ('Tea', ('Ann Lee',), 'Pour hot')
+    ('Tea', ('Ann',), 'Pour hot')
     """
-    return examine(raw, content_type, url, drop)[0]
+    return read_article_and_choice(raw, content_type, url, drop)[0]
 
 
-def examine(
+def read_article_and_choice(
     raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
 ) -> tuple[Article, Outline, Choice]:
-    """Read a page's bytes as `article` does; return also its outline, and what became of each block."""
+    """Read an article as `read_article` does; also return the page's outline and the fate of each block."""
     text = decode(raw, content_type)
     tree = parse(text.text)
-    page_head = head(tree)
-    authors = people(page_head.authors) or byline(tree, text.text)
-    likely_authors = () if authors else byline(tree, text.text, likely=True)
+    page_head = read_page_head(tree)
+    authors = extract_names(page_head.authors) or find_byline_authors(tree, text.text)
+    likely_authors = () if authors else find_byline_authors(tree, text.text, include_likely=True)
     for selector in drop:
         _remove_elements(tree, selector)
-    silence(tree)
-    markup_pieces = pieces(body(tree))
-    outline = walk_pieces(markup_pieces)
-    page_hint = hint(url, page_head.property("og:type"), page_head.json_ld)
-    choice = choose(outline, page_hint, captions=True)
-    shown, figures = with_captions(outline, page_hint, choice.taken())
-    chosen = without_captions(outline, page_hint, shown)
+    remove_silent_elements(tree)
+    markup_pieces = split_markup(serialise_body(tree))
+    outline = build_outline_from_pieces(markup_pieces)
+    page_hint = read_page_hint(url, page_head.property("og:type"), page_head.json_ld)
+    choice = choose_main_content(outline, page_hint, captions=True)
+    chosen_with_captions, figures = add_captions(outline, page_hint, choice.taken())
+    chosen = remove_captions(outline, page_hint, chosen_with_captions)
     leave_out(choice, chosen, BlockFate.CAPTION)
-    headline_ = headline(outline, chosen, page_head)
-    near_texts = _texts_near_headline(outline, chosen, headline_)
-    authors = authors or people(_signatures(near_texts)) or likely_authors
+    headline = find_headline(outline, chosen, page_head)
+    near_texts = _texts_near_headline(outline, chosen, headline)
+    authors = authors or extract_names(_names_after_by(near_texts)) or likely_authors
     site = page_head.property("og:site_name") or next(iter(page_head.linked.sites), "")
-    article_ = Article(
-        title(page_head, headline_),
-        site,
-        tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
-        page_head.published
+    article = Article(
+        title=find_title(page_head, headline),
+        site=site,
+        authors=tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
+        published=page_head.published
         or _day_in_address(url)
         or _day_in_address(page_head.canonical)
-        or dated(sorted(near_texts, key=_is_change)),
-        page_head.modified,
-        page_head.description or page_head.property("og:description") or page_head.linked.description,
-        page_head.keywords,
-        _language(page_head),
-        page_head.property("og:image") or page_head.linked.image or page_head.property("twitter:image"),
-        page_head.canonical or page_head.property("og:url"),
-        page_head.base,
-        tuple(block for block, keep in zip(outline.blocks.text, chosen, strict=True) if keep),
-        excerpt(markup_pieces, outline, shown, figures),
-        text.encoding,
+        or first_date(sorted(near_texts, key=_is_change)),
+        modified=page_head.modified,
+        description=page_head.description or page_head.property("og:description") or page_head.linked.description,
+        keywords=page_head.keywords,
+        language=_find_language(page_head),
+        image=page_head.property("og:image") or page_head.linked.image or page_head.property("twitter:image"),
+        canonical=page_head.canonical or page_head.property("og:url"),
+        base=page_head.base,
+        blocks=tuple(block for block, is_chosen in zip(outline.blocks.text, chosen, strict=True) if is_chosen),
+        markup=copy_chosen_markup(markup_pieces, outline, chosen_with_captions, figures),
+        encoding=text.encoding,
     )
-    return article_, outline, choice
+    return article, outline, choice
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
+    """Remove the elements that a selector matches; ignore an invalid selector."""
     try:
         nodes = tree.css(selector)
     except (SelectolaxError, ValueError):
@@ -311,29 +316,30 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
             node.decompose()
 
 
-def _texts_near_headline(outline: Outline, chosen: Sequence[bool], headline_: str) -> list[str]:
-    """Return the short blocks near the headline or the start of the main content: they may have date and authors."""
+def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: str) -> list[str]:
+    """Return the short blocks near the headline or, without a headline, near the start of the main content.
+
+    They may contain the date and the authors.
+    """
     texts = outline.blocks.text
-    candidates = [
-        (number, words)
-        for number, text in enumerate(texts)
-        if (words := " ".join(text.split())) and headline_.startswith(words)
-    ]
-    number = max(candidates, key=lambda begin: len(begin[1]), default=(-1, ""))[0]  # a menu may repeat its first words
-    if number < 0:
-        number = next((number for number, keep in enumerate(chosen) if keep), 0)
-    nearby = [*range(number + 1, min(len(texts), number + _AFTER)), *range(number - 1, max(-1, number - _BEFORE), -1)]
-    return [texts[block] for block in nearby if len(texts[block]) <= _SHORT]
+    lines = [" ".join(text.split()) for text in texts]
+    beginnings = [block for block, line in enumerate(lines) if line and headline.startswith(line)]
+    start = max(beginnings, key=lambda block: len(lines[block]), default=-1)  # a menu may repeat its first words
+    if start < 0:
+        start = next((block for block, is_main in enumerate(is_chosen) if is_main), 0)
+    before = range(start - 1, max(-1, start - _BLOCKS_BEFORE), -1)
+    nearby = [*range(start + 1, min(len(texts), start + _BLOCKS_AFTER)), *before]
+    return [texts[block] for block in nearby if len(texts[block]) <= _MAX_BYLINE_CHARACTERS]
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block says that its date is that of a change: it is used only if no other date is found."""
-    return _CHANGED.search(block) is not None
+    """Return whether a block names its date as that of a change; such a date is used only if no other is found."""
+    return _CHANGE_WORD.search(block) is not None
 
 
-def _signatures(near: Sequence[str]) -> list[str]:
-    """Return the name in the first block that begins with "by", or in the next block if "by" is alone."""
-    for block, next_block in zip(near, [*near[1:], ""], strict=False):
+def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
+    """Return the name after "by" in the first block that begins with it; if nothing follows, the whole next block."""
+    for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):
             name = block[by.end() :].strip(" :") or next_block
             return [] if name[:1].islower() else [name]
@@ -341,12 +347,12 @@ def _signatures(near: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the day in an address, in ISO 8601, or an empty text.
+    """Return the day that an address contains, in ISO 8601, or an empty text if it contains none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')
     """
-    day = _DAY.search(url.partition("?")[0])
+    day = _DAY_IN_PATH.search(url.partition("?")[0])
     if not day:
         return ""
     try:
@@ -355,6 +361,6 @@ def _day_in_address(url: str) -> str:
         return ""
 
 
-def _language(page_head: PageHead) -> str:
+def _find_language(page_head: PageHead) -> str:
     tags = (page_head.language, page_head.linked.language, page_head.property("og:locale"))
-    return next((tag for tag in tags if _TAG.fullmatch(tag)), "")
+    return next((tag for tag in tags if _LANGUAGE_TAG.fullmatch(tag)), "")

@@ -57,26 +57,26 @@ utf-16be utf_16_be: unicodefffe utf-16be
 utf-16le utf_16_le: csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le
 """
 
-_CODEC: dict[str, str] = {}
-_NAME: dict[str, str] = {}
+_CODEC_BY_NAME: dict[str, str] = {}
+_NAME_BY_LABEL: dict[str, str] = {}
 for _line in _LABELS.strip().splitlines():
     _both, _, _labels = _line.partition(": ")
     _name, _codec = _both.split()
-    _CODEC[_name] = _codec
-    _NAME.update(dict.fromkeys(_labels.split(), _name))
+    _CODEC_BY_NAME[_name] = _codec
+    _NAME_BY_LABEL.update(dict.fromkeys(_labels.split(), _name))
 
-_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_EXAMINED = 1024
-_LATE = 256 * 1024  # bytes
+_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+_PRESCAN_BYTES = 1024
+_LATE_PRESCAN_BYTES = 256 * 1024  # bytes
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-_UNREAD = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
+_RAW_TEXT = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
 _META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*+=\s*+[\"']?+\s*+([^\s\"'/>;]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNORECASE)
-_WRONG = 0.005  # of all bytes may be invalid in declared UTF-8
+_MAX_INVALID_SHARE = 0.005  # of all bytes may be invalid in declared UTF-8
 
 
 class DecodedText(NamedTuple):
-    """A page's text, its encoding, and where that was found."""
+    """A page's text, its encoding, and the source from which the encoding was determined."""
 
     text: str
     encoding: str
@@ -85,13 +85,13 @@ class DecodedText(NamedTuple):
     """`bom`, `header`, `meta`, or `content` if the bytes themselves decided."""
 
 
-def known(label: str) -> str | None:
-    """Return the name of the encoding with this label (Encoding Standard, section 4.2), or None.
+def find_encoding(label: str) -> str | None:
+    """Return the name of the encoding with this label (Encoding Standard, section 4.2), or None if no encoding has it.
 
-    >>> known(" Latin1 "), known("utf-7")
+    >>> find_encoding(" Latin1 "), find_encoding("utf-7")
     ('windows-1252', None)
     """
-    return _NAME.get(label.strip().lower())
+    return _NAME_BY_LABEL.get(label.strip().lower())
 
 
 def decode(raw: bytes, content_type: str = "") -> DecodedText:
@@ -100,37 +100,38 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
     DecodedText(text='naïve', encoding='windows-1252', source='header')
     """
-    for mark, name in _MARKS:
+    for mark, name in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
-            return DecodedText(raw[len(mark) :].decode(_CODEC[name], "replace"), name, "bom")
-    as_utf_8 = _utf8(raw)
-    declared, source = _read_declaration(raw, content_type, late=as_utf_8 is None)
+            return DecodedText(raw[len(mark) :].decode(_CODEC_BY_NAME[name], "replace"), name, "bom")
+    utf_8_text = _decode_utf_8(raw)
+    declared, source = _read_declaration(raw, content_type, search_late=utf_8_text is None)
     if declared is None:
-        return DecodedText(as_utf_8, "utf-8", "content") if as_utf_8 is not None else _decode_windows_1252(raw)
-    if as_utf_8 is not None and _extends_ascii(declared):
+        return DecodedText(utf_8_text, "utf-8", "content") if utf_8_text is not None else _decode_windows_1252(raw)
+    if utf_8_text is not None and _extends_ascii(declared):
         # all bytes are valid UTF-8: if there are any beyond ASCII, another encoding is not plausible
         is_plausible = declared == "utf-8" or raw.isascii()
-        return DecodedText(as_utf_8, declared if is_plausible else "utf-8", source if is_plausible else "content")
-    text = raw.decode(_CODEC[declared], "replace")
-    if declared == "utf-8" and text.count("\ufffd") > len(raw) * _WRONG:
+        return DecodedText(utf_8_text, declared if is_plausible else "utf-8", source if is_plausible else "content")
+    text = raw.decode(_CODEC_BY_NAME[declared], "replace")
+    if declared == "utf-8" and text.count("\ufffd") > len(raw) * _MAX_INVALID_SHARE:
         return _decode_windows_1252(raw)
     return DecodedText(text, declared, source)
 
 
-def _read_declaration(raw: bytes, content_type: str, *, late: bool) -> tuple[str | None, str]:
+def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
+    """Return the declared encoding, or None, and its source; `search_late` also searches far into the page."""
     parameter = _CHARSET.search(content_type)
-    name = known(parameter[1]) if parameter else None
+    name = find_encoding(parameter[1]) if parameter else None
     if name:
         return name, "header"
-    meta = _META.search(_COMMENT.sub(b"", raw[:_EXAMINED]))
-    if meta is None and late:
-        meta = _META.search(_UNREAD.sub(b"", raw[:_LATE]))
-    name = known(meta[1].decode("latin-1")) if meta else None
+    meta = _META.search(_COMMENT.sub(b"", raw[:_PRESCAN_BYTES]))
+    if meta is None and search_late:
+        meta = _META.search(_RAW_TEXT.sub(b"", raw[:_LATE_PRESCAN_BYTES]))
+    name = find_encoding(meta[1].decode("latin-1")) if meta else None
     # a meta element that was found in the bytes is not UTF-16, whatever it declares
     return ("utf-8" if name and name.startswith("utf-16") else name), "meta"
 
 
-def _utf8(raw: bytes) -> str | None:
+def _decode_utf_8(raw: bytes) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError:

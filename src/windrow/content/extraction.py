@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from windrow.content.article import examine
+from windrow.content.article import read_article_and_choice
 from windrow.content.outline import Outline
 from windrow.content.page import BlockFate, Choice
 from windrow.content.tree import parse
-from windrow.formats.moment import written
+from windrow.formats.moment import read_page_time
 from windrow.formats.url import normalise
 
 
@@ -32,8 +32,8 @@ class ContentImage(NamedTuple):
 class JudgedBlock(NamedTuple):
     """A block of a page: its text, its position, and what became of it.
 
-    `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability
-    that it is main content, from 0 to 1, or None if it was not judged.
+    `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability that
+    it is main content, from 0 to 1, or None if it was not judged.
     """
 
     text: str
@@ -76,35 +76,36 @@ class Extract:
     @cached_property
     def markdown(self) -> str:
         """The main content as Markdown: CommonMark, with the tables and the strike-through of GitHub."""
-        from windrow.content.markdown import markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
+        from windrow.content.markdown import html_to_markdown  # noqa: PLC0415 a tenth of this package's import time, and seldom used
 
-        return markdown(self.markup, self.base)
+        return html_to_markdown(self.markup, self.base)
 
     @cached_property
     def links(self) -> tuple[ContentLink, ...]:
         """The web links of the main content in order, each address once."""
-        return tuple(ContentLink(url, text) for url, text in self._addresses("a[href]", "href"))
+        return tuple(ContentLink(url, text) for url, text in self._unique_addresses("a[href]", "href"))
 
     @cached_property
     def images(self) -> tuple[ContentImage, ...]:
         """The pictures of the main content in order, each address once."""
-        return tuple(ContentImage(url, text) for url, text in self._addresses("img[src]", "src"))
+        return tuple(ContentImage(url, text) for url, text in self._unique_addresses("img[src]", "src"))
 
-    def _addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
-        known = set()
+    def _unique_addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
+        """Yield absolute address and text of the elements of the main content that match, each address once."""
+        known_urls = set()
         for node in parse(self.markup).css(selector):
             url = normalise(node.attributes.get(attribute) or "", self.base).url
-            if url and url not in known:
-                known.add(url)
-                shown = node.attributes.get("alt") if attribute == "src" else node.text()
-                yield url, " ".join((shown or "").split())
+            if url and url not in known_urls:
+                known_urls.add(url)
+                text = node.attributes.get("alt") if attribute == "src" else node.text()
+                yield url, " ".join((text or "").split())
 
 
 def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extract:
     r"""Extract the content and metadata of a page, in time linear in its size.
 
-    `html` is the body of a response, or text; `url` is the page's own address, against which relative ones are
-    resolved; `content_type` is the value of that header, which may give the encoding of bytes. StepError with
+    `html` is the body of a response, or text; `url` is the page's own address, against which relative addresses are
+    resolved; `content_type` is the value of that header, which may name the encoding of bytes. Raises StepError with
     TOO_MANY_ELEMENTS or MEMORY_LIMIT for a page too large to parse.
 
     >>> page = extract("<title>Tea | Site</title><main><h1>Tea</h1><p>Pour <b>hot</b> <a href=/water>water</a>.</main>",
@@ -117,46 +118,47 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
     if isinstance(html, str):
         html, content_type = html.encode("utf-8", "replace"), "text/html; charset=utf-8"
     own_url = normalise(url).url or ""
-    article, outline, choice = examine(html, content_type, own_url)
+    article, outline, choice = read_article_and_choice(html, content_type, own_url)
     base = normalise(article.base, own_url).url or own_url
 
     def resolve(address: str) -> str:
         return normalise(address, base).url or "" if address else ""
 
     return Extract(
-        own_url,
-        article.title,
-        article.authors,
-        article.site,
-        _iso(article.published),
-        _iso(article.modified),
-        article.description,
-        article.keywords,
-        article.language,
-        resolve(article.image),
-        resolve(article.canonical),
-        article.encoding,
-        article.markup,
-        tuple(_blocks(outline, choice)),
-        base,
+        url=own_url,
+        title=article.title,
+        authors=article.authors,
+        site=article.site,
+        published=_spell_date(article.published),
+        modified=_spell_date(article.modified),
+        description=article.description,
+        keywords=article.keywords,
+        language=article.language,
+        image=resolve(article.image),
+        canonical=resolve(article.canonical),
+        encoding=article.encoding,
+        markup=article.markup,
+        blocks=tuple(_judged_blocks(outline, choice)),
+        base=base,
     )
 
 
-def _iso(date: str) -> str:
-    """Return a page's date in ISO 8601, a day alone if it has no time, or an empty text if it is not a date."""
-    moment = written(date)
+def _spell_date(date: str) -> str:
+    """Return a page's date in ISO 8601, without a time if the page gives none, or an empty text if it is not a date."""
+    moment = read_page_time(date)
     if moment is None:
         return ""
     day = moment.tzinfo is None and (moment.hour, moment.minute, moment.second) == (0, 0, 0)
     return moment.date().isoformat() if day else moment.isoformat()
 
 
-def _blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
+def _judged_blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
+    """Yield all blocks of a page in order."""
     boxes, blocks = outline.boxes, outline.blocks
     paths: list[str] = []
-    known: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
-    for tag, parent in zip(boxes.tag, boxes.up, strict=True):
+    shared_paths: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
+    for tag, parent in zip(boxes.tag, boxes.parent, strict=True):
         path = f"{paths[parent]} > {tag}" if parent >= 0 else tag
-        paths.append(known.setdefault(path, path))
-    for number, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
-        yield JudgedBlock(text, paths[box], choice.fates[number], choice.likely.get(number))
+        paths.append(shared_paths.setdefault(path, path))
+    for block, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
+        yield JudgedBlock(text, paths[box], choice.fates[block], choice.likelihoods.get(block))

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 Node = tuple[int, int, int]
 """A question's number, then the positions of the nodes after a yes and a no; leaves are numbered after questions."""
 
-_WIDEST = 1_000  # blocks judged at once
+_BATCH_BLOCKS = 1_000  # judged at once
 
 
 class Forest(NamedTuple):
@@ -33,7 +33,7 @@ class Forest(NamedTuple):
     trees: tuple[tuple[Node, ...], ...]
     """The first node is the root."""
     leaves: tuple[tuple[int, ...], ...]
-    """The values of each tree's leaves, from 0; their sum over all trees is below 65,536."""
+    """The values of each tree's leaves, none below 0; the sum of one leaf of every tree is always below 65,536."""
     scale: float
     """The log odds of one unit of the sum."""
     offset: float
@@ -41,7 +41,7 @@ class Forest(NamedTuple):
 
 
 class FeatureSource(Protocol):
-    """Returns the features of a page's blocks by name."""
+    """A source of the features of a page's blocks, by name."""
 
     count: int
     """The number of blocks."""
@@ -50,23 +50,23 @@ class FeatureSource(Protocol):
         """Return the grade of a feature of the page, or None if it is a feature of blocks."""
 
     def of_block(self, name: str) -> bytes:
-        """Return a feature of blocks, a grade for each block; yes is 1, no is 0."""
+        """Return a feature of blocks: a grade for each block; in a feature of yes and no, yes is 1 and no is 0."""
 
 
-def judge(forest: Forest, source: FeatureSource) -> list[float]:
-    """Return for each block the probability that the forest gives it."""
-    features = [_feature(name, source) for name in forest.features]
+def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]:
+    """Return for each block the probability that the forest assigns to it, from 0 to 1."""
+    features = [_read_feature(name, source) for name in forest.features]
     sums = array("H")
-    for start in range(0, source.count, _WIDEST):
-        batch = _Batch(start, min(source.count, start + _WIDEST))
-        total = _total(forest, batch, list(map(batch.spread, features)))
+    for start in range(0, source.count, _BATCH_BLOCKS):
+        batch = _Batch(start, min(source.count, start + _BATCH_BLOCKS))
+        total = _sum_leaves(forest, batch, list(map(batch.spread, features)))
         sums.frombytes(total.to_bytes(2 * batch.count, "little"))
     return [1.0 / (1.0 + math.exp(-(total * forest.scale + forest.offset))) for total in sums]
 
 
-def _feature(name: str, source: FeatureSource) -> int | bytes:
-    page = source.of_page(name)
-    return source.of_block(name) if page is None else page
+def _read_feature(name: str, source: FeatureSource) -> int | bytes:
+    page_grade = source.of_page(name)
+    return source.of_block(name) if page_grade is None else page_grade
 
 
 class _Batch:
@@ -75,7 +75,7 @@ class _Batch:
     __slots__ = ("_end", "_passes", "_start", "all_blocks", "count")
 
     def __init__(self, start: int, end: int) -> None:
-        """Hold the blocks from `start` up to `end`, which is not among them."""
+        """Judge the blocks from number `start` up to, but without, number `end`."""
         self._start, self._end = start, end
         self._passes: dict[int, int] = {}
         self.count = end - start
@@ -89,93 +89,107 @@ class _Batch:
         spread[::2] = grades[self._start : self._end]
         return int.from_bytes(spread, "little")
 
-    def within(self, column: int, bound: int) -> int:
-        """Return the set of blocks whose grade is at most `bound`: then 256 + bound - grade is at least 256."""
+    def select_at_most(self, column: int, bound: int) -> int:
+        """Return the set of blocks whose grade in `column` is at most `bound`.
+
+        For these blocks, 256 + bound - grade is at least 256.
+        """
         passes = self._passes.get(bound)
         if passes is None:
             passes = self._passes[bound] = self.all_blocks * (256 + bound)
         return (passes - column) >> 8 & self.all_blocks
 
 
-def _total(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
-    """Return the sum of all trees, two bytes for each block; only questions that a block reaches are answered."""
+def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
+    """Return the sum of the reached leaves of all trees as an integer, two bytes for each block.
+
+    `columns` has the grades of each feature as `_Batch.spread` returns them. Only questions that a block reaches are
+    answered.
+    """
     total = 0
-    questions, within, all_blocks = forest.questions, batch.within, batch.all_blocks
+    questions, select_at_most, all_blocks = forest.questions, batch.select_at_most, batch.all_blocks
     passing_by_question: list[int | None] = [None] * len(questions)
     for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
         sets_by_node = [0] * (len(tree) + len(leaves))
         sets_by_node[0] = all_blocks
-        for blocks, (question, yes, no) in zip(sets_by_node, tree, strict=False):  # filled from the root down
-            if blocks:
+        for block_set, (question, yes, no) in zip(sets_by_node, tree, strict=False):  # filled from the root down
+            if block_set:
                 passing = passing_by_question[question]
                 if passing is None:
                     feature, bound = questions[question]
-                    passing = passing_by_question[question] = within(columns[feature], bound)
-                sets_by_node[yes] = yes_blocks = blocks & passing
-                sets_by_node[no] = blocks ^ yes_blocks
-        for blocks, leaf in zip(sets_by_node[len(tree) :], leaves, strict=True):
-            if blocks:
-                total += blocks * leaf
+                    passing = passing_by_question[question] = select_at_most(columns[feature], bound)
+                sets_by_node[yes] = yes_blocks = block_set & passing
+                sets_by_node[no] = block_set ^ yes_blocks
+        for block_set, leaf in zip(sets_by_node[len(tree) :], leaves, strict=True):
+            if block_set:
+                total += block_set * leaf
     return total
 
 
 def read_forest(text: str) -> Forest:
     """Read a forest from its text.
 
-    The first line has scale and offset; then a line for each feature with its name, a colon and its bounds; an empty
-    line; and a line for each tree in prefix order: a question as `feature.bound` by their numbers, followed by the
-    subtrees for yes and no, and a leaf as its value.
+    The first line has scale and offset. Then there is a line for each feature with its name, a colon and its bounds; an
+    empty line; and a line for each tree in prefix order. A question is written as `feature.bound` by their numbers and
+    followed by the subtrees for yes and for no; a leaf is written as its value.
 
     >>> read_forest(chr(10).join(["0.1 -3", "words: 4 9", "", "0.1 0 0.0 7 60"])).trees
     (((1, 2, 1), (0, 3, 4)),)
     """
-    first, *lines = text.strip().splitlines()
-    scale, offset = map(float, first.split())
+    scale_line, *lines = text.strip().splitlines()
+    scale, offset = map(float, scale_line.split())
     blank = lines.index("")
-    names, bounds, starts = [], [], [0]
+    names, bounds, first_questions = [], [], [0]
     for line in lines[:blank]:
         name, _, numbers = line.rpartition(": ")
         names.append(name)
         bounds.append(tuple(map(int, numbers.split())))
-        starts.append(starts[-1] + len(bounds[-1]))
+        first_questions.append(first_questions[-1] + len(bounds[-1]))
     trees, leaves = [], []
     for line in lines[blank + 1 :]:
         nodes: list[Node] = []
         tree_leaves: list[int] = []
         words = line.split()
-        _read_tree(iter(words), nodes, tree_leaves, starts, len(words) // 2)
+        _read_tree(iter(words), nodes, tree_leaves, first_questions, len(words) // 2)
         trees.append(tuple(nodes))
         leaves.append(tuple(tree_leaves))
-    questions = tuple((feature, bound) for feature, own_bounds in enumerate(bounds) for bound in own_bounds)
+    questions = tuple((feature, bound) for feature, feature_bounds in enumerate(bounds) for bound in feature_bounds)
     return Forest(tuple(names), tuple(bounds), questions, tuple(trees), tuple(leaves), scale, offset)
 
 
-def _read_tree(words: Iterator[str], nodes: list[Node], leaves: list[int], starts: Sequence[int], inner: int) -> int:
-    """Append the nodes of a tree of `inner` questions; return the position of its root among questions and leaves."""
+def _read_tree(
+    words: Iterator[str], nodes: list[Node], leaves: list[int], first_questions: Sequence[int], question_count: int
+) -> int:
+    """Append the nodes of a tree to `nodes` and `leaves`; return the position of its root among the nodes.
+
+    `first_questions` has the number of each feature's first question; a leaf's position follows those of the tree's
+    `question_count` questions.
+    """
     feature, point, bound = next(words).partition(".")
     if not point:
         leaves.append(int(feature))
-        return inner + len(leaves) - 1
+        return question_count + len(leaves) - 1
     position = len(nodes)
     nodes.append((0, 0, 0))
-    yes = _read_tree(words, nodes, leaves, starts, inner)
-    nodes[position] = (starts[int(feature)] + int(bound), yes, _read_tree(words, nodes, leaves, starts, inner))
+    yes = _read_tree(words, nodes, leaves, first_questions, question_count)
+    no = _read_tree(words, nodes, leaves, first_questions, question_count)
+    nodes[position] = (first_questions[int(feature)] + int(bound), yes, no)
     return position
 
 
-DIGEST = "4397ef4bef0f15970b9694c022ec5dd065fe1015de692c6e1ace87fdc4fb05e4"
+WEIGHTS_DIGEST = "4397ef4bef0f15970b9694c022ec5dd065fe1015de692c6e1ace87fdc4fb05e4"
 """SHA-256 of `weights.txt`."""
-BETWEEN = "\n\n----\n\n"
+FOREST_SEPARATOR = "\n\n----\n\n"
 """The separator of the two forests in the file."""
 
 
-def weights() -> bytes:
+def read_weights() -> bytes:
     """Return the bytes of `weights.txt`, a file of the package."""
     return get_data("windrow.content", "weights.txt") or b""
 
 
 @cache
-def forests() -> tuple[Forest, Forest]:
+def load_forests() -> tuple[Forest, Forest]:
     """Return the first and the second forest; they are read when the first page is judged."""
-    first, second = map(read_forest, weights().decode().split(BETWEEN))
+    first, second = map(read_forest, read_weights().decode().split(FOREST_SEPARATOR))
     return first, second

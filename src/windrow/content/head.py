@@ -9,26 +9,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windrow.content.tree import search
-from windrow.formats.moment import written
+from windrow.content.tree import select_once
+from windrow.formats.moment import read_page_time
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_LONGEST_SCRIPT = 1 << 20  # characters of one script
-_DEEPEST = 12
-_MOST = 5_000  # JSON-LD objects of a page
-_ARTICLE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
-_SITE = re.compile(r"^website$", re.IGNORECASE)
-_PAGE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
-_LISTS = frozenset((
+_MAX_SCRIPT_CHARACTERS = 1 << 20  # characters of one script
+_MAX_DEPTH = 12
+_MAX_OBJECTS = 5_000  # JSON-LD objects of a page
+_ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
+_SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
+_PAGE_TYPE = re.compile(r"page$|creativework$|videoobject|podcastepisode|event$", re.IGNORECASE)
+_OTHER_OBJECTS = frozenset((
     "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
     "suggestedAnswer", "breadcrumb",
 ))  # fmt: skip
 """Properties with objects other than the page itself."""
-_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
-_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
-_CLOSINGS = ("//]]>", "]]>", "-->")
+_DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
+_COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
+_COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
 
 LinkedObject = dict[str, Any]
 
@@ -49,78 +49,87 @@ class StructuredData(NamedTuple):
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; only the dates, if no script is valid JSON.
+    """Read the JSON-LD of a page; if no script is valid JSON, only dates are searched in its text.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
     """
     if not scripts:
         return StructuredData()
-    known: dict[str, LinkedObject] = {}
-    objects = list(_objects(scripts, known))
-    dates_in_text = dict(reversed(_DATE.findall("\n".join(scripts)))) if not objects else {}
-    main_object = next((node for node in objects if _is(node, _ARTICLE)), None)
+    by_id: dict[str, LinkedObject] = {}
+    objects = list(_linked_objects(scripts, by_id))
+    dates_in_text = dict(reversed(_DATE_MEMBER.findall("\n".join(scripts)))) if not objects else {}
+    main_object = next((node for node in objects if _has_type(node, _ARTICLE_TYPE)), None)
     if main_object is None:
-        main_object = next((node for node in objects if _is(node, _PAGE)), {})
-    names = [name for node in objects if _is(node, _SITE) for name in _names(node, known)]
+        main_object = next((node for node in objects if _has_type(node, _PAGE_TYPE)), {})
+    names = [name for node in objects if _has_type(node, _SITE_TYPE) for name in _read_names(node, by_id)]
+    roles = ("author", "creator")
     keywords = [part.strip() for word in _texts(main_object.get("keywords")) for part in word.split(",")]
     return StructuredData(
-        _first(main_object, "headline") or (_first(main_object, "name") if _is(main_object, _ARTICLE) else ""),
-        tuple(dict.fromkeys(name for role in ("author", "creator") for name in _names(main_object.get(role), known))),
-        _first(main_object, "datePublished", "dateCreated", "uploadDate") or dates_in_text.get("datePublished", ""),
-        _first(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
-        _first(main_object, "description"),
-        next(iter(_images(main_object.get("image"), known)), ""),
-        _first(main_object, "inLanguage"),
-        tuple(dict.fromkeys(filter(None, keywords))),
-        tuple(dict.fromkeys([*names, *_names(main_object.get("publisher"), known)])),
+        headline=_first_text(main_object, "headline")
+        or (_first_text(main_object, "name") if _has_type(main_object, _ARTICLE_TYPE) else ""),
+        authors=tuple(dict.fromkeys(name for role in roles for name in _read_names(main_object.get(role), by_id))),
+        published=_first_text(main_object, "datePublished", "dateCreated", "uploadDate")
+        or dates_in_text.get("datePublished", ""),
+        modified=_first_text(main_object, "dateModified") or dates_in_text.get("dateModified", ""),
+        description=_first_text(main_object, "description"),
+        image=next(iter(_image_addresses(main_object.get("image"), by_id)), ""),
+        language=_first_text(main_object, "inLanguage"),
+        keywords=tuple(dict.fromkeys(filter(None, keywords))),
+        sites=tuple(dict.fromkeys([*names, *_read_names(main_object.get("publisher"), by_id)])),
     )
 
 
-def _objects(scripts: Sequence[str], known: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type in scripts, except those that the page only lists; add all to `known` by `@id`."""
-    objects_left = _MOST
+def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
+    """Yield the objects with a type, except those that the page only lists.
+
+    All objects with an `@id` are added to `by_id`.
+    """
+    objects_left = _MAX_OBJECTS
     for script in scripts:
         try:
-            document = json.loads(_uncommented(script[:_LONGEST_SCRIPT]), strict=False)
+            document = json.loads(_strip_comment(script[:_MAX_SCRIPT_CHARACTERS]), strict=False)
         except (ValueError, RecursionError):
             continue
         queue = deque([(document, 0)])
         while queue and objects_left:
             node, depth = queue.popleft()
-            if isinstance(node, list) and depth < _DEEPEST:
+            if isinstance(node, list) and depth < _MAX_DEPTH:
                 queue += [(member, depth + 1) for member in node[:objects_left]]
             elif isinstance(node, dict):
                 objects_left -= 1
-                name = node.get("@id")
-                if isinstance(name, str) and len(node) > 1:
-                    known.setdefault(name, node)
+                object_id = node.get("@id")
+                if isinstance(object_id, str) and len(node) > 1:
+                    by_id.setdefault(object_id, node)
                 if "@type" in node:
                     yield node
                 members = [
-                    member for key, member in node.items() if key not in _LISTS and isinstance(member, dict | list)
+                    member
+                    for key, member in node.items()
+                    if key not in _OTHER_OBJECTS and isinstance(member, dict | list)
                 ]
-                queue += [(member, depth + 1) for member in members if depth < _DEEPEST]
+                queue += [(member, depth + 1) for member in members if depth < _MAX_DEPTH]
 
 
-def _uncommented(script: str) -> str:
+def _strip_comment(script: str) -> str:
     """Return a script without the delimiters of a comment or CDATA section around it."""
-    if opening := _OPENING.match(script):
+    if opening := _COMMENT_OPENING.match(script):
         script = script[opening.end() :]
     end = script.rstrip()
-    closing = next((mark for mark in _CLOSINGS if end.endswith(mark)), "")
+    closing = next((delimiter for delimiter in _COMMENT_CLOSINGS if end.endswith(delimiter)), "")
     return end.removesuffix(closing) if closing else script
 
 
-def _is(node: LinkedObject, kind: re.Pattern[str]) -> bool:
-    return any(kind.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
+def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
+    return any(type_pattern.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
 
 
-def _texts(value: Any) -> list[str]:
-    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+def _texts(texts: Any) -> list[str]:
+    return [text for text in (texts if isinstance(texts, list) else [texts]) if isinstance(text, str)]
 
 
-def _first(node: LinkedObject, *names: str) -> str:
+def _first_text(node: LinkedObject, *names: str) -> str:
+    """Return the first text that is not empty among these properties of an object, or an empty text."""
     for name in names:
         for raw_text in _texts(node.get(name)):
             if text := _clean(raw_text):
@@ -133,43 +142,43 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _names(value: Any, known: dict[str, LinkedObject]) -> Iterator[str]:
+def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
     """Yield the names of persons or organisations, given as strings, objects, or references to objects."""
-    for person in (value if isinstance(value, list) else [value])[:100]:
+    for person in (persons if isinstance(persons, list) else [persons])[:100]:
         if isinstance(person, str):
             yield _clean(person)
         elif isinstance(person, dict):
-            node = person if "name" in person else known.get(str(person.get("@id")), person)
+            node = person if "name" in person else by_id.get(str(person.get("@id")), person)
             yield from filter(None, map(_clean, _texts(node.get("name"))))
 
 
-def _images(value: Any, known: dict[str, LinkedObject]) -> Iterator[str]:
-    for image in (value if isinstance(value, list) else [value])[:10]:
-        node = known.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
+def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
+    for image in (images if isinstance(images, list) else [images])[:10]:
+        node = by_id.get(str(image.get("@id")), image) if isinstance(image, dict) and "url" not in image else image
         addresses = _texts([node.get("url"), node.get("contentUrl")] if isinstance(node, dict) else node)
         yield from (text for text in map(_clean, addresses) if text)
 
 
-DATED = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
+DATE_SELECTOR = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
 """Selects elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
-_LONGEST_DATE = 60  # characters of a date
+_MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of publication, the most trusted first; `elements` are those that `DATED` selects.
+    """Yield possible dates of publication, the most trusted first; `elements` are those that `DATE_SELECTOR` selects.
 
-    `itemprop` and `dt-published` count if all on the page agree, since a list of entries has one for each entry. A
-    `time` in an article's header counts if it is the only article, or its header contains an `h1`. Other `time`
-    elements count if all on the page agree.
+    The dates of `itemprop` and of `dt-published` are used only if all on the page are equal, since a list of entries
+    has one for each entry. A `time` in an article's header is used if the page has only one article, or the header
+    contains an `h1`. Other `time` elements are used if all on the page are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
     times = [element for element in elements if element.tag == "time" and "datetime" in element.attributes]
     if times:
         yield _in_article_header(tree)
-        dates = [value for value in map(_value, times) if written(value)]
-        if len({written(value) for value in dates}) == 1:
-            yield dates[0]
+        readable_dates = [date for date in map(_read_date, times) if read_page_time(date)]
+        if len({read_page_time(date) for date in readable_dates}) == 1:
+            yield readable_dates[0]
 
 
 def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
@@ -179,8 +188,8 @@ def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date in the elements that have this word in the attribute, or "" if they have different dates."""
-    dates = {_value(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
+    """Return the date of the elements whose attribute contains this word, or an empty text if their dates differ."""
+    dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
 
@@ -188,11 +197,11 @@ def _in_article_header(tree: LexborHTMLParser) -> str:
     time = tree.css_first("article header time[datetime]")
     if time is not None and len(tree.css("article")) > 1:
         time = tree.css_first("article header:has(h1) time[datetime]")
-    return _value(time) if time is not None else ""
+    return _read_date(time) if time is not None else ""
 
 
-def _value(element: LexborNode) -> str:
-    """Return an element's date as written for machines, or as shown if it has only that."""
+def _read_date(element: LexborNode) -> str:
+    """Return an element's date: the machine-readable one or, if it has none, its text."""
     attributes = element.attributes
     date = (
         attributes.get("datetime")
@@ -202,18 +211,18 @@ def _value(element: LexborNode) -> str:
         or element.text()
         or ""
     )
-    return " ".join(date[:_LONGEST_DATE].split())
+    return " ".join(date[:_MAX_DATE_CHARACTERS].split())
 
 
-_FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
-_JSON_LD = "application/ld+json"
-_ASKS = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
-_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
+_JSON_LD_TYPE = "application/ld+json"
+_ROBOTS_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
+_PAGE_MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
 """Relations of links to further pages."""
-_ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
-_LONGEST = 10_000  # characters of one value
-_PUBLISHED = (
+_ICON_RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
+_MAX_CHARACTERS = 10_000  # characters of one value
+_PUBLISHED_NAMES = (
     "article:published_time", "og:article:published_time", "og:published_time", "article:published", "og:pubdate",
     "article:post_date", "datepublished", "rnews:datepublished", "publishdate", "publish-date", "publish_date",
     "publication_date", "publication-date", "publicationdate", "article.published", "article_date_original",
@@ -224,22 +233,22 @@ _PUBLISHED = (
     "published-date", "published_date", "published-time", "published_time", "w-published-date",
 )  # fmt: skip
 """Names of `meta` elements with a page's date, the most reliable first."""
-_MODIFIED = (
+_MODIFIED_NAMES = (
     "article:modified_time", "og:article:modified_time", "og:updated_time", "article:modified", "datemodified",
     "article.updated", "lastmod", "dcterms.modified", "dc.date.modified",
 )  # fmt: skip
-_AUTHORS = (
+_AUTHOR_NAMES = (
     "author", "article:author", "og:article:author", "article:author_name", "article.author", "authors", "byl",
     "byline", "parsely-author", "sailthru.author", "dc.creator", "dcterms.creator", "dc.creator.name",
     "citation_author", "rbauthors", "shareaholic:article_author_name", "cxenseparse:author",
 )  # fmt: skip
-_AUTHOR = frozenset(_AUTHORS)
-_KEYWORDS = frozenset((
+_AUTHOR_NAME_SET = frozenset(_AUTHOR_NAMES)
+_KEYWORD_NAMES = frozenset((
     "article:tag", "og:article:tag", "article:section", "news_keywords", "keywords", "parsely-tags",
     "sailthru.tags", "parsely-section",
 ))  # fmt: skip
-_OF_HEAD = frozenset(("meta", "link", "base", "script"))
-_READ_ELEMENTS = f"{', '.join(sorted(_OF_HEAD))}, {DATED}"
+_HEAD_ELEMENTS = frozenset(("meta", "link", "base", "script"))
+_READ_SELECTOR = f"{', '.join(sorted(_HEAD_ELEMENTS))}, {DATE_SELECTOR}"
 
 _Attributes = Mapping[str, str | None]
 _Link = tuple[list[str], _Attributes]
@@ -247,7 +256,7 @@ _Link = tuple[list[str], _Attributes]
 
 
 class FeedLink(NamedTuple):
-    """A feed of the page."""
+    """A link from the page to a feed; `type` is its media type."""
 
     type: str
     href: str
@@ -263,7 +272,7 @@ class Translation(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another page with its relation to this one, such as `next`; `refresh` if this page redirects to it."""
+    """Another page and its relation to this page, such as `next`, or `refresh` if this page redirects to it."""
 
     rel: str
     href: str
@@ -284,18 +293,18 @@ class PageHead(NamedTuple):
     """The base of relative addresses, or an empty text if that is the page's own address."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
-    asks: tuple[tuple[str, str], ...] = ()
+    robots_metas: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may hold such directives, for all robots or for one."""
     published: str = ""
     """A readable date, as written, from the head, or from the body if the head has none; so is `modified`."""
     modified: str = ""
-    writers: tuple[tuple[str, str], ...] = ()
+    author_metas: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may name an author, in order."""
-    named: tuple[tuple[str, str], ...] = ()
+    metas: tuple[tuple[str, str], ...] = ()
     """The first content of every other `meta`, with its name in lower case; those of `robots` joined by commas."""
     linked: StructuredData = StructuredData()
     """The properties in its JSON-LD."""
-    graph: tuple[tuple[str, str], ...] = ()
+    open_graph: tuple[tuple[str, str], ...] = ()
     """OpenGraph and article properties, as written, in order."""
     feeds: tuple[FeedLink, ...] = ()
     icons: tuple[str, ...] = ()
@@ -307,19 +316,19 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The names in JSON-LD, or if it has none, in the most trusted `meta` elements that are not addresses."""
+        """The authors in JSON-LD; if it has none, those of the most trusted `meta` elements, without addresses."""
         if self.linked.authors:
             return self.linked.authors
-        for name in _AUTHORS:
-            if names := [author for key, author in self.writers if key == name and "://" not in author]:
+        for name in _AUTHOR_NAMES:
+            if names := [author for key, author in self.author_metas if key == name and "://" not in author]:
                 return tuple(dict.fromkeys(names))
         return ()
 
     @property
     def keywords(self) -> tuple[str, ...]:
         """Keywords, tags and sections, each once."""
-        metas = [*self.graph, *self.named]
-        words = [word.strip() for key, value in metas if key in _KEYWORDS for word in value.split(",")]
+        pairs = [*self.open_graph, *self.metas]
+        words = [word.strip() for key, value in pairs if key in _KEYWORD_NAMES for word in value.split(",")]
         first_spelling: dict[str, str] = {}
         for word in filter(None, (*words, *self.linked.keywords)):
             first_spelling.setdefault(word.casefold(), word)
@@ -327,133 +336,140 @@ class PageHead(NamedTuple):
 
     def property(self, name: str) -> str:
         """Return the first OpenGraph property of this name, such as `og:title`, or an empty text."""
-        return next((value for key, value in self.graph if key == name and value), "")
+        return next((value for key, value in self.open_graph if key == name and value), "")
 
 
-def head(tree: LexborHTMLParser) -> PageHead:
+def read_page_head(tree: LexborHTMLParser) -> PageHead:
     """Read a page's metadata, wherever in the page it is."""
-    named: dict[str, str] = {}
-    graph: list[tuple[str, str]] = []
-    writers: list[tuple[str, str]] = []
+    metas: dict[str, str] = {}
+    open_graph: list[tuple[str, str]] = []
+    author_metas: list[tuple[str, str]] = []
     links: list[_Link] = []
     base = ""
     scripts: list[str] = []
-    refreshed: list[Related] = []
-    dates: list[LexborNode] = []
-    for node in search(tree, _READ_ELEMENTS):  # one search, which is the cheapest
+    refresh_links: list[Related] = []
+    dated_elements: list[LexborNode] = []
+    for node in select_once(tree, _READ_SELECTOR):  # one search, which is the cheapest
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
-            _meta(attributes, named, graph, writers)
-            if "http-equiv" in attributes and (href := refresh(attributes)):
-                refreshed.append(Related("refresh", href, ""))
+            _add_meta(attributes, metas, open_graph, author_metas)
+            if "http-equiv" in attributes and (href := read_refresh(attributes)):
+                refresh_links.append(Related("refresh", href, ""))
         elif tag == "link":
             links.append(((attributes.get("rel") or "").lower().split(), attributes))
         elif tag == "base":
             base = base or _text(attributes, "href")
-        elif tag == "script" and _essence(attributes) == _JSON_LD and (script := node.text()):
+        elif tag == "script" and _media_type(attributes) == _JSON_LD_TYPE and (script := node.text()):
             scripts.append(script)
-        if tag not in _OF_HEAD or "itemprop" in attributes:
-            dates.append(node)
+        if tag not in _HEAD_ELEMENTS or "itemprop" in attributes:
+            dated_elements.append(node)
     structured = read_json_ld(scripts)
-    properties = dict(reversed([*graph, *named.items()]))
+    properties = dict(reversed([*open_graph, *metas.items()]))
     root = tree.css_first("html")
     canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     return PageHead(
-        title=_title(tree),
-        description=named.get("description", ""),
+        title=_read_title(tree),
+        description=metas.get("description", ""),
         language=_text(root.attributes, "lang") if root is not None else "",
         canonical=next(iter(canonicals), ""),
         canonicals=canonicals,
         base=base,
-        robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
-        asks=tuple(meta for meta in named.items() if _ASKS.search(meta[1])),
-        published=_stated(structured.published, _PUBLISHED, properties) or dated(published_dates(tree, dates)),
-        modified=_stated(structured.modified, _MODIFIED, properties) or dated(modified_dates(dates)),
-        writers=tuple(writers),
-        named=tuple(named.items()),
+        robots=frozenset(word.strip().lower() for word in metas.get("robots", "").split(",") if word.strip()),
+        robots_metas=tuple(meta for meta in metas.items() if _ROBOTS_DIRECTIVE.search(meta[1])),
+        published=_stated_date(structured.published, _PUBLISHED_NAMES, properties)
+        or first_date(published_dates(tree, dated_elements)),
+        modified=_stated_date(structured.modified, _MODIFIED_NAMES, properties)
+        or first_date(modified_dates(dated_elements)),
+        author_metas=tuple(author_metas),
+        metas=tuple(metas.items()),
         linked=structured,
-        graph=tuple(graph),
-        feeds=tuple(_feeds(links)),
-        icons=tuple(_icons(links)),
+        open_graph=tuple(open_graph),
+        feeds=tuple(_feed_links(links)),
+        icons=tuple(_icon_addresses(links)),
         translations=tuple(_translations(links)),
-        related=(*refreshed, *_related(links)),
+        related=(*refresh_links, *_related_links(links)),
         json_ld="\n".join(scripts),
     )
 
 
-def _stated(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the first readable date: that of JSON-LD, or of a `meta` with one of these names; or an empty text."""
-    return dated((linked_date, *filter(None, map(properties.get, names))))
+def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
+    """Return the first readable date, that of JSON-LD or of a `meta` with one of these names, or an empty text."""
+    return first_date((linked_date, *filter(None, map(properties.get, names))))
 
 
-def dated(texts: Iterable[str]) -> str:
-    """Return the first text that is a date, or an empty text."""
-    return next((text for text in texts if text and written(text)), "")
+def first_date(texts: Iterable[str]) -> str:
+    """Return the first of the texts that is a date, or an empty text if none is."""
+    return next((text for text in texts if text and read_page_time(text)), "")
 
 
-def _essence(attributes: _Attributes) -> str:
+def _media_type(attributes: _Attributes) -> str:
     """Return the media type in an element's `type`, without parameters, in lower case."""
     return (attributes.get("type") or "").partition(";")[0].strip().lower()
 
 
 def _text(attributes: _Attributes, name: str) -> str:
-    return " ".join((attributes.get(name) or "")[:_LONGEST].split())
+    return " ".join((attributes.get(name) or "")[:_MAX_CHARACTERS].split())
 
 
-def _meta(
+def _add_meta(
     attributes: _Attributes,
-    named: dict[str, str],
-    graph: list[tuple[str, str]],
-    writers: list[tuple[str, str]],
+    metas: dict[str, str],
+    open_graph: list[tuple[str, str]],
+    author_metas: list[tuple[str, str]],
 ) -> None:
+    """Add a `meta` element's content to the authors, to the OpenGraph properties or to the other `metas`."""
     content = attributes.get("content")
     if not content:
         return
-    content = " ".join(content[:_LONGEST].split())
+    content = " ".join(content[:_MAX_CHARACTERS].split())
     key = (attributes.get("property") or attributes.get("name") or "").strip().lower()
-    if key in _AUTHOR:
-        writers.append((key, content))  # there may be an element for each author
+    if key in _AUTHOR_NAME_SET:
+        author_metas.append((key, content))  # there may be an element for each author
     if key.startswith(("og:", "article:", "twitter:")):
-        graph.append((key, content))
+        open_graph.append((key, content))
     elif key:
         # all robots elements count; of others only the first
-        known = named.get(key)
-        named[key] = content if known is None else f"{known},{content}" if key == "robots" else known
+        first = metas.get(key)
+        metas[key] = content if first is None else f"{first},{content}" if key == "robots" else first
 
 
-def _title(tree: LexborHTMLParser) -> str:
+def _read_title(tree: LexborHTMLParser) -> str:
     node = tree.css_first("head > title") or tree.css_first("title")
-    return " ".join((node.text() or "")[:_LONGEST].split()) if node is not None else ""
+    return " ".join((node.text() or "")[:_MAX_CHARACTERS].split()) if node is not None else ""
 
 
-def _feeds(links: Sequence[_Link]) -> Iterator[FeedLink]:
+def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
     for relations, attributes in links:
-        if "alternate" in relations and (kind := _essence(attributes)) in _FEEDS and attributes.get("href"):
-            yield FeedLink(kind, _text(attributes, "href"), _text(attributes, "title"))
+        if (
+            "alternate" in relations
+            and (media_type := _media_type(attributes)) in _FEED_TYPES
+            and attributes.get("href")
+        ):
+            yield FeedLink(media_type, _text(attributes, "href"), _text(attributes, "title"))
 
 
-def refresh(attributes: _Attributes) -> str:
+def read_refresh(attributes: _Attributes) -> str:
     """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3), or an empty text."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
-    prefix, equals, address = (attributes.get("content") or "")[:_LONGEST].partition("=")
+    prefix, equals, address = (attributes.get("content") or "")[:_MAX_CHARACTERS].partition("=")
     return address.strip().strip("'\"") if equals and prefix.strip().lower().endswith("url") else ""
 
 
-def _related(links: Sequence[_Link]) -> Iterator[Related]:
+def _related_links(links: Sequence[_Link]) -> Iterator[Related]:
     """Yield related pages, without feeds, translations, icons and the canonical address."""
     for relations, attributes in links:
         if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
             continue
-        is_page = not attributes.get("type") or _essence(attributes) in _PAGES
+        is_page = not attributes.get("type") or _media_type(attributes) in _PAGE_MEDIA_TYPES
         if is_page and (href := _text(attributes, "href")):
             relation = next(relation for relation in relations if relation in RELATIONS)
             yield Related(relation, href, _text(attributes, "title"))
 
 
-def _icons(links: Sequence[_Link]) -> Iterator[str]:
+def _icon_addresses(links: Sequence[_Link]) -> Iterator[str]:
     for relations, attributes in links:
-        if not _ICONS.isdisjoint(relations) and (href := _text(attributes, "href")):
+        if not _ICON_RELATIONS.isdisjoint(relations) and (href := _text(attributes, "href")):
             yield href
 
 
@@ -461,5 +477,5 @@ def _translations(links: Sequence[_Link]) -> Iterator[Translation]:
     for relations, attributes in links:
         if "alternate" not in relations or not attributes.get("hreflang") or not attributes.get("href"):
             continue
-        if _essence(attributes) not in _FEEDS:
+        if _media_type(attributes) not in _FEED_TYPES:
             yield Translation(_text(attributes, "hreflang"), _text(attributes, "href"), _text(attributes, "title"))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-TYPES = ("article|blogposting|report", "product|offer", "itemlist", "discussionforum|qapage|comment",
+TYPE_PATTERNS = ("article|blogposting|report", "product|offer", "itemlist", "discussionforum|qapage|comment",
          "faqpage|question", "person|profile", "breadcrumb", "website|webpage", "collectionpage",
          "organization|business")  # fmt: skip
 """Families of types of schema.org."""
-ADDRESSES = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questions?/|comments|board",
+ADDRESS_PATTERNS = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questions?/|comments|board",
              r"/products?/|/p/|/dp/|/item|/itm|-p-|/shop/|sku",
              r"/collections?/|/category|/categories|/c/|/tag|/shop|/browse|/list|/search|/best",
              r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
@@ -22,43 +22,43 @@ ADDRESSES = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questions?/|c
              r"\?")  # fmt: skip
 """Patterns for addresses of forums, products, collections, documentation and articles, and for a query."""
 
-_TYPES = [re.compile(each) for each in TYPES]
-_ADDRESSES = [re.compile(each) for each in ADDRESSES]
-_TYPE = re.compile(r'"@type"\s*:\s*(?:"([^"]{1,80})"|\[([^\]]{1,200})\])')
-_KINDS = {"website": 1, "article": 2, "product": 3}
+_TYPE_REGEXES = [re.compile(each) for each in TYPE_PATTERNS]
+_ADDRESS_REGEXES = [re.compile(each) for each in ADDRESS_PATTERNS]
+_TYPE_MEMBER = re.compile(r'"@type"\s*:\s*(?:"([^"]{1,80})"|\[([^\]]{1,200})\])')
+_KIND_NUMBERS = {"website": 1, "article": 2, "product": 3}
 
 
 class PageHint(NamedTuple):
-    """Hints on a page's kind from its head and address; each may be missing."""
+    """Hints on a page's kind from its head and address; a missing one is 0."""
 
     kind: int = 0
     """The `og:type`: 0 none, 1 website, 2 article, 3 product, 4 another."""
     types: int = 0
-    """The types of schema.org in the JSON-LD: a bit for each of `TYPES`."""
+    """The types of schema.org in the JSON-LD: a bit for each of `TYPE_PATTERNS`."""
     steps: int = 0
     """Segments of the address's path."""
     digits: int = 0
     """Digits in the address's path."""
     address: int = 0
-    """A bit for each of `ADDRESSES`."""
+    """A bit for each of `ADDRESS_PATTERNS`."""
 
 
-def hint(url: str, kind: str | None, json_ld: str) -> PageHint:
+def read_page_hint(url: str, og_type: str | None, json_ld: str) -> PageHint:
     """Return the hints in a page's address, `og:type` and JSON-LD.
 
-    >>> hint("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
+    >>> read_page_hint("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
     PageHint(kind=2, types=2, steps=3, digits=1, address=33)
     """
-    types = " ".join(single or several for single, several in _TYPE.findall(json_ld)).lower()
+    types = " ".join(single or several for single, several in _TYPE_MEMBER.findall(json_ld)).lower()
     address = url.partition("://")[2].partition("#")[0].lower()
     path = address.partition("?")[0].partition("/")[2].strip("/")
-    word = (kind or "").strip().lower()
+    og_type_word = (og_type or "").strip().lower()
     return PageHint(
-        0 if not word else _KINDS.get(word, 3 if "product" in word else 4),
-        sum(1 << at for at, each in enumerate(_TYPES) if types and each.search(types)),
+        0 if not og_type_word else _KIND_NUMBERS.get(og_type_word, 3 if "product" in og_type_word else 4),
+        sum(1 << number for number, regex in enumerate(_TYPE_REGEXES) if types and regex.search(types)),
         path.count("/") + 1 if path else 0,
         sum(map(str.isdigit, path)),
-        sum(1 << at for at, each in enumerate(_ADDRESSES) if each.search(address)),
+        sum(1 << number for number, regex in enumerate(_ADDRESS_REGEXES) if regex.search(address)),
     )
 
 
@@ -103,27 +103,27 @@ GROUPS = {
     "locale": "lang language languages locale country currency region translate",
 }
 
-BIT = {group: 1 << at for at, group in enumerate(GROUPS)}
+GROUP_BITS = {group: 1 << at for at, group in enumerate(GROUPS)}
 
-_WORD: dict[bytes, int] = {}
+_GROUPS_BY_WORD: dict[bytes, int] = {}
 for _group, _words in GROUPS.items():
     for _word in _words.encode().split():
-        _WORD[_word] = _WORD.get(_word, 0) | BIT[_group]
+        _GROUPS_BY_WORD[_word] = _GROUPS_BY_WORD.get(_word, 0) | GROUP_BITS[_group]
 
-_SPLIT = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WORD_REGEX = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTERS = bytes(code if code > 127 or chr(code).isalpha() else 32 for code in range(256))
-_LONGEST = 300
+_MAX_NAME_BYTES = 300
 
 
-def groups(names: bytes) -> int:
-    """Return the groups, one bit each, of the words in these names, which are UTF-8; only 300 bytes are read.
+def find_groups(names: bytes) -> int:
+    """Return the groups, one bit each, of the words in these names, which are in UTF-8; only 300 bytes are read.
 
-    >>> groups(b"siteNav main-menu") == BIT["nav"] | BIT["content"]
+    >>> find_groups(b"siteNav main-menu") == GROUP_BITS["nav"] | GROUP_BITS["content"]
     True
     """
-    names = names[:_LONGEST]
-    words = names.translate(_LETTERS).split() if names.islower() else map(bytes.lower, _SPLIT.findall(names))
+    names = names[:_MAX_NAME_BYTES]
+    words = names.translate(_LETTERS).split() if names.islower() else map(bytes.lower, _WORD_REGEX.findall(names))
     bits = 0
     for word in words:
-        bits |= _WORD.get(word, 0)
+        bits |= _GROUPS_BY_WORD.get(word, 0)
     return bits

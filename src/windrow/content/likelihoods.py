@@ -1,4 +1,7 @@
-"""Features of the second forest, from the first forest's likelihoods of a block's surroundings."""
+"""Compute features of the second forest from the first forest's likelihoods of a block and the blocks around it.
+
+A likelihood is the probability, from 0 to 1, that a block is main content. A feature has a grade for each judged block.
+"""
 
 from __future__ import annotations
 
@@ -8,158 +11,174 @@ from functools import partial
 from itertools import accumulate, repeat
 from operator import add, mul, sub
 
-from windrow.content.view import ABOVE, View, counted, picker
+from windrow.content.view import LEVELS_ABOVE, View, grade_counts, make_picker
 
-_STEPS = 50
-_NEAR = 5  # blocks on both sides
-_SURE, _PROSE = 0.7, 12
-"""The least likelihood and words of a block that counts as certain."""
-CENTRES = (0.5, 0.8)
-"""Shares of the page's likely words; the box of the text is the innermost box that holds as much."""
-_BEFORE, _BEHIND = 1, 2
+_GRADE_STEPS = 50
+_NEAR_BLOCKS = 5  # blocks on both sides
+_MIN_SURE_LIKELIHOOD, _MIN_SURE_WORDS = 0.7, 12
+"""The least likelihood and words of a block that counts as certainly main content."""
+TEXT_BOX_SHARES = (0.5, 0.8)
+"""Shares of the page's likely words: a text box is the innermost box that contains as much."""
+_SIDE_BEFORE, _SIDE_BEHIND = 1, 2
 
 
 class Likelihoods:
-    """Likelihoods of blocks and their means by box, weighted by words; both also as grades."""
+    """The likelihoods of judged blocks, and their means by box, weighted by words.
 
-    __slots__ = ("by_box", "centres", "graded", "likely", "mass", "view", "words")
+    A block's likely words are the number of its words multiplied by its likelihood.
+    """
 
-    def __init__(self, view: View, likely: Sequence[float]) -> None:
+    __slots__ = ("box_grades", "by_block", "grades", "likely_words", "text_boxes", "view", "words")
+
+    def __init__(self, view: View, by_block: Sequence[float]) -> None:
+        """Compute the means; `by_block` has the likelihood of each judged block."""
         boxes, words = view.outline.boxes, view.outline.blocks.words
         self.view = view
-        self.likely = likely
-        self.words = view.keep(words)
-        """Of the judged blocks."""
-        self.mass = list(map(mul, likely, self.words))
-        sizes, masses = [0.0] * len(words), [0.0] * len(words)
-        for block, size, mass in zip(view.kept, self.words, self.mass, strict=True):
-            sizes[block], masses[block] = size, mass
-        first, last = picker(boxes.first), picker(boxes.last)
-        sums = []
-        for column in (sizes, masses):
-            cumulative = list(accumulate(column, initial=0.0))
-            sums.append(map(sub, last(cumulative), first(cumulative)))
-        self.graded = _grade(likely)
-        box_sizes, box_masses = map(list, sums)
-        self.by_box = _grade([mass / size if size else 0.0 for size, mass in zip(box_sizes, box_masses, strict=True)])
-        self.centres = {share: _centre(box_masses, boxes.depth, share) for share in CENTRES}
-        """The box of the text for each of `CENTRES`."""
+        self.by_block = by_block
+        self.words = view.pick(words)
+        """The number of words of each judged block."""
+        self.likely_words = list(map(mul, by_block, self.words))
+        words_by_block, likely_by_block = [0.0] * len(words), [0.0] * len(words)
+        for block, word_count, likely in zip(view.judged, self.words, self.likely_words, strict=True):
+            words_by_block[block], likely_by_block[block] = word_count, likely
+        pick_first, pick_stop = make_picker(boxes.first), make_picker(boxes.stop)
+        sums_by_box = []
+        for column in (words_by_block, likely_by_block):
+            running_sums = list(accumulate(column, initial=0.0))
+            sums_by_box.append(list(map(sub, pick_stop(running_sums), pick_first(running_sums))))
+        box_words, box_likely = sums_by_box
+        self.grades = _grade_likelihoods(by_block)
+        means = [
+            likely / word_count if word_count else 0.0 for word_count, likely in zip(box_words, box_likely, strict=True)
+        ]
+        self.box_grades = _grade_likelihoods(means)
+        self.text_boxes = {share: _find_text_box(box_likely, boxes.depth, share) for share in TEXT_BOX_SHARES}
+        """The number of the text box for each of `TEXT_BOX_SHARES`."""
 
 
-Feature = Callable[[Likelihoods], bytes]
+LikelihoodFeature = Callable[[Likelihoods], bytes]
 
 
-def _grade(values: Iterable[float]) -> bytes:
-    """Return likelihoods as grades from 1 to 51; the grade 0 is for places outside the page."""
-    return bytes(map(int, map(add, map(mul, values, repeat(_STEPS)), repeat(1.5))))
+def _grade_likelihoods(by_block: Iterable[float]) -> bytes:
+    """Return likelihoods as grades from 1 to 51; the grade 0 means outside the page."""
+    return bytes(map(int, map(add, map(mul, by_block, repeat(_GRADE_STEPS)), repeat(1.5))))
 
 
-def _shift(likelihoods: Likelihoods, offset: int) -> bytes:
-    grades = likelihoods.graded
+def _grade_of_neighbour(likelihoods: Likelihoods, offset: int) -> bytes:
+    grades = likelihoods.grades
     edge = bytes(min(abs(offset), len(grades)))
     return grades[offset:] + edge if offset > 0 else edge + grades[: len(grades) + offset]
 
 
-def _box(likelihoods: Likelihoods, steps: int) -> bytes:
-    return bytes(likelihoods.view.above[steps](likelihoods.by_box))
+def _grade_of_box_above(likelihoods: Likelihoods, steps: int) -> bytes:
+    return bytes(likelihoods.view.pick_above[steps](likelihoods.box_grades))
 
 
-def _repeated(likelihoods: Likelihoods) -> bytes:
-    return bytes(map(likelihoods.by_box.__getitem__, likelihoods.view.above[0](likelihoods.view.around.repeated)))
+def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
+    boxes = likelihoods.view.pick_above[0](likelihoods.view.surroundings.repeated_box)
+    return bytes(map(likelihoods.box_grades.__getitem__, boxes))
 
 
-def _path(likelihoods: Likelihoods) -> bytes:
-    """Return the mean over all blocks whose boxes have the same path."""
-    paths = likelihoods.view.above[0](likelihoods.view.outline.boxes.path)
+def _mean_of_path(likelihoods: Likelihoods) -> bytes:
+    """Return for each block the graded mean likelihood of all blocks whose boxes have the same path as its box."""
+    paths = likelihoods.view.pick_above[0](likelihoods.view.outline.boxes.path)
     sizes, masses = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
-    for path, size, mass in zip(paths, likelihoods.words, likelihoods.mass, strict=True):
+    for path, size, mass in zip(paths, likelihoods.words, likelihoods.likely_words, strict=True):
         sizes[path] += size
         masses[path] += mass
-    return _grade([masses[path] / sizes[path] for path in paths])
+    return _grade_likelihoods([masses[path] / sizes[path] for path in paths])
 
 
-def _near(likelihoods: Likelihoods) -> bytes:
-    """Return the mean over a block and its neighbours, `_NEAR` on each side."""
+def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
+    """Return for each block the graded mean likelihood of it and `_NEAR_BLOCKS` blocks on each side."""
     count = len(likelihoods.words)
-    sizes = list(accumulate(likelihoods.words, initial=0))
-    masses = list(accumulate(likelihoods.mass, initial=0.0))
-    starts = [0] * min(_NEAR, count) + list(range(count - _NEAR))
-    ends = [*range(_NEAR + 1, count + 1), *repeat(count, min(_NEAR, count))]
-    return _grade([(masses[b] - masses[a]) / (sizes[b] - sizes[a]) for a, b in zip(starts, ends, strict=True)])
-
-
-def _centre(masses: Sequence[float], depth: Sequence[int], share: float) -> int:
-    """Return the innermost box with at least this share of the page's mass."""
-    least = masses[0] * share
-    return max((box for box, mass in enumerate(masses) if mass >= least), key=depth.__getitem__)
-
-
-def _side(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return whether a block is before the box of the text (1), in it (0) or after it (2)."""
-    boxes, centre = likelihoods.view.outline.boxes, likelihoods.centres[share]
-    first, last = boxes.first[centre], boxes.last[centre]
-    kept = likelihoods.view.kept  # in the page's order
-    count_before, count_after = bisect_left(kept, first), len(kept) - bisect_left(kept, last)
-    return (
-        bytes((_BEFORE,)) * count_before
-        + bytes(len(kept) - count_before - count_after)
-        + bytes((_BEHIND,)) * count_after
+    words = list(accumulate(likelihoods.words, initial=0))
+    likely = list(accumulate(likelihoods.likely_words, initial=0.0))
+    starts = [0] * min(_NEAR_BLOCKS, count) + list(range(count - _NEAR_BLOCKS))
+    ends = [*range(_NEAR_BLOCKS + 1, count + 1), *repeat(count, min(_NEAR_BLOCKS, count))]
+    return _grade_likelihoods(
+        (likely[end] - likely[start]) / (words[end] - words[start]) for start, end in zip(starts, ends, strict=True)
     )
 
 
-def _behind(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return the graded number of blocks since the end of the box of the text; 0 for blocks before its end."""
-    last = likelihoods.view.outline.boxes.last[likelihoods.centres[share]]
-    kept = likelihoods.view.kept
-    end = bisect_left(kept, last)
-    return bytes(end) + counted([block - last + 1 for block in kept[end:]])
+def _find_text_box(likely_words: Sequence[float], depth: Sequence[int], share: float) -> int:
+    """Return the innermost box with at least this share of the page's likely words.
+
+    `likely_words` and `depth` have a number for each box, the body's first.
+    """
+    least_words = likely_words[0] * share
+    return max((box for box, likely in enumerate(likely_words) if likely >= least_words), key=depth.__getitem__)
 
 
-def _apart(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return the graded number of steps from the box of the text up to the innermost box that also has the block."""
-    boxes, centre = likelihoods.view.outline.boxes, likelihoods.centres[share]
-    steps_to = {centre: 0}
+def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
+    """Return for each block whether it is before the text box (1), in it (0) or after it (2)."""
+    boxes, text_box = likelihoods.view.outline.boxes, likelihoods.text_boxes[share]
+    first, stop = boxes.first[text_box], boxes.stop[text_box]
+    judged = likelihoods.view.judged  # in the page's order
+    count_before, count_after = bisect_left(judged, first), len(judged) - bisect_left(judged, stop)
+    return (
+        bytes((_SIDE_BEFORE,)) * count_before
+        + bytes(len(judged) - count_before - count_after)
+        + bytes((_SIDE_BEHIND,)) * count_after
+    )
+
+
+def _blocks_behind_text_box(likelihoods: Likelihoods, share: float) -> bytes:
+    """Return for each block the graded number of blocks since the end of the text box; 0 before that end."""
+    stop = likelihoods.view.outline.boxes.stop[likelihoods.text_boxes[share]]
+    judged = likelihoods.view.judged
+    first_behind = bisect_left(judged, stop)
+    return bytes(first_behind) + grade_counts([block - stop + 1 for block in judged[first_behind:]])
+
+
+def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
+    """Return for each block the graded number of steps from the text box up to a box that contains the block."""
+    boxes, text_box = likelihoods.view.outline.boxes, likelihoods.text_boxes[share]
+    steps_to = {text_box: 0}
     steps = 0
-    while centre > 0:
-        centre = boxes.up[centre]
+    while text_box > 0:
+        text_box = boxes.parent[text_box]
         steps += 1
-        steps_to[centre] = steps
-    innermost_boxes = likelihoods.view.keep(likelihoods.view.outline.blocks.box)
+        steps_to[text_box] = steps
+    innermost_boxes = likelihoods.view.pick(likelihoods.view.outline.blocks.box)
     distances: dict[int, int] = {}
     for innermost in set(innermost_boxes):
         box = innermost
         while box not in steps_to:
-            box = boxes.up[box]
+            box = boxes.parent[box]
         distances[innermost] = steps_to[box]
-    return counted(list(map(distances.__getitem__, innermost_boxes)))
+    return grade_counts(list(map(distances.__getitem__, innermost_boxes)))
 
 
-def _since(likelihoods: Likelihoods, *, words: bool, backwards: bool) -> bytes:
-    """Return the graded number of blocks (or words) since the last certain block or, with `back`, until the next."""
+def _distance_to_sure_block(likelihoods: Likelihoods, *, in_words: bool, backwards: bool) -> bytes:
+    """Return for each block the graded distance, in blocks or words, to the last certain block before it.
+
+    If `backwards` is true, it is the distance to the next certain block.
+    """
     distances = []
-    distance = 9_999
-    order = zip(likelihoods.likely, likelihoods.words, strict=True)
-    for chance, size in reversed(list(order)) if backwards else order:
-        if chance >= _SURE and size >= _PROSE:
+    distance = 9_999  # as if there were a certain block far outside the page
+    blocks = zip(likelihoods.by_block, likelihoods.words, strict=True)
+    for likelihood, word_count in reversed(list(blocks)) if backwards else blocks:
+        if likelihood >= _MIN_SURE_LIKELIHOOD and word_count >= _MIN_SURE_WORDS:
             distance = 0
         distances.append(distance)
-        distance += size if words else 1
-    return counted(distances[::-1] if backwards else distances)
+        distance += word_count if in_words else 1
+    return grade_counts(distances[::-1] if backwards else distances)
 
 
-LIKELIHOOD_FEATURES: dict[str, Feature] = {
-    "likely": lambda likelihoods: likelihoods.graded,
-    **{f"likely {by:+}": partial(_shift, offset=by) for by in (-2, -1, 1, 2)},
-    **{f"likely box {steps}": partial(_box, steps=steps) for steps in range(ABOVE)},
-    "likely repeated": _repeated,
-    "likely path": _path,
-    "likely near": _near,
-    "likely page": lambda likelihoods: likelihoods.by_box[:1] * len(likelihoods.likely),
-    **{f"side {share}": partial(_side, share=share) for share in CENTRES},
-    **{f"behind {share}": partial(_behind, share=share) for share in CENTRES},
-    **{f"apart {share}": partial(_apart, share=share) for share in CENTRES},
-    "sure since": partial(_since, words=False, backwards=False),
-    "sure until": partial(_since, words=False, backwards=True),
-    "sure words": partial(_since, words=True, backwards=False),
-    "likely most": lambda likelihoods: bytes([max(likelihoods.graded)]) * len(likelihoods.likely),
+LIKELIHOOD_FEATURES: dict[str, LikelihoodFeature] = {
+    "likely": lambda likelihoods: likelihoods.grades,
+    **{f"likely {by:+}": partial(_grade_of_neighbour, offset=by) for by in (-2, -1, 1, 2)},
+    **{f"likely box {steps}": partial(_grade_of_box_above, steps=steps) for steps in range(LEVELS_ABOVE)},
+    "likely repeated": _grade_of_repeated_box,
+    "likely path": _mean_of_path,
+    "likely near": _mean_of_neighbours,
+    "likely page": lambda likelihoods: likelihoods.box_grades[:1] * len(likelihoods.by_block),
+    **{f"side {share}": partial(_side_of_text_box, share=share) for share in TEXT_BOX_SHARES},
+    **{f"behind {share}": partial(_blocks_behind_text_box, share=share) for share in TEXT_BOX_SHARES},
+    **{f"apart {share}": partial(_steps_from_text_box, share=share) for share in TEXT_BOX_SHARES},
+    "sure since": partial(_distance_to_sure_block, in_words=False, backwards=False),
+    "sure until": partial(_distance_to_sure_block, in_words=False, backwards=True),
+    "sure words": partial(_distance_to_sure_block, in_words=True, backwards=False),
+    "likely most": lambda likelihoods: bytes([max(likelihoods.grades)]) * len(likelihoods.by_block),
 }

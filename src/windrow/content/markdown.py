@@ -1,7 +1,7 @@
 """Convert HTML to Markdown: CommonMark with GitHub's tables and strike-through, without clutter.
 
 The tree is serialised and its tags are walked over, as for an outline: that is faster than visiting node by node.
-An open block element is a `Frame`, an open inline element is a `_Mark`.
+An open block element is a `Frame`, an open inline element is a `_OpenInline`.
 """
 
 from __future__ import annotations
@@ -12,117 +12,116 @@ from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
 from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, append_to_last_item, join_item, separate_list
-from windrow.content.outline import attribute, unescape
-from windrow.content.tree import body, parse, silence
-from windrow.content.walk import pieces
+from windrow.content.outline import read_attribute, unescape
+from windrow.content.tree import parse, remove_silent_elements, serialise_body
+from windrow.content.walk import split_markup
 from windrow.formats.url import normalise
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_NEVER = "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-text, .sr-only, .visually-hidden"
-_HINTS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert", "addtoany",
-          "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also", "signup",
-          "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
-_NAMED = ", ".join(f"[class*={hint}], [id*={hint}]" for hint in _HINTS)
-_CERTAIN = re.compile(
+_REMOVED = "form, button, select, textarea, nav, dialog, [hidden], .screen-reader-text, .sr-only, .visually-hidden"
+_CLUTTER_WORDS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert",
+          "addtoany", "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also",
+          "signup", "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
+_CLUTTER_SELECTOR = ", ".join(f"[class*={hint}], [id*={hint}]" for hint in _CLUTTER_WORDS)
+_CERTAIN_NAMES = re.compile(
     r"(?i)\b(?:sharedaddy|sd-sharing\S*|jp-relatedposts|addtoany\S*|a2a_kit|a2a_\w+|share-?this\S*|outbrain\S*|taboola\S*"
     r"|tncms-inline-relcontent|inline-editorial\S*|adsbygoogle|yarpp\S*|related-?(?:posts?|articles?|stories|content"
     r"|links?)|recommended-?(?:posts?|articles?|stories)|social-?(?:share|sharing|links|media|icons|buttons?)|"
     r"share-?(?:buttons?|bar|links|tools|icons)|newsletter-?(?:signup|form|box)\S*|ad-slot)(?![\w-])"
 )
-_LIKELY = re.compile(
+_LIKELY_NAMES = re.compile(
     r"(?i)(?:^|[\s_-])(?:related|recommend(?:ed|ations?)|sharing|share|social|newsletter|subscribe|promo|advert(?:isement)?"
     r"|read-?more|more-stories|also-?(?:read|like)|see-also|signup|sign-up|teasers?)(?=$|[\s_-])"
 )
-_TEXTS = frozenset(("body", "html", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "b", "strong"))
-_FEW = 600  # the most characters of a box that is only likely to be clutter
-_PROSE = 1_500  # the least characters in a form around the whole text, as some systems have it
+_TEXT_ELEMENTS = frozenset(
+    ("body", "html", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "b", "strong")
+)
+_MAX_LIKELY_CHARACTERS = 600  # the most characters of a box that is only likely to be clutter
+_MIN_FORM_CHARACTERS = 1_500  # the least characters in a form around the whole text, as some systems have it
 
 
-def declutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove elements that are certainly clutter, and boxes that are named like clutter and contain little but links.
+def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
+    """Remove elements that are certainly clutter, and boxes with names of clutter that contain little but links.
 
-    `html` is the source of the tree.
+    `html` is the markup of the tree.
     """
-    for node in tree.css(_NEVER):
-        if node.tag == "form" and len(node.text() or "") > _PROSE:
-            _unwrap(node)
+    for node in tree.css(_REMOVED):
+        if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
+            node.unwrap()
         elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
             node.decompose()
-    lower = html.lower()
-    if any(hint in lower for hint in _HINTS):
-        for node in tree.css(_NAMED):
-            if node.tag not in _TEXTS and node.parent is not None and _is_clutter(node):
+    lower_html = html.lower()
+    if any(hint in lower_html for hint in _CLUTTER_WORDS):
+        for node in tree.css(_CLUTTER_SELECTOR):
+            if node.tag not in _TEXT_ELEMENTS and node.parent is not None and _is_clutter(node):
                 node.decompose()
 
 
-def _unwrap(form: LexborNode) -> None:
-    form.unwrap()
-
-
 def _is_headline(button: LexborNode) -> bool:
-    """Return whether a button expands the element below it, like the headlines of some lists of questions."""
+    """Return whether a button shows the element below it, as the headlines of some lists of questions do."""
     return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
 
 
 def _is_clutter(node: LexborNode) -> bool:
+    """Return whether an element's class or id is that of clutter, and its text is not the page's."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    if _CERTAIN.search(names):
-        return len(node.text() or "") <= 4 * _PROSE
-    if not _LIKELY.search(names):
+    if _CERTAIN_NAMES.search(names):
+        return len(node.text() or "") <= 4 * _MIN_FORM_CHARACTERS
+    if not _LIKELY_NAMES.search(names):
         return False
-    size = len(" ".join((node.text() or "").split()))
-    linked = sum(len(" ".join((link.text() or "").split())) for link in node.css("a"))
-    return size <= _FEW and linked * 2 >= size
+    text_size = len(" ".join((node.text() or "").split()))
+    linked_size = sum(len(" ".join((link.text() or "").split())) for link in node.css("a"))
+    return text_size <= _MAX_LIKELY_CHARACTERS and linked_size * 2 >= text_size
 
 
-_DEEPEST = 24  # nested lists and quotations; deeper ones are written at this depth
+_MAX_DEPTH = 24  # nested lists and quotations; deeper ones are written at this depth
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u2007\u202f]+")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff\x00-\x08\x0b\x0e-\x1f\x7f]+")
-_SPECIAL = re.compile(r"[*_`<&\\~\]]")
+_MAY_NEED_ESCAPE = re.compile(r"[*_`<&\\~\]]")
 _NEEDS_ESCAPE = re.compile(
     r"[*`]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)|\](?=[(\[:]|$)|~(?=~)|\\(?=[!-/:-@\[-`{-~]|$)"
 )
 _BRACKET = re.compile(r"[\[\]]")
-_START = re.compile(r"(?:#{1,6}|[-+>]|=+|-+)(?=[ \n]|$)|>|\|(?=[-:| ]*\|)|(\d{1,9})([.)])(?=[ \n]|$)")
+_BLOCK_START = re.compile(r"(?:#{1,6}|[-+>]|=+|-+)(?=[ \n]|$)|>|\|(?=[-:| ]*\|)|(\d{1,9})([.)])(?=[ \n]|$)")
 _SURROUNDING_SPACE = re.compile(r"\A([ \n]*)(.*?)([ \n]*)\Z", re.DOTALL)
 _WORD = re.compile(r"[^\W_]")
-_TICKS = re.compile(r"`+")
-_RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
-_LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
+_BACKTICKS = re.compile(r"`+")
+_SUPERSCRIPTS = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
+_SUBSCRIPTS = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 _SCHEME = re.compile(r"(?i)(https?|mailto|tel|ftp|sms|geo|magnet|xmpp):")
 _ABSOLUTE = re.compile(r"(?i)https?://[^\s]")
-_OF_LINK = {ord(char): f"%{ord(char):02X}" for char in ' ()<>"\\^`{|}\t\n\r'}
+_ESCAPED_IN_LINKS = {ord(char): f"%{ord(char):02X}" for char in ' ()<>"\\^`{|}\t\n\r'}
 _HREF, _SRC, _ALT, _TITLE = b' href="', b' src="', b' alt="', b' title="'
-_LAZY = (b' data-src="', b' data-lazy-src="', b' data-original="', b' data-srcset="', b' srcset="')
-_DOT = re.compile(rb' (?:width|height)="[01](?:px)?"')
+_LAZY_SOURCES = (b' data-src="', b' data-lazy-src="', b' data-original="', b' data-srcset="', b' srcset="')
+_PIXEL_SIZE = re.compile(rb' (?:width|height)="[01](?:px)?"')
 
 
-def markdown(html: str, base: str = "") -> str:
-    r"""Convert HTML to Markdown; addresses are resolved against `base`, and left out if that is impossible.
+def html_to_markdown(html: str, base: str = "") -> str:
+    r"""Convert HTML to Markdown; addresses are resolved against `base`, and left out if they cannot be resolved.
 
-    StepError if the HTML has too many tags.
+    Raises StepError if the HTML has too many tags.
 
-    >>> markdown("<h2>Tea</h2><p>Pour <b>hot</b> &amp; <a href=/w>water</a><ul><li>one<ul><li>two</ul></ul>", "http://a.b/")
+    >>> html_to_markdown("<h2>Tea</h2><p>Pour <b>hot</b> &amp; <a href=/w>water</a><ul><li>one<ul><li>two</ul></ul>", "http://a.b/")
     '## Tea\n\nPour **hot** & [water](http://a.b/w)\n\n- one\n  - two'
     """
     tree = parse(html)
-    declutter(tree, html)
-    silence(tree)
+    remove_clutter(tree, html)
+    remove_silent_elements(tree)
     writer = _Writer(base)
-    markup_pieces = pieces(body(tree))
-    writer.text(b"".join(markup_pieces[2:3]))
+    markup_pieces = split_markup(serialise_body(tree))
+    writer.write_text(b"".join(markup_pieces[2:3]))
     for tag, text in zip(markup_pieces[3::2], markup_pieces[4::2], strict=False):
-        writer.tag(tag)
+        writer.write_tag(tag)
         if text:
-            writer.text(text)
+            writer.write_text(text)
     return writer.finish()
 
 
-class _Mark:
-    """An open inline element, which began at part `start` of the line."""
+class _OpenInline:
+    """An inline element that is open; `start` is the number of its first part in the line."""
 
     __slots__ = ("kind", "start", "tag")
 
@@ -133,166 +132,170 @@ class _Mark:
 
 
 class _Writer:
-    """The Markdown written so far, and the open blocks and inline elements."""
+    """Writes Markdown for tags and texts; keeps the open blocks and inline elements."""
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._root = Frame("flow", b"")
-        self._frames = [self._root]
+        self._root_frame = Frame("flow", b"")
+        self._frames = [self._root_frame]
         self._line: list[str] = []
-        self._marks: list[_Mark] = []
-        self._pre = 0  # open preformatted elements
-        self._literal = 0  # open code
-        self._links = 0  # open links
-        self._depth = 0  # open lists and quotations
-        self._wrapped: tuple[int, str] = (-1, "")  # the last part of the line with delimiters, and the delimiter
+        self._open_inlines: list[_OpenInline] = []
+        self._pre_count = 0  # open preformatted elements
+        self._code_count = 0  # open code
+        self._link_count = 0  # open links
+        self._nested_count = 0  # open lists and quotations
+        self._last_wrapped: tuple[int, str] = (-1, "")  # the last part of the line with delimiters, and the delimiter
 
     def finish(self) -> str:
-        self._border()
+        """Close all open elements; return the Markdown in NFC."""
+        self._end_paragraph()
         while len(self._frames) > 1:
             self._close_frame()
-        written = "\n\n".join(self._root.blocks)
-        return written if is_normalized("NFC", written) else normalize("NFC", written)
+        markdown = "\n\n".join(self._root_frame.blocks)
+        return markdown if is_normalized("NFC", markdown) else normalize("NFC", markdown)
 
     # Tags and texts.
 
-    def tag(self, tag: bytes) -> None:
+    def write_tag(self, tag: bytes) -> None:
+        """Write what a start or end tag means, or open or close the element."""
         name = tag.partition(b" ")[0]
-        if self._pre and not (self._pre == 1 and name in _PRE_ENDS):
+        if self._pre_count and not (self._pre_count == 1 and name in _PRE_ENDS):
             self._read_preformatted(name, tag)
             return
         if name[:1] == b"/":
             kind = _KINDS.get(name[1:])
             if kind is None:
-                if name[1:] in _BORDERS:
-                    self._border()
-            elif kind in _MARKS:
-                self._close_mark()
+                if name[1:] in _PARAGRAPH_BORDERS:
+                    self._end_paragraph()
+            elif kind in _INLINE_KINDS:
+                self._close_inline()
             else:
-                self._border()
+                self._end_paragraph()
                 self._close_frame()
             return
         kind = _KINDS.get(name)
         if kind is None:
-            act = _ACTS.get(name)
-            if act is not None:
-                act(self, tag)
-            elif name in _BORDERS:
-                self._border()
-        elif kind in _MARKS:
-            self._open_mark(kind, tag)
+            write_element = _SINGLE_ELEMENT_WRITERS.get(name)
+            if write_element is not None:
+                write_element(self, tag)
+            elif name in _PARAGRAPH_BORDERS:
+                self._end_paragraph()
+        elif kind in _INLINE_KINDS:
+            self._open_inline(kind, tag)
         else:
-            self._border()
+            self._end_paragraph()
             self._open_frame(kind, tag)
 
-    def text(self, serialised: bytes) -> None:
-        """Process a text of the serialised tree."""
+    def write_text(self, serialised: bytes) -> None:
+        """Write a text of the serialised tree."""
         plain = unescape(serialised.decode())
         if not plain.isascii():
             plain = _INVISIBLE.sub("", plain)
-        if self._pre:
+        if self._pre_count:
             self._frames[-1].texts.append(plain)
             return
         plain = _SPACE.sub(" ", plain)
         if plain == " " and not self._line:
             return
-        if self._literal:
+        if self._code_count:
             self._line.append(plain)
             return
-        if _SPECIAL.search(plain):
-            plain = _NEEDS_ESCAPE.sub(_escape, plain)
-        if self._links and ("[" in plain or "]" in plain):
-            plain = _BRACKET.sub(_escape, plain.replace("\\]", "]"))
+        if _MAY_NEED_ESCAPE.search(plain):
+            plain = _NEEDS_ESCAPE.sub(_escape_match, plain)
+        if self._link_count and ("[" in plain or "]" in plain):
+            plain = _BRACKET.sub(_escape_match, plain.replace("\\]", "]"))
         self._line.append(plain)
 
     def _read_preformatted(self, name: bytes, tag: bytes) -> None:
+        """Read a tag within preformatted text: only line ends, and the language of the code, are kept."""
         frame = self._frames[-1]
         content = frame.texts
         if name in _PRE_STARTS:
-            self._pre += 1
+            self._pre_count += 1
         elif name in _PRE_ENDS:
-            self._pre -= 1
+            self._pre_count -= 1
         if name == b"code" and not content:
             frame.tag = b"%b %b" % (frame.tag, tag)  # its class names the language
-        if name == b"br" or (name in _LINES and content and not content[-1].endswith("\n")):
+        if name == b"br" or (name in _LINE_TAGS and content and not content[-1].endswith("\n")):
             content.append("\n")
 
     # Inline elements.
 
-    def _open_mark(self, kind: str, tag: bytes) -> None:
+    def _open_inline(self, kind: str, tag: bytes) -> None:
         if kind == "code":
-            self._literal += 1
+            self._code_count += 1
         elif kind == "link":
-            self._links += 1
-        self._marks.append(_Mark(kind, tag, len(self._line)))
+            self._link_count += 1
+        self._open_inlines.append(_OpenInline(kind, tag, len(self._line)))
 
-    def _close_mark(self) -> None:
-        mark = self._marks.pop()
-        if mark.kind == "code":
-            self._literal -= 1
-        elif mark.kind == "link":
-            self._links -= 1
-        self._wrap(mark)
+    def _close_inline(self) -> None:
+        inline = self._open_inlines.pop()
+        if inline.kind == "code":
+            self._code_count -= 1
+        elif inline.kind == "link":
+            self._link_count -= 1
+        self._wrap_inline(inline)
 
-    def _wrap(self, mark: _Mark) -> None:
-        """Replace the part of the line since the start of a mark by its Markdown, with delimiters or as a link."""
-        line, start = self._line, mark.start
-        inside = "".join(line[start:])
+    def _wrap_inline(self, inline: _OpenInline) -> None:
+        """Replace the text of an inline element at the line's end by its Markdown, with delimiters or as a link."""
+        line, start = self._line, inline.start
+        markup_inside = "".join(line[start:])
         del line[start:]
-        match = _SURROUNDING_SPACE.match(inside)
+        match = _SURROUNDING_SPACE.match(markup_inside)
         assert match is not None
-        leading, core, trailing = match.groups()
-        outer = any(outer_mark.kind == mark.kind for outer_mark in self._marks)
-        if not core or outer or (self._literal and mark.kind != "code"):
-            if inside:
-                line.append(inside)
+        leading, content, trailing = match.groups()
+        is_nested = any(outer.kind == inline.kind for outer in self._open_inlines)
+        if not content or is_nested or (self._code_count and inline.kind != "code"):
+            if markup_inside:
+                line.append(markup_inside)
             return
         if leading:
             line.append(leading)
-        delimiter = _DELIMITERS.get(mark.kind)
-        if delimiter and not _WORD.search(core):
-            line.append(core)  # bold punctuation is invisible, and delimiters around it would not count
+        delimiter = _DELIMITERS.get(inline.kind)
+        if delimiter and not _WORD.search(content):
+            line.append(content)  # bold punctuation is invisible, and delimiters around it would not count
         elif delimiter:
-            wrapped_at, last_delimiter = self._wrapped
+            wrapped_at, last_delimiter = self._last_wrapped
             if line and wrapped_at == len(line) - 1 and last_delimiter == delimiter and line[-1].endswith(delimiter):
-                line[-1] = f"{line[-1][: -len(delimiter)]}{core}{delimiter}"
+                line[-1] = f"{line[-1][: -len(delimiter)]}{content}{delimiter}"
             else:
-                line.append(f"{delimiter}{core}{delimiter}")
-            self._wrapped = (len(line) - 1, delimiter)
+                line.append(f"{delimiter}{content}{delimiter}")
+            self._last_wrapped = (len(line) - 1, delimiter)
         else:
-            written = _WRITTEN[mark.kind](self, mark, core)
-            if written.startswith("[") and line and line[-1].endswith("!"):
+            markdown = _INLINE_WRITERS[inline.kind](self, inline, content)
+            if markdown.startswith("[") and line and line[-1].endswith("!"):
                 line[-1] = f"{line[-1][:-1]}\\!"
-            line.append(written)
+            line.append(markdown)
         if trailing:
             line.append(trailing)
 
-    def _link(self, mark: _Mark, core: str) -> str:
-        address = self._address(attribute(mark.tag, _HREF))
+    def _write_link(self, inline: _OpenInline, content: str) -> str:
+        """Return an inline link, or the content alone if its address cannot be resolved."""
+        address = self._resolve_address(read_attribute(inline.tag, _HREF))
         if not address:
-            return core
-        core = core.replace("\n", " ")
-        title = _title(attribute(mark.tag, _TITLE), core)
-        if core == address and not title:
+            return content
+        content = content.replace("\n", " ")
+        title = _spell_title(read_attribute(inline.tag, _TITLE), content)
+        if content == address and not title:
             return f"<{address}>"
-        return f"[{core}]({address}{title})"
+        return f"[{content}]({address}{title})"
 
-    def _code(self, _mark: _Mark, core: str) -> str:
-        core = core.replace("\n", " ")
-        ticks = "`" * (1 + max(map(len, _TICKS.findall(core)), default=0))
-        gap = " " if core[0] == "`" or core[-1] == "`" else ""
-        return f"{ticks}{gap}{core}{gap}{ticks}"
+    def _write_code(self, _inline: _OpenInline, content: str) -> str:
+        content = content.replace("\n", " ")
+        ticks = "`" * (1 + max(map(len, _BACKTICKS.findall(content)), default=0))
+        gap = " " if content[0] == "`" or content[-1] == "`" else ""
+        return f"{ticks}{gap}{content}{gap}{ticks}"
 
-    def _translate_digits(self, mark: _Mark, core: str) -> str:
-        table_ = _RAISED if mark.kind == "raised" else _LOWERED
-        return core.translate(table_) if all(ord(char) in table_ for char in core) else core
+    def _write_small_digits(self, inline: _OpenInline, content: str) -> str:
+        translations = _SUPERSCRIPTS if inline.kind == "raised" else _SUBSCRIPTS
+        return content.translate(translations) if all(ord(char) in translations for char in content) else content
 
-    def _quote(self, _mark: _Mark, core: str) -> str:
-        return core if core[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{core}”"
+    def _write_quote(self, _inline: _OpenInline, content: str) -> str:
+        return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
-    def _address(self, written: str) -> str:
-        """Return an absolute address, escaped for round brackets, or an empty text if it cannot be resolved."""
-        address = written.strip()
+    def _resolve_address(self, href: str) -> str:
+        """Return an absolute address with escapes as a link needs them, or an empty text if it cannot be resolved."""
+        address = href.strip()
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
                 if address[:4].lower() == "http":
@@ -302,155 +305,161 @@ class _Writer:
                 if resolved is None or not resolved.url:
                     return ""
                 address = resolved.url + (f"#{resolved.fragment}" if resolved.fragment else "")
-        return address.translate(_OF_LINK)
+        return address.translate(_ESCAPED_IN_LINKS)
 
     # Single elements.
 
-    def _break(self, _tag: bytes) -> None:
+    def _write_line_break(self, _tag: bytes) -> None:
+        """End the line; a second line break ends the paragraph."""
         line = self._line
         if not line:
             return
         if line[-1] == "\n" or (line[-1] == " " and len(line) > 1 and line[-2] == "\n"):
-            self._border()
+            self._end_paragraph()
         else:
             line.append("\n")
 
-    def _rule(self, _tag: bytes) -> None:
-        self._border()
+    def _write_rule(self, _tag: bytes) -> None:
+        self._end_paragraph()
         self._frames[-1].blocks.append("---")
 
-    def _image(self, tag: bytes) -> None:
-        source = attribute(tag, _SRC)
+    def _write_image(self, tag: bytes) -> None:
+        """Write an image, unless it cannot be resolved, is in code, or is a tracking pixel."""
+        source = read_attribute(tag, _SRC)
         if not source or source.startswith("data:"):
-            lazy = (attribute(tag, opening).split(",")[0].split(" ")[0] for opening in _LAZY)
+            lazy = (read_attribute(tag, opening).split(",")[0].split(" ")[0] for opening in _LAZY_SOURCES)
             source = next((url for url in lazy if url and not url.startswith("data:")), "")
-        address = self._address(source)
-        if not address or self._literal or len(_DOT.findall(tag)) > 1:
+        address = self._resolve_address(source)
+        if not address or self._code_count or len(_PIXEL_SIZE.findall(tag)) > 1:
             return
-        alt = _BRACKET.sub(_escape, " ".join(_INVISIBLE.sub("", attribute(tag, _ALT)).split()))
-        self._line.append(f"![{alt}]({address}{_title(attribute(tag, _TITLE), alt)})")
+        alt = _BRACKET.sub(_escape_match, " ".join(_INVISIBLE.sub("", read_attribute(tag, _ALT)).split()))
+        self._line.append(f"![{alt}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
 
-    def _embedded(self, tag: bytes) -> None:
+    def _write_embedded(self, tag: bytes) -> None:
         """Write embedded content, such as a video, as a link."""
-        address = self._address(attribute(tag, _SRC) or attribute(tag, b' data="') or attribute(tag, b' data-src="'))
+        address = self._resolve_address(
+            read_attribute(tag, _SRC) or read_attribute(tag, b' data="') or read_attribute(tag, b' data-src="')
+        )
         if not address or not _ABSOLUTE.match(address):
             return
-        label = " ".join(attribute(tag, _TITLE).split()) or address.split("/")[2]
-        self._border()
-        self._line.append(f"[{_BRACKET.sub(_escape, label)}]({address})")
-        self._border()
+        label = " ".join(read_attribute(tag, _TITLE).split()) or address.split("/")[2]
+        self._end_paragraph()
+        self._line.append(f"[{_BRACKET.sub(_escape_match, label)}]({address})")
+        self._end_paragraph()
 
-    def _box(self, tag: bytes) -> None:
+    def _write_checkbox(self, tag: bytes) -> None:
         """Write the checkbox of a task list."""
         if b' type="checkbox"' in tag and self._frames[-1].kind == "item" and not self._line:
             self._line.append("[x] " if b" checked" in tag else "[ ] ")
 
     # Blocks.
 
-    def _border(self) -> None:
-        """End the current paragraph; open inline elements continue in the next one."""
+    def _end_paragraph(self) -> None:
+        """End the current paragraph; inline elements that are open continue in the next one."""
         line = self._line
         if not line:
             return
-        for mark in reversed(self._marks):
-            opened, self._marks = self._marks, self._marks[: self._marks.index(mark)]
-            self._wrap(mark)
-            self._marks = opened
-        for mark in self._marks:
-            mark.start = 0
-        lines = [" ".join(part.split(" ")).strip(" ") for part in _collapse("".join(line)).split("\n")]
+        for inline in reversed(self._open_inlines):
+            all_inlines, self._open_inlines = self._open_inlines, self._open_inlines[: self._open_inlines.index(inline)]
+            self._wrap_inline(inline)
+            self._open_inlines = all_inlines
+        for inline in self._open_inlines:
+            inline.start = 0
+        lines = [" ".join(raw_line.split(" ")).strip(" ") for raw_line in _collapse_spaces("".join(line)).split("\n")]
         line.clear()
-        self._wrapped = (-1, "")
+        self._last_wrapped = (-1, "")
         while lines and not lines[-1]:
             lines.pop()
         while lines and not lines[0]:
             lines.pop(0)
         if lines:
-            self._frames[-1].blocks.append("  \n".join(_START.sub(_escape_start, text, count=1) if _START.match(text)
-                                                      else text for text in lines))  # fmt: skip
+            escaped = [
+                _BLOCK_START.sub(_escape_block_start, text, count=1) if _BLOCK_START.match(text) else text
+                for text in lines
+            ]
+            self._frames[-1].blocks.append("  \n".join(escaped))
 
     def _open_frame(self, kind: str, tag: bytes) -> None:
+        """Open a block element; a list item outside of a list gets a list of its own."""
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
-            self._push(Frame("bullets", b"li"))
-            self._frames[-1].number = -1  # a list of one, closed with its item
+            self._frames.append(Frame("bullets", b"li"))
+            self._frames[-1].is_implied = True
         frame = Frame(kind, tag)
         if kind in {"bullets", "numbers", "quote"}:
-            self._depth += 1
-            if self._depth > _DEEPEST:
+            self._nested_count += 1
+            if self._nested_count > _MAX_DEPTH:
                 frame.kind = "flow"
         elif kind == "pre":
-            self._pre += 1
-        self._push(frame)
-
-    def _push(self, frame: Frame) -> None:
+            self._pre_count += 1
         self._frames.append(frame)
 
     def _close_frame(self) -> None:
+        """Close the innermost block element, and add its Markdown to the element around it."""
         frame = self._frames.pop()
-        if frame.tag.partition(b" ")[0] in _NESTING:
-            self._depth -= 1
+        if frame.tag.partition(b" ")[0] in _NESTED_ELEMENTS:
+            self._nested_count -= 1
         if frame.kind == "pre":
-            self._pre -= 1
+            self._pre_count -= 1
         parent = self._frames[-1]
         if frame.kind in {"row", "cell"}:
             self._add_to_table(parent, frame)
             return
-        written = WRITERS[frame.kind](frame)
+        blocks = WRITERS[frame.kind](frame)
         if frame.kind in {"bullets", "numbers"} and parent.kind in {"bullets", "numbers"}:
-            append_to_last_item(parent, written)
+            append_to_last_item(parent, blocks)
         elif frame.kind == "item":
-            parent.blocks += ["\n\n".join(join_item(written))] if written else []
-            if parent.number == -1:
+            parent.blocks += ["\n\n".join(join_item(blocks))] if blocks else []
+            if parent.is_implied:
                 self._close_frame()
         elif frame.kind in {"bullets", "numbers"}:
-            parent.blocks += separate_list(parent.blocks, written)
+            parent.blocks += separate_list(parent.blocks, blocks)
         else:
-            parent.blocks += written
+            parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table; outside of these their blocks are ordinary blocks."""
+        """Add a cell to its row, or a row to its table; if there is none, add the blocks of the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))
             parent.rows[0].cells.append(frame.blocks)
             parent.rows[0].tags.append(frame.tag)
             return
-        table_ = next((frame_ for frame_ in reversed(self._frames) if frame_.kind in {"table", "cell"}), None)
-        if frame.kind == "row" and table_ is not None and table_.kind == "table":
-            table_.rows += frame.rows
-            table_.blocks += frame.blocks
+        table_frame = next((outer for outer in reversed(self._frames) if outer.kind in {"table", "cell"}), None)
+        if frame.kind == "row" and table_frame is not None and table_frame.kind == "table":
+            table_frame.rows += frame.rows
+            table_frame.blocks += frame.blocks
         else:
             parent.blocks += frame.blocks + [block for row in frame.rows for cell in row.cells for block in cell]
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_match(match: re.Match[str]) -> str:
     return f"\\{match[0]}"
 
 
-def _escape_start(match: re.Match[str]) -> str:
+def _escape_block_start(match: re.Match[str]) -> str:
     return f"{match[1]}\\{match[2]}" if match[1] else f"\\{match[0]}"
 
 
-def _collapse(line: str) -> str:
+def _collapse_spaces(line: str) -> str:
     while "  " in line:
         line = line.replace("  ", " ")
     return line
 
 
-def _title(title: str, text: str) -> str:
+def _spell_title(title: str, text: str) -> str:
     title = " ".join(_INVISIBLE.sub("", title).split()).replace("\\", "\\\\").replace('"', '\\"')
     return f' "{title}"' if title and title != text else ""
 
 
 _DELIMITERS = {"strong": "**", "emphasis": "*", "struck": "~~"}
-_WRITTEN: dict[str, Callable[[_Writer, _Mark, str], str]] = {
-    "link": _Writer._link,  # noqa: SLF001 the writer's own table
-    "code": _Writer._code,  # noqa: SLF001
-    "raised": _Writer._translate_digits,  # noqa: SLF001
-    "lowered": _Writer._translate_digits,  # noqa: SLF001
-    "quoted": _Writer._quote,  # noqa: SLF001
+_INLINE_WRITERS: dict[str, Callable[[_Writer, _OpenInline, str], str]] = {
+    "link": _Writer._write_link,  # noqa: SLF001 the writer's own table
+    "code": _Writer._write_code,  # noqa: SLF001
+    "raised": _Writer._write_small_digits,  # noqa: SLF001
+    "lowered": _Writer._write_small_digits,  # noqa: SLF001
+    "quoted": _Writer._write_quote,  # noqa: SLF001
 }
-_MARKS = frozenset((*_DELIMITERS, *_WRITTEN))
+_INLINE_KINDS = frozenset((*_DELIMITERS, *_INLINE_WRITERS))
 _KINDS: dict[bytes, str] = {
     **dict.fromkeys((b"b", b"strong"), "strong"),
     **dict.fromkeys((b"i", b"em", b"cite", b"var", b"dfn"), "emphasis"),
@@ -467,24 +476,24 @@ _KINDS: dict[bytes, str] = {
     b"table": "table", b"tr": "row", b"td": "cell", b"th": "cell",
 }  # fmt: skip
 """The kind of each element whose Markdown is written at its end."""
-_NESTING = frozenset((b"ul", b"menu", b"dir", b"ol", b"blockquote"))
-_ACTS: dict[bytes, Callable[[_Writer, bytes], None]] = {
-    b"br": _Writer._break,  # noqa: SLF001 the writer's own table
-    b"hr": _Writer._rule,  # noqa: SLF001
-    b"img": _Writer._image,  # noqa: SLF001
-    b"iframe": _Writer._embedded,  # noqa: SLF001
-    b"embed": _Writer._embedded,  # noqa: SLF001
-    b"object": _Writer._embedded,  # noqa: SLF001
-    b"video": _Writer._embedded,  # noqa: SLF001
-    b"audio": _Writer._embedded,  # noqa: SLF001
-    b"input": _Writer._box,  # noqa: SLF001
+_NESTED_ELEMENTS = frozenset((b"ul", b"menu", b"dir", b"ol", b"blockquote"))
+_SINGLE_ELEMENT_WRITERS: dict[bytes, Callable[[_Writer, bytes], None]] = {
+    b"br": _Writer._write_line_break,  # noqa: SLF001 the writer's own table
+    b"hr": _Writer._write_rule,  # noqa: SLF001
+    b"img": _Writer._write_image,  # noqa: SLF001
+    b"iframe": _Writer._write_embedded,  # noqa: SLF001
+    b"embed": _Writer._write_embedded,  # noqa: SLF001
+    b"object": _Writer._write_embedded,  # noqa: SLF001
+    b"video": _Writer._write_embedded,  # noqa: SLF001
+    b"audio": _Writer._write_embedded,  # noqa: SLF001
+    b"input": _Writer._write_checkbox,  # noqa: SLF001
 }
-_BORDERS = frozenset(name.encode() for name in (
+_PARAGRAPH_BORDERS = frozenset(name.encode() for name in (
     "address", "article", "aside", "body", "center", "colgroup", "dd", "details", "dialog", "div", "dl", "fieldset",
     "figure", "footer", "form", "header", "hgroup", "html", "legend", "main", "nav", "noscript", "option", "p",
     "search", "section", "tbody", "tfoot", "thead",
 ))  # fmt: skip
 """Elements that only end a paragraph."""
 _PRE_STARTS, _PRE_ENDS = frozenset((b"pre", b"listing")), frozenset((b"/pre", b"/listing"))
-_LINES = frozenset((b"div", b"p", b"li", b"tr", b"/div", b"/p", b"/li", b"/tr"))
+_LINE_TAGS = frozenset((b"div", b"p", b"li", b"tr", b"/div", b"/p", b"/li", b"/tr"))
 """Tags that begin a line in preformatted text."""

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windrow.content.outline import attribute
+from windrow.content.outline import read_attribute
 
-_SPAN = 50  # the most columns or rows of one cell
-_LONG = 1_000  # the most characters of a cell of a data table
-_MOST = 20_000  # the most cells of a table
-_CELL_BLOCK = re.compile(r"(?:- |\d+[.)] |> |#{1,6} |```|\|)")
+_MAX_SPAN = 50  # columns or rows of one cell
+_MAX_CELL_CHARACTERS = 1_000  # of a data table, not of a layout
+_MAX_CELLS = 20_000  # of a table
+_NOT_IN_CELLS = re.compile(r"(?:- |\d+[.)] |> |#{1,6} |```|\|)")
 _ALIGNED = re.compile(rb"(?:text-align:\s*| align=\")(left|right|center)")
-_LINES = {b"left": ":--", b"right": "--:", b"center": ":-:"}
+_ALIGNMENT_MARKS = {b"left": ":--", b"right": "--:", b"center": ":-:"}
 
 
 class TableRow(NamedTuple):
@@ -23,44 +23,44 @@ class TableRow(NamedTuple):
     tags: list[bytes]
 
 
-def table(rows: Sequence[TableRow]) -> list[str]:
-    """Return a table as one block, or the blocks of its cells if it is only a layout."""
+def write_table(rows: Sequence[TableRow]) -> list[str]:
+    """Return a table as one block; return the blocks of its cells if it is used only for layout."""
     rows = [row for row in rows if row.cells]
     width = max((len(row.cells) for row in rows), default=0)
     cells = [cell for row in rows for cell in row.cells]
-    if width < 2 or len(cells) > _MOST or any(map(_is_wide, cells)):
+    if width < 2 or len(cells) > _MAX_CELLS or any(map(_is_wide, cells)):
         return [block for cell in cells for block in cell]
     if not any(cells):
         return []
-    grid = _grid(rows)
+    grid = _build_grid(rows)
     columns = max(map(len, grid))
     for line in grid:
         line.extend([""] * (columns - len(line)))
     if not all(tag.startswith(b"th") for tag in rows[0].tags):
         grid.insert(0, [""] * columns)
-    written = ["| " + " | ".join(line) + " |" for line in grid]
-    written.insert(1, "| " + " | ".join(_delimiters(rows[0], columns)) + " |")
-    return ["\n".join(written)]
+    table_lines = ["| " + " | ".join(line) + " |" for line in grid]
+    table_lines.insert(1, "| " + " | ".join(_write_delimiters(rows[0], columns)) + " |")
+    return ["\n".join(table_lines)]
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Return whether a cell contains what a Markdown cell cannot: lists, code, headlines, or much text."""
-    return sum(map(len, cell)) > _LONG or any(_CELL_BLOCK.match(block) for block in cell)
+    """Return whether a cell contains text that a Markdown table cannot: lists, code, headlines, or a long text."""
+    return sum(map(len, cell)) > _MAX_CELL_CHARACTERS or any(_NOT_IN_CELLS.match(block) for block in cell)
 
 
-def _grid(rows: Sequence[TableRow]) -> list[list[str]]:
-    """Return the cells as a grid, with empty ones in places that another cell spans."""
+def _build_grid(rows: Sequence[TableRow]) -> list[list[str]]:
+    """Return the table as lines of cells; columns and rows that a cell spans get empty cells."""
     grid: list[list[str]] = []
     spanned_rows: dict[int, int] = {}  # by column: the rows that a cell above still spans
     for row in rows:
         line: list[str] = []
         for blocks, tag in zip(row.cells, row.tags, strict=True):
             _add_spanned_cells(line, spanned_rows)
-            width, height = _span(tag, b' colspan="'), _span(tag, b' rowspan="')
+            width, height = _read_span(tag, b' colspan="'), _read_span(tag, b' rowspan="')
             for column in range(len(line), len(line) + width):
                 if height > 1:
                     spanned_rows[column] = height - 1
-            line += [_cell(blocks), *[""] * (width - 1)]
+            line += [_write_cell(blocks), *[""] * (width - 1)]
         _add_spanned_cells(line, spanned_rows)
         grid.append(line)
     return grid
@@ -73,37 +73,37 @@ def _add_spanned_cells(line: list[str], spanned_rows: dict[int, int]) -> None:
         line.append("")
 
 
-def _span(tag: bytes, name: bytes) -> int:
-    span = attribute(tag, name)
-    return max(1, min(int(span), _SPAN)) if span.isascii() and span.isdecimal() and len(span) < 6 else 1
+def _read_span(tag: bytes, name: bytes) -> int:
+    span = read_attribute(tag, name)
+    return max(1, min(int(span), _MAX_SPAN)) if span.isascii() and span.isdecimal() and len(span) < 6 else 1
 
 
-def _cell(blocks: Sequence[str]) -> str:
+def _write_cell(blocks: Sequence[str]) -> str:
     text = " ".join(" ".join(blocks).split())
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
-def _delimiters(row: TableRow, columns: int) -> list[str]:
-    """Return the delimiter row below the head, which aligns the columns."""
+def _write_delimiters(row: TableRow, columns: int) -> list[str]:
+    """Return the cells of the line below the table's head, which align the columns."""
     alignments = [_ALIGNED.search(tag) for tag in row.tags]
-    lines = [_LINES[alignment[1]] if alignment else "---" for alignment in alignments]
-    return (lines + ["---"] * columns)[:columns]
+    marks = [_ALIGNMENT_MARKS[alignment[1]] if alignment else "---" for alignment in alignments]
+    return (marks + ["---"] * columns)[:columns]
 
 
-_STRESSED = re.compile(r"(?<![*\\])\*(?!\*)")
-_BLOCK = re.compile(r"!\[|[-#>|`]|\d+[.)] ")
+_EMPHASIS = re.compile(r"(?<![*\\])\*(?!\*)")
+_BLOCK_START = re.compile(r"!\[|[-#>|`]|\d+[.)] ")
 _HASHES = re.compile(r"^#{1,6} ")
 _LANGUAGE = re.compile(r"(?:lang(?:uage)?-|brush:\s*|highlight-(?:source|text)-|sourceCode\s+)([A-Za-z0-9+#_-]{1,30})")
-_TICKS = re.compile(r"`+")
+_BACKTICKS = re.compile(r"`+")
 
 
 class Frame:
-    """An open block: the blocks in it, and the content that its kind needs.
+    """An open block element: the blocks in it so far, and further content that some kinds need.
 
     `tag` is its start tag, without its brackets.
     """
 
-    __slots__ = ("blocks", "kind", "number", "rows", "tag", "texts")
+    __slots__ = ("blocks", "is_implied", "kind", "rows", "tag", "texts")
 
     def __init__(self, kind: str, tag: bytes) -> None:
         self.kind = kind
@@ -111,7 +111,7 @@ class Frame:
         self.blocks: list[str] = []
         self.texts: list[str] = []  # of preformatted text
         self.rows: list[TableRow] = []  # of a table
-        self.number = 0
+        self.is_implied = False  # of a list: whether it was opened for a single item, with which it is closed
 
 
 def _indent(text: str, indent: str) -> str:
@@ -121,72 +121,73 @@ def _indent(text: str, indent: str) -> str:
 # Writers for each kind of block.
 
 
-def _flow(frame: Frame) -> list[str]:
+def _write_flow(frame: Frame) -> list[str]:
     return frame.blocks
 
 
-def _heading(frame: Frame) -> list[str]:
+def _write_heading(frame: Frame) -> list[str]:
     text = " ".join(" ".join(_HASHES.sub("", block) for block in frame.blocks).split())
     text = re.sub(r"(#+)$", r"\\\1", text)
     return [f"{'#' * int(frame.tag[1:2])} {text}"] if text else []
 
 
-def _caption(frame: Frame) -> list[str]:
-    return [block if _STRESSED.search(block) or _BLOCK.match(block) else f"*{block}*" for block in frame.blocks]
+def _write_caption(frame: Frame) -> list[str]:
+    return [block if _EMPHASIS.search(block) or _BLOCK_START.match(block) else f"*{block}*" for block in frame.blocks]
 
 
-def _term(frame: Frame) -> list[str]:
+def _write_term(frame: Frame) -> list[str]:
     return [block if "**" in block else f"**{block}**" for block in frame.blocks]
 
 
-def _quotation(frame: Frame) -> list[str]:
+def _write_quotation(frame: Frame) -> list[str]:
     text = "\n\n".join(frame.blocks)
     return ["\n".join(f"> {line}" if line else ">" for line in text.split("\n"))] if text else []
 
 
-def _preformatted(frame: Frame) -> list[str]:
+def _write_preformatted(frame: Frame) -> list[str]:
+    """Return preformatted text as a fenced block with the language of its code, if it is named."""
     text = "".join(frame.texts).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return []
     language = _LANGUAGE.search(frame.tag.decode("utf-8", "replace"))
-    ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+    ticks = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     return [f"{ticks}{language[1].lower() if language else ''}\n{text}\n{ticks}"]
 
 
-def _list(frame: Frame) -> list[str]:
-    """Return a list as one block; each block in the frame is an item."""
+def _write_list(frame: Frame) -> list[str]:
+    """Return a list as one block; each block in the frame is the text of an item."""
     if not frame.blocks:
         return []
-    start = attribute(frame.tag, b' start="')
-    number = int(start) if start.isdecimal() and len(start) < 9 else 1
+    start = read_attribute(frame.tag, b' start="')
+    first_number = int(start) if start.isdecimal() and len(start) < 9 else 1
     is_loose = any("\n\n" in block and not block.startswith("```") for block in frame.blocks)
     written_items = []
     for index, block in enumerate(frame.blocks):
-        marker = f"{number + index}. " if frame.kind == "numbers" else "- "
+        marker = f"{first_number + index}. " if frame.kind == "numbers" else "- "
         written_items.append(marker + _indent(block, " " * len(marker))[len(marker) :])
     return [("\n\n" if is_loose else "\n").join(written_items)]
 
 
-def _table(frame: Frame) -> list[str]:
-    return frame.blocks + table(frame.rows)
+def _write_table_frame(frame: Frame) -> list[str]:
+    return frame.blocks + write_table(frame.rows)
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item, with a list joined to the text before it."""
+    """Return the blocks of an item; a list in it is joined to the text before the list."""
     joined: list[str] = []
     for block in blocks:
-        if joined and _LISTED.match(block) and not joined[-1].startswith("```"):
+        if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):
             joined[-1] = f"{joined[-1]}\n{block}"
         else:
             joined.append(block)
     return joined
 
 
-_LISTED = re.compile(r"- |1\. ")  # a list that may follow a paragraph without an empty line
+_ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph without an empty line
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append a list that is between items to the item before it; add it to the blocks if it is the first."""
+    """Append a list between two items to the first of them; if it precedes all items, add it as blocks of its own."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:
@@ -194,7 +195,7 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return a list, with another marker if it directly follows a list of its kind, so that they are not one list."""
+    """Return a list; if it follows a list of its kind, with another marker, so that they are not read as one list."""
     if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", new_list[0])]
     if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):
@@ -203,6 +204,7 @@ def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
 
 
 WRITERS: dict[str, Callable[[Frame], list[str]]] = {
-    "flow": _flow, "heading": _heading, "caption": _caption, "term": _term, "quote": _quotation, "pre": _preformatted,
-    "bullets": _list, "numbers": _list, "item": _flow, "table": _table,
+    "flow": _write_flow, "heading": _write_heading, "caption": _write_caption, "term": _write_term,
+    "quote": _write_quotation, "pre": _write_preformatted, "bullets": _write_list, "numbers": _write_list,
+    "item": _write_flow, "table": _write_table_frame,
 }  # fmt: skip

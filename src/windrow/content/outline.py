@@ -1,4 +1,4 @@
-"""The outline of a page: boxes, blocks of text and anchors as columns; what an element is, by its start tag."""
+"""The outline of a page: its boxes, blocks of text and anchors in columns; the properties of a box by its start tag."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntFlag, auto
 from typing import NamedTuple
 
-from windrow.content.hints import groups
+from windrow.content.hints import find_groups
 
 
 class PageLocation(IntFlag):
@@ -49,51 +49,26 @@ class PageLocation(IntFlag):
 
 LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
-_BY_NAME: dict[str, int] = {
-    "header": PageLocation.HEADER,
-    "footer": PageLocation.FOOTER,
-    "aside": PageLocation.ASIDE,
-    "nav": PageLocation.NAV,
-    "form": PageLocation.FORM,
-    "main": PageLocation.MAIN,
-    "article": PageLocation.ARTICLE,
-    "section": PageLocation.SECTION,
-    "table": PageLocation.TABLE,
-    "figure": PageLocation.FIGURE,
-    "address": PageLocation.ADDRESS,
-    "code": PageLocation.CODE,
-    "pre": PageLocation.CODE,
-    "ul": PageLocation.LIST,
-    "ol": PageLocation.LIST,
-    "dl": PageLocation.LIST,
-    "menu": PageLocation.LIST,
-    "p": PageLocation.PARAGRAPH,
-    "li": PageLocation.ITEM,
-    "td": PageLocation.CELL,
-    "th": PageLocation.CELL,
-    "button": PageLocation.BUTTON,
-    "select": PageLocation.CHOICE,
-    "dialog": PageLocation.DIALOG,
-    "noscript": PageLocation.NOSCRIPT,
-    "details": PageLocation.DETAILS,
-    "blockquote": PageLocation.QUOTE,
-    **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
-}
-BY_TAG = {tag.encode(): int(mark) for tag, mark in _BY_NAME.items()}
+_LOCATION_BY_TAG_NAME: dict[str, int] = {
+    "header": PageLocation.HEADER, "footer": PageLocation.FOOTER, "aside": PageLocation.ASIDE, "nav": PageLocation.NAV,
+    "form": PageLocation.FORM, "main": PageLocation.MAIN, "article": PageLocation.ARTICLE,
+    "section": PageLocation.SECTION, "table": PageLocation.TABLE, "figure": PageLocation.FIGURE,
+    "address": PageLocation.ADDRESS, "code": PageLocation.CODE, "pre": PageLocation.CODE, "ul": PageLocation.LIST,
+    "ol": PageLocation.LIST, "dl": PageLocation.LIST, "menu": PageLocation.LIST, "p": PageLocation.PARAGRAPH,
+    "li": PageLocation.ITEM, "td": PageLocation.CELL, "th": PageLocation.CELL, "button": PageLocation.BUTTON,
+    "select": PageLocation.CHOICE, "dialog": PageLocation.DIALOG, "noscript": PageLocation.NOSCRIPT,
+    "details": PageLocation.DETAILS, "blockquote": PageLocation.QUOTE, **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
+}  # fmt: skip
+LOCATION_BY_TAG = {tag.encode(): int(mark) for tag, mark in _LOCATION_BY_TAG_NAME.items()}
 """The location that an element of this tag adds."""
 
-_BY_ROLE: dict[bytes, int] = {
-    b"navigation": int(PageLocation.NAVIGATION),
-    b"main": int(PageLocation.CENTRE),
-    b"banner": int(PageLocation.BANNER),
-    b"contentinfo": int(PageLocation.CLOSING),
-    b"complementary": int(PageLocation.COMPLEMENT),
-    b"article": int(PageLocation.POST),
-    b"dialog": int(PageLocation.DIALOG),
-    b"alertdialog": int(PageLocation.DIALOG),
-    b"button": int(PageLocation.BUTTON),
-}
-_UNSEEN, _UNSAID, _HIDDEN = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
+_LOCATION_BY_ROLE: dict[bytes, int] = {
+    b"navigation": int(PageLocation.NAVIGATION), b"main": int(PageLocation.CENTRE),
+    b"banner": int(PageLocation.BANNER), b"contentinfo": int(PageLocation.CLOSING),
+    b"complementary": int(PageLocation.COMPLEMENT), b"article": int(PageLocation.POST),
+    b"dialog": int(PageLocation.DIALOG), b"alertdialog": int(PageLocation.DIALOG), b"button": int(PageLocation.BUTTON),
+}  # fmt: skip
+_UNSEEN, _UNSAID, _UNSTYLED = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
 _DISPLAY = re.compile(rb"(?:\A|;)\s*+display\s*+:\s*+([a-z-]++)\s*+(?![^;!\s])", re.IGNORECASE)
 """A complete declaration, not a part of another one's name or value."""
 
@@ -105,16 +80,16 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
     True
     """
     if attribute == b"role":
-        return _BY_ROLE.get(value, 0)
+        return _LOCATION_BY_ROLE.get(value, 0)
     if attribute == b"style":
-        return _HIDDEN if hides(value) else 0
+        return _UNSTYLED if hides(value) else 0
     if attribute == b"aria-hidden":
         return _UNSAID if value == b"true" else 0
     return _UNSEEN if attribute == b"hidden" and value != b"until-found" else 0
 
 
 def hides(style: bytes) -> bool:
-    """Return whether a style hides an element; its last `display` counts.
+    """Return whether a style hides its element: only the last `display` in it is decisive.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
@@ -134,7 +109,7 @@ class Anchor(NamedTuple):
     rel: str
     text: str
     """Its text; if it is empty, its label, title or picture's alternative text."""
-    marks: int
+    locations: int
     """The `PageLocation` flags of the elements around it."""
     headline: bool
     """Whether it contains a headline."""
@@ -148,12 +123,12 @@ class Boxes:
     """
 
     tag: list[str] = field(default_factory=list)
-    up: list[int] = field(default_factory=list)
+    parent: list[int] = field(default_factory=list)
     """The number of the parent box; -1 for the body."""
     depth: list[int] = field(default_factory=list)
-    marks: list[int] = field(default_factory=list)
+    locations: list[int] = field(default_factory=list)
     """The `PageLocation` flags of it and the elements around it."""
-    names: list[int] = field(default_factory=list)
+    name_groups: list[int] = field(default_factory=list)
     """The groups of the vocabulary in its own names."""
     path: list[int] = field(default_factory=list)
     """Equal for boxes whose tags and classes are equal, all the way up."""
@@ -161,15 +136,15 @@ class Boxes:
     """Equal for boxes whose tags and classes are equal."""
     first: list[int] = field(default_factory=list)
     """The number of its first block."""
-    last: list[int] = field(default_factory=list)
+    stop: list[int] = field(default_factory=list)
     """The number after its last block."""
-    start: list[bytes] = field(default_factory=list)
+    start_tag: list[bytes] = field(default_factory=list)
     """Its start tag as written, without its brackets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The runs of text between the borders of boxes, in the page's order; none is empty."""
+    """The texts between the borders of boxes, in the page's order; none is empty."""
 
     text: list[str] = field(default_factory=list)
     """With collapsed spaces; `br` is a line feed, and `pre` keeps its own."""
@@ -178,7 +153,7 @@ class Blocks:
     """The number of words in links."""
     links: list[int] = field(default_factory=list)
     box: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
+    end_tag: list[int] = field(default_factory=list)
     """The number of the tag that ends it, counted over all tags within the body."""
     code: dict[int, list[str]] = field(default_factory=dict)
     """By block, its inline code."""
@@ -195,21 +170,21 @@ class Outline:
     anchors: list[Anchor] = field(default_factory=list)
 
 
-def table_row(outline: Outline, box: int) -> int:
-    """Return the table row around a box if the box's cell has only one block, or -1."""
+def find_table_row(outline: Outline, box: int) -> int:
+    """Return the number of the table row around a box, or -1 if there is none or the box's cell has several blocks."""
     boxes = outline.boxes
-    if not boxes.marks[box] & _CELL:
+    if not boxes.locations[box] & _CELL:
         return -1
     while boxes.tag[box] not in {"td", "th"}:
-        box = boxes.up[box]
-    return boxes.up[box] if boxes.last[box] - boxes.first[box] == 1 else -1
+        box = boxes.parent[box]
+    return boxes.parent[box] if boxes.stop[box] - boxes.first[box] == 1 else -1
 
 
 class Shape(NamedTuple):
     """The properties of a box that follow from its start tag."""
 
     tag: str
-    marks: int
+    locations: int
     names: int
     """The groups of the vocabulary in its names."""
     kind: str
@@ -218,36 +193,36 @@ class Shape(NamedTuple):
 
 BODY = Shape("body", 0, 0, "body")
 
-_SHAPING = re.compile(rb' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
-_NAMING = frozenset({b"id", b"role", b"itemprop"})
+_SHAPE_ATTRIBUTE = re.compile(rb' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
+_NAMING_ATTRIBUTES = frozenset({b"id", b"role", b"itemprop"})
 
 
-def shape(tag: bytes) -> Shape:
+def read_shape(tag: bytes) -> Shape:
     """Return the shape of a box, given its start tag without brackets.
 
-    >>> shape(b'nav class="top"').kind
+    >>> read_shape(b'nav class="top"').kind
     'nav top'
     """
     kind = name = tag.partition(b" ")[0]
-    marks = BY_TAG.get(name, 0)
+    location = LOCATION_BY_TAG.get(name, 0)
     names = b""
-    for attribute, value in _SHAPING.findall(tag) if kind is not tag else ():
-        if attribute == b"class":
+    for attribute_name, value in _SHAPE_ATTRIBUTE.findall(tag) if kind is not tag else ():
+        if attribute_name == b"class":
             kind = b"%b %b" % (name, value)
             names = value + b" " + names
         else:
-            marks |= attribute_location(attribute, value)
-            if attribute in _NAMING:
+            location |= attribute_location(attribute_name, value)
+            if attribute_name in _NAMING_ATTRIBUTES:
                 names += value + b" "
     if b"-" in name:
         names += name
-    return Shape(name.decode(), marks, groups(names) if names else 0, kind.decode())
+    return Shape(name.decode(), location, find_groups(names) if names else 0, kind.decode())
 
 
-def attribute(tag: bytes, opening: bytes) -> str:
-    """Return the value of an attribute, given the text up to its opening quote, or an empty text.
+def read_attribute(tag: bytes, opening: bytes) -> str:
+    """Return the value of an attribute of a start tag, or an empty text; `opening` is the text up to its opening quote.
 
-    >>> attribute(b'a title="A&amp;B" href=""', b' title="')
+    >>> read_attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'
     """
     value = tag.partition(opening)[2].partition(b'"')[0].decode()
@@ -255,7 +230,7 @@ def attribute(tag: bytes, opening: bytes) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return a serialised tree's text with its escapes undone.
+    """Return a text of a serialised tree without escapes.
 
     >>> unescape("&lt;a&gt; &amp;lt;")
     '<a> &lt;'

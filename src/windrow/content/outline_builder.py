@@ -7,313 +7,339 @@ from collections.abc import Callable
 from typing import Final
 from unicodedata import is_normalized, normalize
 
-from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLocation, Shape, attribute, unescape
+from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLocation, Shape, read_attribute, unescape
 
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
-_REFERS = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
-_DEEPEST = 200
+_REFERENCE_ATTRIBUTES = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
+_MAX_DEPTH = 200
 _START, _END = b"\x02", b"\x03"
 """In a line: start and end of a span or link that browsers show with a gap after another one."""
-_BORDERS = re.compile("\x03[\x02\x03]*\x02")
-_APART = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
-_INITIAL = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
+_END_THEN_START = re.compile("\x03[\x02\x03]*\x02")
+_GAP = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
+_LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Scripts without spaces: a word has about two signs, or five letters."""
-_LETTERED = "\u3040"
-_IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
+_FIRST_SYLLABIC = "\u3040"  # of the scripts whose words have two signs: they follow those of letters in Unicode
+_PARAGRAPH_TAGS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
-_Row = tuple[str, int, int, int, int, int, str, int, bytes]
-"""A box, in the order of the columns of `Boxes` except `last`."""
+_BoxRow = tuple[str, int, int, int, int, int, str, int, bytes]
+"""A box, in the order of the columns of `Boxes` except `stop`."""
 # The positions of some columns in a row, which is a plain tuple since there are many.
-_NAME: Final = 0
-_MARKS: Final = 3
+_TAG_NAME: Final = 0
+_LOCATIONS: Final = 3
 _PATH: Final = 5
-_FIRST: Final = 7
-_TextRow = tuple[str, int, int, int, int, int]
+_FIRST_BLOCK: Final = 7
+_BlockRow = tuple[str, int, int, int, int, int]
 """A block, in the order of the columns of `Blocks`."""
 
 
-class OpenWords:
-    """The words of an inline element that is open: a link, code, or a quotation."""
+class OpenInline:
+    """An inline element that is open, and its words so far: a link, code, or a quotation."""
 
-    __slots__ = ("fallback", "headline", "marks", "number", "start", "tag", "words")
+    __slots__ = ("fallback", "headline", "locations", "number", "start", "tag", "words")
 
-    def __init__(self, start: int, tag: bytes = b"", number: int = 0, marks: int = 0) -> None:
-        """Begin at part `start` of the line; `number` is an anchor's position, or counts nested elements."""
+    def __init__(self, start: int, tag: bytes = b"", number: int = 0, locations: int = 0) -> None:
+        """Begin at part `start` of the line.
+
+        `number` is for a link its position among the anchors; for code and quotations it counts the open ones within.
+        """
         self.start = start
         self.tag = tag
         self.number = number
-        self.marks = marks
+        self.locations = locations
         self.words: list[str] = []
         self.headline = False
         self.fallback = ""  # the alternative text of a picture in it
 
-    def take(self, parts: list[bytes]) -> int:
-        """Append the words of the line since `start` to `words`; return their number."""
+    def add_words(self, parts: list[bytes]) -> int:
+        """Append the words of the line from part `start` on to `words`; return their number."""
         start = self.start
-        text = line(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
+        text = visible_text(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
         words = text.split()
         self.start = 0
         self.words += words
-        return len(words) if text.isascii() else _count(words)
+        return len(words) if text.isascii() else _count_words(words)
 
 
 class OutlineBuilder:
-    """The outline so far, and its open boxes, line of text, anchor, code and quotation."""
+    """Builds the outline of a page; methods that process a tag receive it without brackets, and its box's shape."""
 
     __slots__ = (
-        "_anchor", "_anchors", "_blocks", "_code", "_code_texts", "_components", "_deep", "_last", "_lines", "_linked",
-        "_links", "_paths", "_quote", "_quote_texts", "_rows", "_stack", "gap", "left", "parts",
+        "_anchors",
+        "_blocks",
+        "_box_rows",
+        "_code_texts",
+        "_component_is_box",
+        "_ended_lines",
+        "_link_count",
+        "_linked_words",
+        "_open_boxes",
+        "_open_code",
+        "_open_link",
+        "_open_quote",
+        "_paths",
+        "_quote_texts",
+        "_stops",
+        "_unrecorded_boxes",
+        "count_tags_left",
+        "parts",
+        "word_gap",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         """The parts of the current line of text, as in the markup."""
-        self.gap = b" "
+        self.word_gap = b" "
         """The separator of words in the line; empty in code."""
-        self.left: Callable[[], int] = int
-        """Returns the number of tags still to come."""
-        self._blocks: list[_TextRow] = []
+        self.count_tags_left: Callable[[], int] = int
+        """Returns the number of tags still to come; set by the caller."""
+        self._blocks: list[_BlockRow] = []
         self._code_texts: dict[int, list[str]] = {}
         self._quote_texts: dict[int, list[str]] = {}
         self._anchors: list[Anchor] = []
-        self._lines: list[bytes] = []
+        self._ended_lines: list[bytes] = []
         self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
-        self._rows: list[_Row] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0, b"body")]
-        self._last = [0]
-        self._stack = [0]
-        self._deep = 0
-        self._components: list[bool] = []
-        self._anchor: OpenWords | None = None
-        self._code: OpenWords | None = None
-        self._quote: OpenWords | None = None
-        self._linked = self._links = 0
+        self._box_rows: list[_BoxRow] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0, b"body")]
+        self._stops = [0]  # the column `stop` of `Boxes`
+        self._open_boxes = [0]  # the numbers of the open boxes
+        self._unrecorded_boxes = 0  # open boxes that are nested too deeply
+        self._component_is_box: list[bool] = []
+        self._open_link: OpenInline | None = None
+        self._open_code: OpenInline | None = None
+        self._open_quote: OpenInline | None = None
+        self._linked_words = self._link_count = 0
 
-    def done(self) -> Outline:
+    def finish(self) -> Outline:
         """Close all open elements, and return the outline."""
-        self.border()
-        while len(self._stack) > 1:
+        self.end_block()
+        while len(self._open_boxes) > 1:
             self.close()
-        self._last[0] = len(self._blocks)
-        tag, parent, depth, marks, names, path, kind, first, start = map(list, zip(*self._rows, strict=True))
-        boxes = Boxes(tag, parent, depth, marks, names, path, kind, first, self._last, start)
+        self._stops[0] = len(self._blocks)
+        tag, parent, depth, locations, names, path, kind, first, start = map(list, zip(*self._box_rows, strict=True))
+        boxes = Boxes(tag, parent, depth, locations, names, path, kind, first, self._stops, start)
         if not self._blocks:
             return Outline(boxes, Blocks(), self._anchors)
-        text, words, linked, links, box, end = map(list, zip(*self._blocks, strict=True))
-        blocks = Blocks(text, words, linked, links, box, end, self._code_texts, self._quote_texts)
+        text, words, linked, links, box, end_tag = map(list, zip(*self._blocks, strict=True))
+        blocks = Blocks(text, words, linked, links, box, end_tag, self._code_texts, self._quote_texts)
         return Outline(boxes, blocks, self._anchors)
 
-    def space(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+    def separate_words(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Separate words, except in code."""
         if self.parts:
-            self.parts.append(self.gap)
+            self.parts.append(self.word_gap)
 
-    def border(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+    def end_block(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """End the block."""
-        if self.parts or self._lines:
-            self._flush()
+        if self.parts or self._ended_lines:
+            self._add_block()
 
     def open(self, tag: bytes, shape: Shape) -> None:
-        """Open a box."""
-        if self.parts or self._lines:
-            self._flush()
-        rows, stack = self._rows, self._stack
+        """Open a box; one that is nested deeper than `_MAX_DEPTH` boxes is only counted."""
+        if self.parts or self._ended_lines:
+            self._add_block()
+        rows, stack = self._box_rows, self._open_boxes
         depth = len(stack)
-        if depth > _DEEPEST:
-            self._deep += 1
+        if depth > _MAX_DEPTH:
+            self._unrecorded_boxes += 1
             return
-        name, own_marks, names, kind = shape
+        name, own_locations, name_groups, kind = shape
         parent_number = stack[-1]
         parent = rows[parent_number]
-        marks, paths, key = parent[_MARKS] | own_marks, self._paths, (parent[_PATH], kind)
+        locations, paths, key = parent[_LOCATIONS] | own_locations, self._paths, (parent[_PATH], kind)
         path = paths.get(key)
         if path is None:
             path = paths[key] = len(paths)
-        if self._code:
-            marks |= _CODE
-        if self._anchor and own_marks & _HEADLINE:
-            self._anchor.headline = True
+        if self._open_code:
+            locations |= _CODE
+        if self._open_link and own_locations & _HEADLINE:
+            self._open_link.headline = True
         stack.append(len(rows))
-        self._last.append(0)
-        rows.append((name, parent_number, depth, marks, names, path, kind, len(self._blocks), tag))
+        self._stops.append(0)
+        rows.append((name, parent_number, depth, locations, name_groups, path, kind, len(self._blocks), tag))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close the innermost box; one without text is dropped."""
-        if self.parts or self._lines:
-            self._flush()
-        if self._deep:
-            self._deep -= 1
-        elif len(self._stack) > 1:
-            box = self._stack.pop()
-            last = len(self._blocks)
-            if self._rows[box][_FIRST] == last:
-                del self._rows[box:], self._last[box:]
+        """Close the innermost box; remove it if it has no text."""
+        if self.parts or self._ended_lines:
+            self._add_block()
+        if self._unrecorded_boxes:
+            self._unrecorded_boxes -= 1
+        elif len(self._open_boxes) > 1:
+            box = self._open_boxes.pop()
+            next_block = len(self._blocks)
+            if self._box_rows[box][_FIRST_BLOCK] == next_block:
+                del self._box_rows[box:], self._stops[box:]
             else:
-                self._last[box] = last
+                self._stops[box] = next_block
 
     def open_component(self, tag: bytes, shape: Shape) -> None:
-        """Open a custom element: a box, except within a paragraph or headline."""
-        is_box = self._rows[self._stack[-1]][_NAME] not in _IN_LINE
-        self._components.append(is_box)
+        """Open a custom element: as a box, unless it is within a paragraph or headline."""
+        is_box = self._box_rows[self._open_boxes[-1]][_TAG_NAME] not in _PARAGRAPH_TAGS
+        self._component_is_box.append(is_box)
         if is_box:
             self.open(tag, shape)
 
     def close_component(self, tag: bytes = b"", shape: Shape = BODY) -> None:
         """Close a custom element."""
-        if self._components and self._components.pop():
+        if self._component_is_box and self._component_is_box.pop():
             self.close(tag, shape)
 
-    def apart(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+    def open_spaced(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Begin an inline element that is shown with a gap after another one."""
-        if self.parts and self.gap:
+        if self.parts and self.word_gap:
             self.parts.append(_START)
 
-    def end_apart(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """End such an element."""
-        if self.parts and self.gap:
+    def close_spaced(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """End an inline element that is shown with a gap after another one."""
+        if self.parts and self.word_gap:
             self.parts.append(_END)
 
-    def form(self, tag: bytes, shape: Shape) -> None:
-        """Open a form: a box with a reference."""
-        self.refer(tag, shape)
+    def open_form(self, tag: bytes, shape: Shape) -> None:
+        """Open a form, which is a box and has a reference."""
+        self.add_reference(tag, shape)
         self.open(tag, shape)
 
-    def line(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+    def end_line(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """End a line within the block."""
         if self.parts:
             self._add_words()
-            self._lines.append(b"".join(self.parts))
+            self._ended_lines.append(b"".join(self.parts))
             self.parts.clear()
 
-    def refer(self, tag: bytes, _shape: Shape) -> None:
-        """Add the reference of an inline element; a picture's alternative text also serves a link without text."""
-        self.space()
+    def add_reference(self, tag: bytes, _shape: Shape) -> None:
+        """Add the reference of an inline element; keep a picture's alternative text for a link without text."""
+        self.separate_words()
         name = tag.partition(b" ")[0]
-        anchor = self._anchor
+        link, locations = self._open_link, self._open_locations()
         if name == b"img":
-            text = attribute(tag, _ALT)
-            if anchor is not None and not anchor.fallback:
-                anchor.fallback = text
+            text = read_attribute(tag, _ALT)
+            if link is not None and not link.fallback:
+                link.fallback = text
             if _SRC in tag and b' src="data:' not in tag:
-                self._anchors.append(Anchor("img", attribute(tag, _SRC), "", _tidy(text), self._marks(), False))
+                href, label = read_attribute(tag, _SRC), _collapse_spaces(text)
+                self._anchors.append(Anchor("img", href, "", label, locations, headline=False))
             return
-        opening = _REFERS.get(name, _SRC)
+        opening = _REFERENCE_ATTRIBUTES.get(name, _SRC)
         if opening in tag:
-            href, text = attribute(tag, opening), _label(tag) or attribute(tag, _ALT)
-            self._anchors.append(Anchor(name.decode(), href, attribute(tag, _REL), _tidy(text), self._marks(), False))
+            href, rel = read_attribute(tag, opening), read_attribute(tag, _REL)
+            label = _collapse_spaces(_label(tag) or read_attribute(tag, _ALT))
+            self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
-    def anchor(self, tag: bytes, _shape: Shape) -> None:
-        """Open an anchor."""
-        if self._anchor is not None:
-            self.end_anchor()
-        if self.parts and self.gap:
+    def open_anchor(self, tag: bytes, _shape: Shape) -> None:
+        """Open a link, and close one that is open."""
+        if self._open_link is not None:
+            self.close_anchor()
+        if self.parts and self.word_gap:
             self.parts.append(_START)
         if _HREF in tag:
-            self._links += 1
-            self._anchor = OpenWords(len(self.parts), tag, len(self._anchors), self._marks())
+            self._link_count += 1
+            self._open_link = OpenInline(len(self.parts), tag, len(self._anchors), self._open_locations())
 
-    def end_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Close an anchor."""
-        run = self._anchor
-        if run is not None:
-            tag, start = run.tag, run.start
-            self._linked += run.take(self.parts)
-            if _is_headline_link(run, self._rows[self._stack[-1]]):
+    def close_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """Close the open link and add it to the anchors."""
+        link = self._open_link
+        if link is not None:
+            tag, start = link.tag, link.start
+            self._linked_words += link.add_words(self.parts)
+            if _is_headline_link(link, self._box_rows[self._open_boxes[-1]]):
                 del self.parts[start:]
-            text = " ".join(run.words) or _tidy(_label(tag) or run.fallback)
-            rel = attribute(tag, _REL) if _REL in tag else ""
-            self._anchors.insert(run.number, Anchor("a", attribute(tag, _HREF), rel, text, run.marks, run.headline))
-            self._anchor = None
-        self.parts.append(self.gap and _END)  # so that the line is not empty: a link without text ends a block too
+            text = " ".join(link.words) or _collapse_spaces(_label(tag) or link.fallback)
+            href, rel = read_attribute(tag, _HREF), read_attribute(tag, _REL) if _REL in tag else ""
+            self._anchors.insert(link.number, Anchor("a", href, rel, text, link.locations, link.headline))
+            self._open_link = None
+        self.parts.append(self.word_gap and _END)  # so that the line is not empty: a link without text ends a block too
 
-    def mark_up(self, tag: bytes, _shape: Shape) -> None:
+    def open_mark_up(self, tag: bytes, _shape: Shape) -> None:
         """Open inline code or an inline quotation."""
         if _is_quotation(tag):
-            self._quote = self._open_run(self._quote)
+            self._open_quote = self._open_code_or_quote(self._open_quote)
         else:
-            self._code = self._open_run(self._code)
-            self.gap = b""
+            self._open_code = self._open_code_or_quote(self._open_code)
+            self.word_gap = b""
 
-    def end_mark_up(self, tag: bytes, _shape: Shape) -> None:
+    def close_mark_up(self, tag: bytes, _shape: Shape) -> None:
         """Close inline code or an inline quotation."""
         if _is_quotation(tag):
-            self._quote = self._close_run(self._quote, self._quote_texts)
+            self._open_quote = self._close_code_or_quote(self._open_quote, self._quote_texts)
         else:
-            self._code = self._close_run(self._code, self._code_texts)
-            self.gap = b"" if self._code else b" "
+            self._open_code = self._close_code_or_quote(self._open_code, self._code_texts)
+            self.word_gap = b"" if self._open_code else b" "
 
-    def _open_run(self, run: OpenWords | None) -> OpenWords:
-        """Open code or a quotation; one within another is only counted."""
-        if run is None:
-            return OpenWords(len(self.parts))
-        run.number += 1
-        return run
+    def _open_code_or_quote(self, element: OpenInline | None) -> OpenInline:
+        """Return the open code or quotation; open one if none is open, and otherwise only count another one within."""
+        if element is None:
+            return OpenInline(len(self.parts))
+        element.number += 1
+        return element
 
-    def _close_run(self, run: OpenWords | None, texts: dict[int, list[str]]) -> OpenWords | None:
-        if run is not None and run.number:
-            run.number -= 1
-            return run
-        if run is not None:
-            run.take(self.parts)
-            if run.words:
-                texts.setdefault(len(self._blocks), []).append(" ".join(run.words))
+    def _close_code_or_quote(self, element: OpenInline | None, texts: dict[int, list[str]]) -> OpenInline | None:
+        """Return the element if it is still open; otherwise add its words to `texts` at the number of this block."""
+        if element is not None and element.number:
+            element.number -= 1
+            return element
+        if element is not None:
+            element.add_words(self.parts)
+            if element.words:
+                texts.setdefault(len(self._blocks), []).append(" ".join(element.words))
         return None
 
-    def _marks(self) -> int:
-        return self._rows[self._stack[-1]][_MARKS] | (_CODE if self._code else 0)
+    def _open_locations(self) -> int:
+        """Return the `PageLocation` flags of the innermost box, and CODE within code."""
+        return self._box_rows[self._open_boxes[-1]][_LOCATIONS] | (_CODE if self._open_code else 0)
 
     def _add_words(self) -> None:
         """Add the text of the line to the open inline elements, since the line ends."""
-        if self._anchor is not None:
-            self._linked += self._anchor.take(self.parts)
-        for run in (self._code, self._quote):
-            if run is not None:
-                run.take(self.parts)
+        if self._open_link is not None:
+            self._linked_words += self._open_link.add_words(self.parts)
+        for element in (self._open_code, self._open_quote):
+            if element is not None:
+                element.add_words(self.parts)
 
-    def _flush(self) -> None:
-        """End the block, and add it if it has text; a link continues in the next block, code and quotations do not."""
-        parts, lines = self.parts, self._lines
-        if self._anchor or self._code or self._quote:
+    def _add_block(self) -> None:
+        """End the block, and add it if it has text; an open link continues in the next block, code does not."""
+        parts, ended_lines = self.parts, self._ended_lines
+        if self._open_link or self._open_code or self._open_quote:
             self._add_words()
-            for run in (self._code, self._quote):
-                if run is not None:
-                    run.words.clear()
-        text = line(parts[0] if len(parts) == 1 else b"".join(parts))
-        box = self._stack[-1]
-        if self._rows[box][_NAME] == "pre":
-            text = "\n".join(row.rstrip() for row in "\n".join([*map(line, lines), text]).split("\n")).strip("\n")
+            for element in (self._open_code, self._open_quote):
+                if element is not None:
+                    element.words.clear()
+        text = visible_text(parts[0] if len(parts) == 1 else b"".join(parts))
+        box = self._open_boxes[-1]
+        if self._box_rows[box][_TAG_NAME] == "pre":
+            text = "\n".join(
+                line.rstrip() for line in "\n".join([*map(visible_text, ended_lines), text]).split("\n")
+            ).strip("\n")
             words = text.split()
-        elif lines:
-            rows = [row.split() for row in (*map(line, lines), text)]
-            text = "\n".join(" ".join(row) for row in rows if row)
-            words = [word for row in rows for word in row]
+        elif ended_lines:
+            rows = [line.split() for line in (*map(visible_text, ended_lines), text)]
+            text = "\n".join(" ".join(line) for line in rows if line)
+            words = [word for line in rows for word in line]
         else:
             words = text.split()
             text = " ".join(words)
         parts.clear()
-        lines.clear()
+        ended_lines.clear()
         if words:
-            size = len(words) if text.isascii() else _count(words)
-            linked = min(self._linked, size)
-            self._blocks.append((text, size, linked, self._links, box, self.left()))
-        self._linked = self._links = 0
+            word_count = len(words) if text.isascii() else _count_words(words)
+            linked_words = min(self._linked_words, word_count)
+            self._blocks.append((text, word_count, linked_words, self._link_count, box, self.count_tags_left()))
+        self._linked_words = self._link_count = 0
 
 
-def line(written: bytes) -> str:
-    """Return a piece of a line as browsers show it, without soft hyphens, in NFC.
+def visible_text(serialised: bytes) -> str:
+    """Return a piece of a serialised line as browsers show it, without soft hyphens, in NFC.
 
     Two links, or spans with a class, that touch each other are mostly styled with a gap: a space is put between them,
     except before punctuation and after a single letter that begins a word.
     """
-    text = written.decode()
+    text = serialised.decode()
     if "&" in text:
         text = unescape(text)
     if "\x03" in text:
         if "\x02" in text:
-            text = _BORDERS.sub("\x01", text).replace("\x02", "")
+            text = _END_THEN_START.sub("\x01", text).replace("\x02", "")
             if "\x01" in text:
-                text = _APART.sub(" ", _INITIAL.sub(_initial, text)).replace("\x01", "")
+                text = _GAP.sub(" ", _LONE_LETTER.sub(_join_lone_letter, text)).replace("\x01", "")
         text = text.replace("\x03", "")
     elif "\x02" in text:
         text = text.replace("\x02", "")
@@ -324,23 +350,23 @@ def line(written: bytes) -> str:
     return text
 
 
-def _initial(match: re.Match[str]) -> str:
+def _join_lone_letter(match: re.Match[str]) -> str:
     """Return a single letter without the gap after it if its word continues in lower case."""
     return match[1] if match.string[match.end()].islower() else match[0]
 
 
-def _is_headline_link(run: OpenWords, row: _Row) -> bool:
-    """Return whether a link is only a symbol in a headline or term that links to itself."""
-    if not (row[_MARKS] & _HEADLINE or row[_NAME] == "dt") or b' href="#' not in run.tag:
+def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
+    """Return whether a link is a symbol in a headline or term, and leads to that headline or term."""
+    if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
-    return not any(map(str.isalnum, "".join(run.words)))
+    return not any(map(str.isalnum, "".join(link.words)))
 
 
-def _count(words: list[str]) -> int:
+def _count_words(words: list[str]) -> int:
     """Return the number of words; in scripts without spaces it is estimated from the number of letters."""
     total = len(words)
-    for run in _UNSPACED.findall("".join(words)):
-        total += len(run) // (2 if run >= _LETTERED else 5)
+    for unspaced in _UNSPACED.findall("".join(words)):
+        total += len(unspaced) // (2 if unspaced >= _FIRST_SYLLABIC else 5)
     return total
 
 
@@ -349,8 +375,8 @@ def _is_quotation(tag: bytes) -> bool:
 
 
 def _label(tag: bytes) -> str:
-    return attribute(tag, b' aria-label="') or attribute(tag, b' title="')
+    return read_attribute(tag, b' aria-label="') or read_attribute(tag, b' title="')
 
 
-def _tidy(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())

@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 from windrow.content.charset import decode
 from windrow.content.features import Features
-from windrow.content.forest import forests, judge
-from windrow.content.head import PageHead, head
-from windrow.content.hints import PageHint, hint
+from windrow.content.forest import estimate_probabilities, load_forests
+from windrow.content.head import PageHead, read_page_head
+from windrow.content.hints import PageHint, read_page_hint
 from windrow.content.outline import Outline, PageLocation
-from windrow.content.tail import without_captions, without_tail
-from windrow.content.tree import HIDDEN, body, parse, silence
-from windrow.content.view import view
-from windrow.content.walk import walk
+from windrow.content.tail import remove_captions, remove_tail
+from windrow.content.tree import HIDDEN, parse, remove_silent_elements, serialise_body
+from windrow.content.view import make_view
+from windrow.content.walk import build_outline
 
 
 class Page(NamedTuple):
-    """A page that was read."""
+    """The result of reading a page."""
 
     url: str
     encoding: str
@@ -29,10 +29,10 @@ class Page(NamedTuple):
     hint: PageHint
 
 
-def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
-    """Read a page's bytes in time linear in their number; StepError if it has too many elements or tags.
+def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:
+    """Read a page's bytes in time linear in their number; raise StepError if it has too many elements or tags.
 
-    >>> page = read(b"<title>A</title><p>One <b>two</b><p>Three")
+    >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
     ('A', ['One two', 'Three'])
     """
@@ -40,21 +40,21 @@ def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
     # valid UTF-8 need not be encoded again
     is_same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
     tree = parse(raw if is_same else text.text)
-    page_head = head(tree)
-    silence(tree)
-    return Page(
-        url, text.encoding, page_head, walk(body(tree)), hint(url, page_head.property("og:type"), page_head.json_ld)
-    )
+    page_head = read_page_head(tree)
+    remove_silent_elements(tree)
+    outline = build_outline(serialise_body(tree))
+    hint = read_page_hint(url, page_head.property("og:type"), page_head.json_ld)
+    return Page(url, text.encoding, page_head, outline, hint)
 
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)
-_SENTENCE = 12  # the least words of a block of prose
-_COPIED = 8  # the least words of a block that is not repeated by chance
-_SURE = 0.5
-_ENOUGH = 100  # the least words of certain prose to find the box of the text
-_MOSTLY, _HALF, _NEARLY_ALL = 0.85, 0.6, 0.9
-_BRIEF = 100  # words
-_BESIDE = HIDDEN | int(
+_MIN_PROSE_WORDS = 12  # the least words of a block of prose
+_MIN_COPIED_WORDS = 8  # the least words of a block that is not repeated by chance
+_MIN_CERTAIN_LIKELIHOOD = 0.5
+_MIN_CERTAIN_WORDS = 100  # the least words of certain prose to find the box of the text
+_MOSTLY_PROSE_SHARE, _TEXT_BOX_SHARE, _LIST_BOX_SHARE = 0.85, 0.6, 0.9
+_MAX_BRIEF_WORDS = 100  # words
+_NOT_CONTENT = HIDDEN | int(
     PageLocation.NAV
     | PageLocation.NAVIGATION
     | PageLocation.ASIDE
@@ -63,12 +63,12 @@ _BESIDE = HIDDEN | int(
     | PageLocation.CHOICE
     | PageLocation.BUTTON
 )
-_CAUTION = 0.7
+_MISSED_WORD_WEIGHT = 0.7
 """The weight of a missed word compared to a surplus one; below 1, since the forests were trained to be generous."""
 
 
 class BlockFate(StrEnum):
-    """Why a block was taken as main content or left out, as text for people."""
+    """Why a block was chosen as main content or left out; the values are shown to people."""
 
     KEPT = "main content"
     MARKED = "marked by the page as its main content, which is short"
@@ -86,23 +86,23 @@ class BlockFate(StrEnum):
 
 
 class Choice(NamedTuple):
-    """The fate of each block of a page, and the likelihoods of the judged ones, from 0 to 1, by block number."""
+    """The fate of each block of a page, and the likelihoods of the judged blocks, from 0 to 1, by block number."""
 
     fates: list[BlockFate]
-    likely: Mapping[int, float]
+    likelihoods: Mapping[int, float]
 
     def taken(self) -> list[bool]:
         """Return for each block whether it is main content."""
-        kept, marked = BlockFate.KEPT, BlockFate.MARKED
-        return [fate is kept or fate is marked for fate in self.fates]
+        kept_fate, marked_fate = BlockFate.KEPT, BlockFate.MARKED
+        return [fate is kept_fate or fate is marked_fate for fate in self.fates]
 
 
 def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
     """Return for each block whether it is main content."""
-    return choose(outline, hint).taken()
+    return choose_main_content(outline, hint).taken()
 
 
-def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> Choice:
+def choose_main_content(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> Choice:
     """Choose the main content of a page; return the fate of each block.
 
     Navigation, footers and lists of choices are left out. A forest judges each of the other blocks, and a second one
@@ -114,118 +114,120 @@ def choose(outline: Outline, hint: PageHint | None = None, *, captions: bool = F
     if not aside:
         return Choice([], {})
     hint = hint or PageHint()
-    page_view = view(outline, hint)
-    if not page_view.kept:
+    page_view = make_view(outline, hint)
+    if not page_view.judged:
         return Choice(aside, {})
-    first, second = forests()
+    first, second = load_forests()
     features = Features(page_view)
-    features.add_likelihoods(judge(first, features))
-    return select(outline, hint, page_view.kept, judge(second, features), captions=captions)
+    features.add_likelihoods(estimate_probabilities(first, features))
+    return choose_blocks(outline, hint, page_view.judged, estimate_probabilities(second, features), captions=captions)
 
 
-def select(
-    outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequence[float], *, captions: bool = False
+def choose_blocks(
+    outline: Outline, hint: PageHint, judged: Sequence[int], likelihoods: Sequence[float], *, captions: bool = False
 ) -> Choice:
-    """Return the fate of each block; `likely` has the forests' likelihoods of the blocks in `kept`."""
-    least = threshold(likely, [outline.blocks.words[block] for block in kept])
-    chances = dict(zip(kept, likely, strict=True))
-    taken = {block: chance for block, chance in chances.items() if chance >= least}
-    before_end = _before_end(outline, taken)
+    """Return the fate of each block; `likelihoods` has the second forest's likelihood of each block in `judged`."""
+    least_likelihood = find_threshold(likelihoods, [outline.blocks.words[block] for block in judged])
+    likelihood_by_block = dict(zip(judged, likelihoods, strict=True))
+    taken = {block: likelihood for block, likelihood in likelihood_by_block.items() if likelihood >= least_likelihood}
+    before_end = _drop_after_text(outline, taken)
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     for fate, blocks in (
-        (BlockFate.UNLIKELY, kept),
+        (BlockFate.UNLIKELY, judged),
         (BlockFate.BEHIND, taken),
         (BlockFate.REPEATED, before_end),
-        (BlockFate.KEPT, _without_copies(outline, before_end)),
+        (BlockFate.KEPT, _drop_copies(outline, before_end)),
         (BlockFate.MARKED, _short_main_blocks(outline)),
     ):
         for block in blocks:
             fates[block] = fate
-    choice = Choice(fates, chances)
-    leave_out(choice, without_tail(outline, hint, choice.taken()), BlockFate.TAIL)
+    choice = Choice(fates, likelihood_by_block)
+    leave_out(choice, remove_tail(outline, hint, choice.taken()), BlockFate.TAIL)
     if not captions:
-        leave_out(choice, without_captions(outline, hint, choice.taken()), BlockFate.CAPTION)
+        leave_out(choice, remove_captions(outline, hint, choice.taken()), BlockFate.CAPTION)
     return choice
 
 
-def leave_out(choice: Choice, chosen: Sequence[bool], fate: BlockFate) -> None:
-    """Set `fate` for blocks that were taken and are not in `chosen`, and KEPT for those that are only in `chosen`."""
+def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> None:
+    """Set `new_fate` for taken blocks that are not in `chosen`, and KEPT for blocks in `chosen` that were not taken."""
     for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), chosen, strict=True)):
         if was_taken != is_taken:
-            choice.fates[block] = BlockFate.KEPT if is_taken else fate
+            choice.fates[block] = BlockFate.KEPT if is_taken else new_fate
 
 
-def _before_end(outline: Outline, taken: Mapping[int, float]) -> list[int]:
-    """Return the taken blocks without those after the box of the certain prose, mostly teasers of other pages.
+def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
+    """Return the taken blocks without those after the box of the text: they are mostly teasers of other pages.
 
-    On a page that is mostly prose, this is the innermost box with 60 % of it; on any other page, with 90 %, since
-    lists and products have a box for each of their texts.
+    The box of the text is the innermost box with 60 % of the certain prose, or with 90 % on a page that is not mostly
+    prose, since lists and products have a box for each of their texts.
     """
     boxes, blocks = outline.boxes, outline.blocks
     certain_words = [0] * len(blocks.words)
-    prose = 0
-    for block, chance in taken.items():
-        size = blocks.words[block]
-        if size >= _SENTENCE and blocks.linked[block] * 3 < size:
-            prose += size
-            certain_words[block] = size if chance >= _SURE else 0
-    running = list(accumulate(certain_words, initial=0))
-    if running[-1] < _ENOUGH:
+    prose_words = 0
+    for block, likelihood in taken.items():
+        word_count = blocks.words[block]
+        if word_count >= _MIN_PROSE_WORDS and blocks.linked[block] * 3 < word_count:
+            prose_words += word_count
+            certain_words[block] = word_count if likelihood >= _MIN_CERTAIN_LIKELIHOOD else 0
+    words_before = list(accumulate(certain_words, initial=0))
+    if words_before[-1] < _MIN_CERTAIN_WORDS:
         return list(taken)
-    mostly = prose >= _MOSTLY * sum(blocks.words[block] for block in taken)
-    least = running[-1] * (_HALF if mostly else _NEARLY_ALL)
-    holds = [
-        block for block in range(len(boxes.tag)) if running[boxes.last[block]] - running[boxes.first[block]] >= least
+    is_mostly_prose = prose_words >= _MOSTLY_PROSE_SHARE * sum(blocks.words[block] for block in taken)
+    least_words = words_before[-1] * (_TEXT_BOX_SHARE if is_mostly_prose else _LIST_BOX_SHARE)
+    large_boxes = [
+        block
+        for block in range(len(boxes.tag))
+        if words_before[boxes.stop[block]] - words_before[boxes.first[block]] >= least_words
     ]
-    end = boxes.last[max(holds, key=lambda block: (boxes.depth[block], block))]
-    return [block for block in taken if block < end]
+    end_block = boxes.stop[max(large_boxes, key=lambda block: (boxes.depth[block], block))]
+    return [block for block in taken if block < end_block]
 
 
-def _without_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the blocks that do not repeat one of another box: some pages have a second copy of their text."""
-    parents, blocks = outline.boxes.up, outline.blocks
-    known: dict[str, int] = {}
+def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
+    """Yield the blocks without copies of a block in another box: some pages contain their text twice."""
+    parents, blocks = outline.boxes.parent, outline.blocks
+    parent_by_text: dict[str, int] = {}
     for block in taken:
         parent = parents[blocks.box[block]]
-        if blocks.words[block] < _COPIED or known.setdefault(blocks.text[block], parent) == parent:
+        if blocks.words[block] < _MIN_COPIED_WORDS or parent_by_text.setdefault(blocks.text[block], parent) == parent:
             yield block
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return all blocks of a page's only `main` or article if it has few words, in which a forest finds too little.
+    """Return all blocks of a page's only `main` or article if it has few words, where a forest finds too little.
 
     The page's own marking is trusted, also for headlines, code and quotations.
     """
     boxes, blocks = outline.boxes, outline.blocks
-    for mark in (_MAIN, _ARTICLE):
-        tops = [
-            number
-            for number, each in enumerate(boxes.marks)
-            if each & mark and not boxes.marks[boxes.up[number]] & mark
+    for location in (_MAIN, _ARTICLE):
+        outermost_boxes = [
+            box
+            for box, box_location in enumerate(boxes.locations)
+            if box_location & location and not boxes.locations[boxes.parent[box]] & location
         ]
-        if tops:
+        if outermost_boxes:
             break
     else:
         return []
-    first, last = boxes.first[tops[0]], boxes.last[tops[0]]
-    if len(tops) > 1 or sum(blocks.words[first:last]) > _BRIEF:
+    first, stop = boxes.first[outermost_boxes[0]], boxes.stop[outermost_boxes[0]]
+    if len(outermost_boxes) > 1 or sum(blocks.words[first:stop]) > _MAX_BRIEF_WORDS:
         return []
-    return [number for number in range(first, last) if not boxes.marks[blocks.box[number]] & _BESIDE]
+    return [block for block in range(first, stop) if not boxes.locations[blocks.box[block]] & _NOT_CONTENT]
 
 
-def threshold(likely: Sequence[float], words: Sequence[int]) -> float:
-    """Return the least likelihood to take that maximises the expected F measure of the words.
+def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:
+    """Return the least likelihood of the blocks to take, so that the expected F measure of the words is the greatest.
 
-    >>> threshold([0.9, 0.8, 0.1], [100, 50, 100])
+    >>> find_threshold([0.9, 0.8, 0.1], [100, 50, 100])
     0.8
     """
-    expected_words = _CAUTION * sum(map(float.__mul__, likely, map(float, words)))
-    expected_hits = taken = best = 0.0
-    least = 1.0
-    for chance, size in sorted(zip(likely, words, strict=True), reverse=True):
-        expected_hits += chance * size
-        taken += size
-        f_measure = expected_hits / (taken + expected_words)
-        if f_measure > best:
-            best, least = f_measure, chance
-    return least
+    expected_words = _MISSED_WORD_WEIGHT * sum(map(float.__mul__, likelihoods, map(float, words)))
+    expected_hits = taken_words = best_measure = 0.0
+    threshold = 1.0
+    for likelihood, word_count in sorted(zip(likelihoods, words, strict=True), reverse=True):
+        expected_hits += likelihood * word_count
+        taken_words += word_count
+        f_measure = expected_hits / (taken_words + expected_words)
+        if f_measure > best_measure:
+            best_measure, threshold = f_measure, likelihood
+    return threshold

@@ -13,25 +13,25 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from windrow.content.hints import BIT, PageHint
+from windrow.content.hints import GROUP_BITS, PageHint
 from windrow.content.outline import LEVELS, Outline, PageLocation
-from windrow.content.walk import ELSEWHERE, FigureRange
+from windrow.content.walk import NOT_ARTICLE, FigureRange
 
-Span = tuple[int, int]
+BlockRange = tuple[int, int]
 """The number of the first block, and the number after the last."""
 
 _HEADLINE = int(PageLocation.HEADLINE)
-_KICKERS = 3  # the most blocks between a figure and the headline after it
-_COMMENT = BIT["comment"]
-_ARTICLE, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageHint`: its kind, and bits of its types and addresses
+_MAX_KICKERS = 3  # the most blocks between a figure and the headline after it
+_COMMENT_GROUP = GROUP_BITS["comment"]
+_ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageHint`: kind, bits of types and addresses
 _OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # forums; and documentation
-_PROSE, _ENOUGH = 12, 100  # the least words of a block of prose, and of an article's prose
-_BEFORE, _WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
-_NAME, _LINE = 12, 6  # the most words of a headline, and of another line, that names a section
-_TEASERS, _LEAD = 2, 300
+_MIN_PROSE_WORDS, _MIN_ARTICLE_WORDS = 12, 100  # the least words of a block of prose, and of an article's prose
+_MIN_SHARE_BEFORE, _MAX_SHARE_WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
+_MAX_HEADLINE_WORDS, _MAX_LINE_WORDS = 12, 6  # the most words of a headline, and of another line, that names a section
+_MIN_TEASERS, _MIN_WORDS_BEFORE_TEASERS = 2, 300
 """The least number of adjacent teasers, and of words before them: on a short overview they are the content."""
 
-_NAMES = re.compile(
+_SECTION_NAMES = re.compile(
     r"""(?xi)(?:
     about[ ]the[ ](?:authors?|writers?|reviewers?|editors?|contributors?)|author(?:['\u2019]s)?[ ]bio(?:graphy)?
     |meet[ ]the[ ]author
@@ -61,28 +61,29 @@ _NAMES = re.compile(
 """Names of sections that are not a part of an article's text."""
 
 
-def without_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
+def remove_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
     """Return the chosen blocks without the tail, if the page is an article; otherwise all of them."""
     if not is_article(hint):
         return chosen
-    prose = list(accumulate(_prose(outline, chosen), initial=0))
-    if prose[-1] < _ENOUGH:
+    prose_before = list(accumulate(_prose_words(outline, chosen), initial=0))
+    if prose_before[-1] < _MIN_ARTICLE_WORDS:
         return chosen
     kept = list(chosen)
-    middle = _BEFORE * prose[-1]
-    tails = (
-        (_comments(outline), middle),
-        (_teasers(outline), max(middle, _LEAD)),
-        (_sections(outline, chosen), middle),
+    middle = _MIN_SHARE_BEFORE * prose_before[-1]
+    ranges_with_least = (
+        (_comment_spans(outline), middle),
+        (_teaser_spans(outline), max(middle, _MIN_WORDS_BEFORE_TEASERS)),
+        (_section_spans(outline, chosen), middle),
     )
-    for spans, least in tails:
-        for first, last in spans:
-            if prose[first] >= least and prose[last] - prose[first] <= _WITHIN * prose[-1]:
-                kept[first:last] = [False] * (last - first)
+    most_within = _MAX_SHARE_WITHIN * prose_before[-1]
+    for ranges, least_before in ranges_with_least:
+        for first, stop in ranges:
+            if prose_before[first] >= least_before and prose_before[stop] - prose_before[first] <= most_within:
+                kept[first:stop] = [False] * (stop - first)
     return kept
 
 
-def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
+def remove_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
     """Return the chosen blocks without captions of pictures, if the page is an article; otherwise all of them."""
     boxes = outline.boxes
     if "figcaption" not in boxes.tag or not is_article(hint):
@@ -90,165 +91,174 @@ def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> li
     kept = list(chosen)
     for box, tag in enumerate(boxes.tag):
         if tag == "figcaption":
-            first, last = boxes.first[box], boxes.last[box]
-            kept[first:last] = [False] * (last - first)
+            first, stop = boxes.first[box], boxes.stop[box]
+            kept[first:stop] = [False] * (stop - first)
     return kept if any(kept) else chosen
 
 
-def with_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return the chosen blocks of an article with the captions of its figures, and the range of its other figures.
+def add_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
+    """Return an article's chosen blocks with the captions of its figures, and the range of its other figures.
 
     An article's figures are those between chosen blocks, between its headline and its text, and after its text in the
-    same box. The range is None for pages that are not articles.
+    same box. The range is None if the page is not an article.
     """
     boxes = outline.boxes
     if not any(chosen) or not is_article(hint):
         return chosen, None
-    shown, ends = list(chosen), _TextEnds(outline, chosen)
+    with_captions, text_ends = list(chosen), _TextEnds(outline, chosen)
     for box, tag in enumerate(boxes.tag):
-        if tag != "figcaption" or boxes.tag[boxes.up[box]] != "figure":
+        if tag != "figcaption" or boxes.tag[boxes.parent[box]] != "figure":
             continue
-        first, last = boxes.first[boxes.up[box]], boxes.last[boxes.up[box]]
-        between = first > 0 and last < len(chosen) and chosen[first - 1] and chosen[last]
-        if between or ends.take(boxes.up[box]):
-            shown[boxes.first[box] : boxes.last[box]] = [True] * (boxes.last[box] - boxes.first[box])
-    return shown, ends.figures()
+        first, stop = boxes.first[boxes.parent[box]], boxes.stop[boxes.parent[box]]
+        is_between = first > 0 and stop < len(chosen) and chosen[first - 1] and chosen[stop]
+        if is_between or text_ends.claim_figure(boxes.parent[box]):
+            with_captions[boxes.first[box] : boxes.stop[box]] = [True] * (boxes.stop[box] - boxes.first[box])
+    return with_captions, text_ends.figure_range()
 
 
 class _TextEnds:
-    """The start and end of an article's text; decides which figures before and after it belong to it."""
+    """The start and end of an article's text; determines which figures before and after the text belong to it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
-        """Find the box around the whole text, and the headline before it."""
+        """Find the box around the whole text, and the last headline of level 1 before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
-        kept = [block for block, keep in enumerate(chosen) if keep]
-        self._first, self._last = kept[0], kept[-1] + 1
-        core = blocks.box[kept[0]]
-        while core > 0 and self._boxes.last[core] < self._last:
-            core = self._boxes.up[core]
-        self._core = core
-        heads = [block for block in range(self._first + 1) if headline_level(outline, blocks.box[block]) == 1]
-        self._headline = heads[-1] if heads else self._first
+        chosen_blocks = [block for block, keep in enumerate(chosen) if keep]
+        self._text_start, self._text_end = chosen_blocks[0], chosen_blocks[-1] + 1
+        text_box = blocks.box[chosen_blocks[0]]
+        while text_box > 0 and self._boxes.stop[text_box] < self._text_end:
+            text_box = self._boxes.parent[text_box]
+        self._text_box = text_box
+        headlines = [block for block in range(self._text_start + 1) if headline_level(outline, blocks.box[block]) == 1]
+        self._headline = headlines[-1] if headlines else self._text_start
 
     def _is_own_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text, which it does not if it is part of a teaser or a link."""
+        """Return whether a figure belongs to the text; one in a teaser or a link does not."""
         boxes, blocks = self._boxes, self._outline.blocks
-        first, last = boxes.first[box], boxes.last[box]
-        inside = range(first, last)
-        if boxes.marks[box] & ELSEWHERE or any(2 * blocks.linked[block] > blocks.words[block] for block in inside):
+        first, stop = boxes.first[box], boxes.stop[box]
+        is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, stop))
+        if boxes.locations[box] & NOT_ARTICLE or is_link:
             return False
-        if last <= self._first:
-            between = [block for block in range(min(last, self._headline), self._first) if block != self._headline]
-            near = self._headline - _KICKERS <= first
-            return near and not any(blocks.words[block] >= _PROSE for block in between) and self._is_alone(box)
-        return first == self._last and self._is_alone(box)
+        if stop <= self._text_start:
+            between = [block for block in range(min(stop, self._headline), self._text_start) if block != self._headline]
+            is_near = self._headline - _MAX_KICKERS <= first
+            has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in between)
+            return is_near and not has_prose and self._is_alone(box)
+        return first == self._text_end and self._is_alone(box)
 
     def _is_alone(self, box: int) -> bool:
-        """Return whether the boxes around a figure, up to one with text, contain nothing else."""
+        """Return whether the boxes around a figure, up to one that contains the text, contain nothing else."""
         boxes = self._boxes
-        first, last, outer = boxes.first[box], boxes.last[box], boxes.up[box]
-        while outer > 0 and not (boxes.first[outer] <= self._first and self._last <= boxes.last[outer]):
-            if boxes.marks[outer] & ELSEWHERE:
+        first, stop, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
+        while outer > 0 and not (boxes.first[outer] <= self._text_start and self._text_end <= boxes.stop[outer]):
+            if boxes.locations[outer] & NOT_ARTICLE:
                 return False
-            holds_headline = boxes.first[outer] <= self._headline < boxes.last[outer]
-            if not holds_headline and (boxes.first[outer], boxes.last[outer]) != (first, last):
+            holds_headline = boxes.first[outer] <= self._headline < boxes.stop[outer]
+            if not holds_headline and (boxes.first[outer], boxes.stop[outer]) != (first, stop):
                 return False
-            outer = boxes.up[outer]
-        return first < self._first or outer == self._core or boxes.tag[outer] in {"article", "main"}
+            outer = boxes.parent[outer]
+        return first < self._text_start or outer == self._text_box or boxes.tag[outer] in {"article", "main"}
 
-    def take(self, box: int) -> bool:
-        """Return whether a figure belongs to the text; if it follows the text, move the end of the text after it."""
+    def claim_figure(self, box: int) -> bool:
+        """Return whether a figure belongs to the text; if it follows the text, the text is extended to its end."""
         if not self._is_own_figure(box):
             return False
-        if self._boxes.first[box] >= self._last:
-            self._last = self._boxes.last[box]
+        if self._boxes.first[box] >= self._text_end:
+            self._text_end = self._boxes.stop[box]
         return True
 
-    def figures(self) -> FigureRange:
+    def figure_range(self) -> FigureRange:
         """Return the range in which figures without a caption belong to the text."""
         words = self._outline.blocks.words
-        is_near = all(words[block] < _PROSE for block in range(self._headline + 1, self._first))
-        depth, box = 0, self._core
+        is_near = all(words[block] < _MIN_PROSE_WORDS for block in range(self._headline + 1, self._text_start))
+        depth, box = 0, self._text_box
         while box > 0:
             depth += "-" not in self._boxes.tag[box]
-            box = self._boxes.up[box]
-        return FigureRange(self._headline if is_near else self._first, depth)
+            box = self._boxes.parent[box]
+        return FigureRange(self._headline if is_near else self._text_start, depth)
 
 
 def is_article(hint: PageHint) -> bool:
-    """Return whether a page is an article by its head or address, and not also a forum or documentation.
+    """Return whether a page is an article by its head or address, and is not a forum or documentation.
 
     >>> is_article(PageHint(kind=2)), is_article(PageHint()), is_article(PageHint(kind=2, types=8))
     (True, False, False)
     """
     if hint.types & _OTHER_TYPE or hint.address & _OTHER_ADDRESS:
         return False
-    return hint.kind == _ARTICLE or bool(hint.types & _ARTICLE_TYPE or hint.address & _ARTICLE_ADDRESS)
+    return hint.kind == _ARTICLE_KIND or bool(hint.types & _ARTICLE_TYPE or hint.address & _ARTICLE_ADDRESS)
 
 
-def _prose(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
-    for keep, size, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
-        yield size if keep and size >= _PROSE and linked * 3 < size else 0
+def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
+    """Yield for each block its number of words if it is chosen and prose, and 0 otherwise."""
+    for is_chosen, word_count, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
+        yield word_count if is_chosen and word_count >= _MIN_PROSE_WORDS and linked * 3 < word_count else 0
 
 
-def _comments(outline: Outline) -> Iterator[Span]:
+def _comment_spans(outline: Outline) -> Iterator[BlockRange]:
     boxes = outline.boxes
-    for box, names in enumerate(boxes.names):
-        if names & _COMMENT:
-            yield boxes.first[box], boxes.last[box]
+    for box, names in enumerate(boxes.name_groups):
+        if names & _COMMENT_GROUP:
+            yield boxes.first[box], boxes.stop[box]
 
 
-def _teasers(outline: Outline) -> Iterator[Span]:
-    """Yield spans of sibling boxes of one kind, each with one headline that links to another page."""
+def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
+    """Yield the ranges of adjacent sibling boxes of one kind that each have one headline, linked to another page."""
     boxes, blocks = outline.boxes, outline.blocks
-    local = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
-    is_head = [
-        bool(boxes.marks[box] & _HEADLINE) and linked > 1 and linked * 10 >= size * 9 and text not in local
-        for box, linked, size, text in zip(blocks.box, blocks.linked, blocks.words, blocks.text, strict=True)
+    own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
+    is_linked_headline = [
+        bool(boxes.locations[box] & _HEADLINE)
+        and linked > 1
+        and linked * 10 >= word_count * 9
+        and block_text not in own_link_texts
+        for box, linked, word_count, block_text in zip(
+            blocks.box, blocks.linked, blocks.words, blocks.text, strict=True
+        )
     ]
-    if sum(is_head) < _TEASERS:
+    if sum(is_linked_headline) < _MIN_TEASERS:
         return
-    running = list(accumulate(is_head, initial=0))
-    siblings: defaultdict[tuple[int, str], list[Span]] = defaultdict(list)
-    for box, (first, last) in enumerate(zip(boxes.first, boxes.last, strict=True)):
-        if running[last] - running[first] == 1 and boxes.tag[box] not in LEVELS:
-            siblings[boxes.up[box], boxes.kind[box]].append((first, last))
-    for spans in siblings.values():
-        if len(spans) >= _TEASERS:
-            yield spans[0][0], spans[-1][1]
+    headlines_before = list(accumulate(is_linked_headline, initial=0))
+    ranges_by_kind: defaultdict[tuple[int, str], list[BlockRange]] = defaultdict(list)
+    for box, (first, stop) in enumerate(zip(boxes.first, boxes.stop, strict=True)):
+        if headlines_before[stop] - headlines_before[first] == 1 and boxes.tag[box] not in LEVELS:
+            ranges_by_kind[boxes.parent[box], boxes.kind[box]].append((first, stop))
+    for ranges in ranges_by_kind.values():
+        if len(ranges) >= _MIN_TEASERS:
+            yield ranges[0][0], ranges[-1][1]
 
 
-def _sections(outline: Outline, chosen: Sequence[bool]) -> Iterator[Span]:
-    """Yield the sections under headlines that match `_NAMES`, each up to the next headline of its level or its box."""
+def _section_spans(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRange]:
+    """Yield the sections whose headline matches `_SECTION_NAMES`; each ends at the next headline of its level.
+
+    It also ends at the end of the box that contains it; a matching line that is not a headline is a section alone.
+    """
     boxes, blocks = outline.boxes, outline.blocks
-    for block, (keep, size, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
-        if not keep or size > _NAME or not _NAMES.fullmatch(text):
+    for block, (is_chosen, word_count, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
+        if not is_chosen or word_count > _MAX_HEADLINE_WORDS or not _SECTION_NAMES.fullmatch(text):
             continue
         box = blocks.box[block]
         level = headline_level(outline, box)
         if not level:
-            if size <= _LINE:
+            if word_count <= _MAX_LINE_WORDS:
                 yield block, block + 1
             continue
-        while box > 0 and boxes.last[box] - boxes.first[box] <= 1:
-            box = boxes.up[box]
-        yield (
-            block,
-            next((end for end in range(block + 1, boxes.last[box]) if _ends(outline, end, level)), boxes.last[box]),
-        )
+        while box > 0 and boxes.stop[box] - boxes.first[box] <= 1:
+            box = boxes.parent[box]
+        stop = boxes.stop[box]
+        yield block, next((end for end in range(block + 1, stop) if _ends_section(outline, end, level)), stop)
 
 
-def _ends(outline: Outline, block: int, level: int) -> bool:
-    own_level = headline_level(outline, outline.blocks.box[block])
-    return 0 < own_level <= level and not _NAMES.fullmatch(outline.blocks.text[block])
+def _ends_section(outline: Outline, block: int, level: int) -> bool:
+    """Return whether a block is a headline of this level or above, and does not begin a section of the tail."""
+    block_level = headline_level(outline, outline.blocks.box[block])
+    return 0 < block_level <= level and not _SECTION_NAMES.fullmatch(outline.blocks.text[block])
 
 
 def headline_level(outline: Outline, box: int) -> int:
-    """Return the level of the headline that is this box or contains it, or 0."""
+    """Return the level of the headline that is this box or contains it, or 0 if there is no headline."""
     boxes = outline.boxes
-    if not boxes.marks[box] & _HEADLINE:
+    if not boxes.locations[box] & _HEADLINE:
         return 0
     while box > 0 and boxes.tag[box] not in LEVELS:
-        box = boxes.up[box]
+        box = boxes.parent[box]
     return LEVELS.get(boxes.tag[box], 0)

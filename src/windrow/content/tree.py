@@ -16,43 +16,43 @@ from windrow.reasons import Reason
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-_SILENT = frozenset((
+_SILENT_ELEMENTS = frozenset((
     "script", "style", "template", "svg", "canvas", "datalist", "iframe", "noembed", "noframes", "xmp", "plaintext",
     "rt", "rp", "annotation", "annotation-xml",
 ))  # fmt: skip
 """Elements whose text is not shown."""
-_EDIT = "mw-editsection"  # MediaWiki
-_IN_LINE = frozenset(
+_EDIT_LINK_CLASS = "mw-editsection"  # MediaWiki
+_INLINE_ELEMENTS = frozenset(
     ("a", "abbr", "b", "em", "font", "i", "label", "small", "span", "strong", "sub", "sup", "time", "u")
 )
-_SHOWN = frozenset({"plaintext", "xmp"})
+_SHOWN_ELEMENTS = frozenset({"plaintext", "xmp"})
 """Of these, elements whose text is shown as it was written."""
-_CHANGED = f"{', '.join(sorted(_SILENT))}, svg a, .{_EDIT}, [hidden], [style*=display]"
+_CHANGED_SELECTOR = f"{', '.join(sorted(_SILENT_ELEMENTS))}, svg a, .{_EDIT_LINK_CLASS}, [hidden], [style*=display]"
 
-_SUSPECT = 12_000  # tags; pages with more are checked for deep nesting
-_NESTED = 512  # the depth that browsers allow
+_MAX_UNCHECKED_TAGS = 12_000  # tags; pages with more are checked for deep nesting
+_MAX_DEPTH = 512  # the depth that browsers allow
 _TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*+)[^>]*+>")
-_UNNESTED = frozenset(name.encode() for name in (
+_UNNESTED_TAGS = frozenset(name.encode() for name in (
     "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li", "link",
     "meta", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
     "track", "wbr",
 ))  # fmt: skip
 _CHOICES = frozenset({b"option", b"optgroup"})
-_WIDE = 4_000  # bytes; longer tags may have hundreds of attributes
-_LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _WIDE)
+_MAX_UNCHECKED_BYTES = 4_000  # bytes; longer tags may have hundreds of attributes
+_LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
-_ATTRIBUTES = 400  # words of a tag; no author writes as many
-_MOST = 1_000_000
+_MAX_TAG_WORDS = 400  # words of a tag; no author writes as many
+_MAX_TAGS = 1_000_000
 """The most tags of a page: the tree takes some 200 bytes for each."""
 
-_FORMATS = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
-_ADORNED = re.compile(
-    rb"<(?=[bcefistuBCEFISTU])(?i:%b)[\s/]" % _FORMATS
+_FORMAT_NAMES = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
+_FORMAT_START = re.compile(
+    rb"<(?=[bcefistuBCEFISTU])(?i:%b)[\s/]" % _FORMAT_NAMES
 )  # most tags are excluded by their first letter
-_FORMAT = re.compile(rb"<(/?)(%b)(?=[\s/>])[^>]*+>" % _FORMATS, re.IGNORECASE)
-_FEW = 1_500  # tags; smaller pages cannot repeat formats too often
-_REPEATED = 250_000  # the most elements that the parser may create by reopening formats
-_OPTIONS = 10_000  # the most options of a page: each is compared with all before it
+_FORMAT = re.compile(rb"<(/?)(%b)(?=[\s/>])[^>]*+>" % _FORMAT_NAMES, re.IGNORECASE)
+_MIN_REPEATING_TAGS = 1_500  # tags; smaller pages cannot repeat formats too often
+_MAX_REOPENED = 250_000  # the most elements that the parser may create by reopening formats
+_MAX_OPTIONS = 10_000  # the most options of a page: each is compared with all before it
 
 
 def parse(text: str | bytes) -> LexborHTMLParser:
@@ -64,44 +64,46 @@ def parse(text: str | bytes) -> LexborHTMLParser:
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     tags = raw.count(b"<")
-    if tags > _MOST:
-        raise StepError(f"the page has {tags} tags; the limit is {_MOST}", Reason.TOO_MANY_ELEMENTS)
-    if tags > _SUSPECT:
-        raw = _flatten(raw)
-    if tags > _FEW and len(_ADORNED.findall(raw)) * tags > _REPEATED:
-        raw = _limit_formats(raw, max(4, _REPEATED // tags))
+    if tags > _MAX_TAGS:
+        raise StepError(f"the page has {tags} tags; the limit is {_MAX_TAGS}", Reason.TOO_MANY_ELEMENTS)
+    if tags > _MAX_UNCHECKED_TAGS:
+        raw = _limit_depth(raw)
+    if tags > _MIN_REPEATING_TAGS and len(_FORMAT_START.findall(raw)) * tags > _MAX_REOPENED:
+        raw = _limit_formats(raw, max(4, _MAX_REOPENED // tags))
     try:
         return LexborHTMLParser(_cut_attributes(raw))
     except SelectolaxError:
         raise StepError("the page's tree does not fit into memory", Reason.MEMORY_LIMIT) from None
 
 
-def search(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
+def select_once(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
     """Return the elements that match any of several selectors, each once, in document order.
 
-    Lexbor returns an element once for each selector that it matches, one after the other.
+    Lexbor returns an element once for each selector that it matches, without other elements in between.
     """
     nodes = tree.css(selectors)
     return [node for index, node in enumerate(nodes) if not index or node.mem_id != nodes[index - 1].mem_id]
 
 
-def silence(tree: LexborHTMLParser) -> None:
-    """Remove elements that show no text, such as scripts, styles and drawings; read their content before.
+def remove_silent_elements(tree: LexborHTMLParser) -> None:
+    """Remove elements that show no text, such as scripts, styles and drawings.
 
-    The few elements whose text is written without escapes lose it, or become `pre` if it is shown. Links in a drawing
-    are kept. Hidden inline elements and MediaWiki's edit links are kept too, but lose their text.
+    Elements whose text the serialiser would not escape lose it, or become `pre` if it is shown. Links in a drawing are
+    moved before it. Hidden inline elements and MediaWiki's edit links are kept, but lose their text.
     """
     silent = []
     without_text = []
-    for node in search(tree, _CHANGED):  # one search, which costs more than the rest
+    for node in select_once(tree, _CHANGED_SELECTOR):  # one search, which costs more than the rest
         tag = node.tag
-        if tag in _SILENT:
+        if tag in _SILENT_ELEMENTS:
             silent.append(node)
             continue
         if tag == "a":
             _move_out_of_drawing(tree, node)
         attributes = node.attributes
-        if (tag in _IN_LINE and _is_hidden(attributes)) or _EDIT in (attributes.get("class") or "").split():
+        if (tag in _INLINE_ELEMENTS and _is_hidden(attributes)) or _EDIT_LINK_CLASS in (
+            attributes.get("class") or ""
+        ).split():
             without_text.append(node)
     for node in without_text:
         _remove_text(node)
@@ -110,16 +112,16 @@ def silence(tree: LexborHTMLParser) -> None:
         if tag == "iframe":
             while (child := node.first_child) is not None:
                 child.decompose()
-        elif tag in _SHOWN:
-            shown = tree.create_node("pre")
-            shown.insert_child(node.text() or "")
-            node.replace_with(shown)
+        elif tag in _SHOWN_ELEMENTS:
+            preformatted = tree.create_node("pre")
+            preformatted.insert_child(node.text() or "")
+            node.replace_with(preformatted)
         else:
             node.decompose()
 
 
 def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
-    """Put a copy of a link, labelled with its text, before the drawing around it, if any."""
+    """Insert a copy of a link that is in a drawing before the drawing, with its text as a label."""
     drawing = link.parent
     while drawing is not None and drawing.tag != "svg":
         drawing = drawing.parent
@@ -144,55 +146,55 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
     return hides((attributes.get("style") or "").encode("utf-8", "replace"))
 
 
-def body(tree: LexborHTMLParser) -> bytes:
+def serialise_body(tree: LexborHTMLParser) -> bytes:
     """Serialise the body as well-formed markup in UTF-8."""
     markup = tree.body.html if tree.body is not None else None
     return (markup or "").encode("utf-8", "replace")
 
 
-def _flatten(raw: bytes) -> bytes:
-    """Return markup without start tags nested deeper than `_NESTED` elements, and without options beyond `_OPTIONS`."""
-    opened: Counter[bytes] = Counter()
+def _limit_depth(raw: bytes) -> bytes:
+    """Return markup without start tags nested deeper than `_MAX_DEPTH`, and without options beyond `_MAX_OPTIONS`."""
+    open_by_name: Counter[bytes] = Counter()
     depth = options = 0
     cuts: list[tuple[int, int]] = []
-    for tag in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # no complete tag follows
-        name = tag[2].lower()
-        if name in _CHOICES and not tag[1]:
+    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # no complete tag follows
+        name = tag_match[2].lower()
+        if name in _CHOICES and not tag_match[1]:
             options += 1
-            if options > _OPTIONS:
-                cuts.append(tag.span())
+            if options > _MAX_OPTIONS:
+                cuts.append(tag_match.span())
                 continue
-        if name in _UNNESTED:
+        if name in _UNNESTED_TAGS:
             continue
-        if tag[1]:
-            if opened[name]:
-                opened[name] -= 1
+        if tag_match[1]:
+            if open_by_name[name]:
+                open_by_name[name] -= 1
                 depth -= 1
-        elif depth >= _NESTED:
-            cuts.append(tag.span())
+        elif depth >= _MAX_DEPTH:
+            cuts.append(tag_match.span())
         else:
-            opened[name] += 1
+            open_by_name[name] += 1
             depth += 1
-    return _cut(raw, cuts)
+    return _remove_ranges(raw, cuts)
 
 
-def _limit_formats(raw: bytes, most: int) -> bytes:
-    """Return markup without start tags of formats at places where `most` formats are open."""
-    opened: Counter[bytes] = Counter()
+def _limit_formats(raw: bytes, max_open: int) -> bytes:
+    """Return markup without those start tags of formats before which `max_open` formats are open."""
+    open_by_name: Counter[bytes] = Counter()
     cuts: list[tuple[int, int]] = []
     for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):
         name = tag[2].lower()
         if tag[1]:
-            opened[name] -= opened[name] > 0
-        elif opened.total() >= most:
+            open_by_name[name] -= open_by_name[name] > 0
+        elif open_by_name.total() >= max_open:
             cuts.append(tag.span())
         else:
-            opened[name] += 1
-    return _cut(raw, cuts)
+            open_by_name[name] += 1
+    return _remove_ranges(raw, cuts)
 
 
-def _cut(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
-    """Return the bytes without these ranges, which are in order."""
+def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
+    """Return the bytes without the ranges in `cuts`, which are pairs of start and end in ascending order."""
     kept, position = [], 0
     for start, end in cuts:
         kept.append(raw[position:start])
@@ -201,61 +203,64 @@ def _cut(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
 
 
 def _cut_attributes(raw: bytes) -> bytes:
-    """Return markup without the attributes of tags that have hundreds; only tags over `_WIDE` bytes are checked."""
-    kept: list[bytes] = []
-    copied = position = 0
-    while len(raw) - position > _WIDE:
-        end = raw.rfind(b">", position, position + _WIDE) + 1
+    """Return markup without the attributes of tags that have hundreds of them.
+
+    Only tags longer than `_MAX_UNCHECKED_BYTES` are checked.
+    """
+    pieces: list[bytes] = []
+    copied_to = position = 0
+    while len(raw) - position > _MAX_UNCHECKED_BYTES:
+        end = raw.rfind(b">", position, position + _MAX_UNCHECKED_BYTES) + 1
         if not end:
             end = raw.find(b">", position) % (len(raw) + 1)
-            kept += raw[copied:position], _LONG_TAG.sub(_bare_tag, raw[position:end])
-            copied = end
+            pieces += raw[copied_to:position], _LONG_TAG.sub(_bare_tag, raw[position:end])
+            copied_to = end
         position = end
-    return b"".join([*kept, raw[copied:]]) if kept else raw
+    return b"".join([*pieces, raw[copied_to:]]) if pieces else raw
 
 
 def _bare_tag(tag: re.Match[bytes]) -> bytes:
-    """Return a tag without its attributes if it has hundreds; a single long value is harmless."""
+    """Return a tag without its attributes if it has hundreds; a tag with one long value is not changed."""
     tag_text = tag[0]
     words = _QUOTED.sub(b" ", tag_text).replace(b"/", b" ").split()
-    return tag_text if len(words) < _ATTRIBUTES else words[0]
+    return tag_text if len(words) < _MAX_TAG_WORDS else words[0]
 
 
 HIDDEN = int(PageLocation.UNSEEN | PageLocation.UNSTYLED | PageLocation.NOSCRIPT)
 """Locations that are not shown: `hidden`, `display: none`, `noscript`."""
-_SENTENCE = 12  # the least words of a block of prose
-_PASSAGE = 50  # the least words of hidden prose that a script is assumed to show
+_MIN_PROSE_WORDS = 12  # the least words of a block of prose
+_MIN_PASSAGE_WORDS = 50  # the least words of hidden prose that a script is assumed to show
 
 
-def unseen(outline: Outline) -> frozenset[int]:
+def find_unseen_blocks(outline: Outline) -> frozenset[int]:
     """Return the numbers of the blocks in hidden elements."""
-    marks = outline.boxes.marks
-    if not any(mark & HIDDEN for mark in marks):
+    locations = outline.boxes.locations
+    if not any(location & HIDDEN for location in locations):
         return frozenset()
-    return frozenset(block for block, box in enumerate(outline.blocks.box) if marks[box] & HIDDEN)
+    return frozenset(block for block, box in enumerate(outline.blocks.box) if locations[box] & HIDDEN)
 
 
-def hidden_blocks(outline: Outline) -> frozenset[int]:
-    """Return the hidden blocks that cannot be main content.
+def find_excluded_blocks(outline: Outline) -> frozenset[int]:
+    """Return the numbers of the hidden blocks that cannot be main content.
 
-    A page may put its text into a hidden box for a script to show: panels of tabs, streamed text, a whole forum in
-    `noscript`. So a hidden box with a passage of prose may be content, unless shown blocks repeat it.
+    Some pages put their text into a hidden box that a script shows: panels of tabs, streamed text, a whole forum in
+    `noscript`. So a hidden box with a passage of prose may be content, unless visible blocks repeat it.
     """
-    hidden = unseen(outline)
+    hidden = find_unseen_blocks(outline)
     if not hidden:
         return hidden
     boxes, blocks = outline.boxes, outline.blocks
-    shown = {text for block, text in enumerate(blocks.text) if block not in hidden}
-    silent_blocks = set(hidden)
-    for box, mark in enumerate(boxes.marks):
-        if not mark & HIDDEN or (box and boxes.marks[boxes.up[box]] & HIDDEN):
+    shown_texts = {text for block, text in enumerate(blocks.text) if block not in hidden}
+    excluded = set(hidden)
+    for box, location in enumerate(boxes.locations):
+        if not location & HIDDEN or (box and boxes.locations[boxes.parent[box]] & HIDDEN):
             continue
-        inside = range(boxes.first[box], boxes.last[box])
+        inside = range(boxes.first[box], boxes.stop[box])
         prose = [
             block
             for block in inside
-            if blocks.words[block] >= _SENTENCE and blocks.linked[block] * 3 < blocks.words[block]
+            if blocks.words[block] >= _MIN_PROSE_WORDS and blocks.linked[block] * 3 < blocks.words[block]
         ]
-        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown) >= _PASSAGE:
-            silent_blocks.difference_update(block for block in inside if blocks.text[block] not in shown)
-    return frozenset(silent_blocks)
+        if sum(blocks.words[block] for block in prose if blocks.text[block] not in shown_texts) >= _MIN_PASSAGE_WORDS:
+            excluded.difference_update(block for block in inside if blocks.text[block] not in shown_texts)
+    return frozenset(excluded)

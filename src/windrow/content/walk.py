@@ -1,8 +1,8 @@
-"""Build a page's outline in one walk over its tags; return the markup of chosen blocks.
+"""Build a page's outline in one pass over its tags; return the markup of chosen blocks.
 
 Visiting a tree node by node costs more than everything done with the nodes. So the tree is serialised by one
 call: its markup is well-formed, and except in comments `<` and `>` only delimit tags. Split at these, it is a list of
-tags and texts in turn.
+tags and texts in turn. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
 """
 
 from __future__ import annotations
@@ -13,47 +13,49 @@ from functools import partial
 from operator import length_hint
 from typing import NamedTuple
 
-from windrow.content.outline import BODY, Outline, PageLocation, Shape, shape
+from windrow.content.outline import BODY, Outline, PageLocation, Shape, read_shape
 from windrow.content.outline_builder import OutlineBuilder
 
-Act = Callable[[OutlineBuilder, bytes, Shape], None]
-Meaning = tuple[Act, Shape]
+Action = Callable[[OutlineBuilder, bytes, Shape], None]
+Meaning = tuple[Action, Shape]
 
 
-def _none(*_: object) -> None:
-    """Do nothing, for tags within words."""
+def _do_nothing(*_: object) -> None:
+    """Do nothing; the action for tags within words."""
 
 
-_OPEN, _CLOSE, _SPACE, _NONE = OutlineBuilder.open, OutlineBuilder.close, OutlineBuilder.space, _none
-_START: dict[str, Act] = {
+_OPEN_BOX, _CLOSE_BOX = OutlineBuilder.open, OutlineBuilder.close
+_SEPARATE, _NOTHING = OutlineBuilder.separate_words, _do_nothing
+_START_ACTIONS: dict[str, Action] = {
     # inline, within words
     **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "nobr",
                      "rb", "ruby", "s", "slot", "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"),
-                    _NONE),
+                    _NOTHING),
     **dict.fromkeys(("maction", "math", "menclose", "merror", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded",
                      "mroot", "mrow", "ms", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtext", "munder",
-                     "munderover", "semantics"), _NONE),
+                     "munderover", "semantics"), _NOTHING),
     # inline, but two side by side are mostly shown with a gap
-    **dict.fromkeys(("acronym", "data", "label", "span", "time"), OutlineBuilder.apart),
+    **dict.fromkeys(("acronym", "data", "label", "span", "time"), OutlineBuilder.open_spaced),
     # separates words
-    **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"), _SPACE),
+    **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"),
+                    _SEPARATE),
     **dict.fromkeys(("area", "audio", "embed", "frame", "iframe", "image", "img", "noembed", "noframes", "object",
                      "video"),
-                    OutlineBuilder.refer),
-    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), OutlineBuilder.border),
-    **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.mark_up),
-    "a": OutlineBuilder.anchor,
-    "br": OutlineBuilder.line,
+                    OutlineBuilder.add_reference),
+    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), OutlineBuilder.end_block),
+    **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.open_mark_up),
+    "a": OutlineBuilder.open_anchor,
+    "br": OutlineBuilder.end_line,
 }  # fmt: skip
 """The action at a start tag; other known elements are boxes."""
-_END: dict[Act, Act] = {
-    _NONE: _NONE,
-    OutlineBuilder.apart: OutlineBuilder.end_apart,
-    OutlineBuilder.anchor: OutlineBuilder.end_anchor,
-    OutlineBuilder.mark_up: OutlineBuilder.end_mark_up,
+_END_ACTIONS: dict[Action, Action] = {
+    _NOTHING: _NOTHING,
+    OutlineBuilder.open_spaced: OutlineBuilder.close_spaced,
+    OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
+    OutlineBuilder.open_mark_up: OutlineBuilder.close_mark_up,
 }
 """The action at an end tag by the action at its start tag; all others of these elements separate words."""
-_BOXES = frozenset(name.encode() for name in (
+_BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
     "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "html", "legend", "li", "listing", "main", "map", "marquee",
@@ -61,55 +63,54 @@ _BOXES = frozenset(name.encode() for name in (
     "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
 ))  # fmt: skip
 """Elements that browsers lay out as boxes; unknown elements are inline."""
-_INLINE: dict[bytes, Meaning] = {
-    **{name.encode(): (act, BODY) for name, act in _START.items()},
-    **{f"/{name}".encode(): (_END.get(act, _SPACE), BODY) for name, act in _START.items()},
-    b"span": (_NONE, BODY),
-    b"": (_NONE, BODY),
+_INLINE_MEANINGS: dict[bytes, Meaning] = {
+    **{name.encode(): (act, BODY) for name, act in _START_ACTIONS.items()},
+    **{f"/{name}".encode(): (_END_ACTIONS.get(act, _SEPARATE), BODY) for name, act in _START_ACTIONS.items()},
+    b"span": (_NOTHING, BODY),
+    b"": (_NOTHING, BODY),
 }
 _INSTRUCTION = re.compile(rb"<\?[^>]*+>")
 _TAG = re.compile(rb"<(/?[^\s/>]++(?: =?[^\s/>=]*+=\"[^\"]*+\")*+)>")
-_LONGEST, _KEPT = 500, 20_000
+_MAX_CACHED_TAG_BYTES, _MAX_CACHED_TAGS = 500, 20_000
 
-_known = _INLINE.copy()
+_known_meanings = _INLINE_MEANINGS.copy()
 
 
-def walk(markup: bytes) -> Outline:
+def build_outline(markup: bytes) -> Outline:
     """Return the outline of a serialised body in UTF-8."""
-    return walk_pieces(pieces(markup))
+    return build_outline_from_pieces(split_markup(markup))
 
 
-def walk_pieces(markup_pieces: Sequence[bytes]) -> Outline:
-    """Return the outline of a body, given as the tags and texts that `pieces` returns."""
+def build_outline_from_pieces(markup_pieces: Sequence[bytes]) -> Outline:
+    """Return the outline of a body, given as the tags and texts that `split_markup` returns."""
     builder = OutlineBuilder()
     parts = builder.parts
     parts += markup_pieces[2:3]  # after the tag of the body itself
     tags = markup_pieces[3::2]
-    number = len(tags)
-    walked = iter(tags)
-    builder.left = partial(length_hint, walked)
-    for tag, text, known in zip(walked, markup_pieces[4::2], map(_known.get, tags), strict=False):
-        act, shaped = known or _find_meaning(tag)
-        if act is _OPEN:  # the most frequent first, and called by name, which is faster
-            builder.open(tag, shaped)
-        elif act is _CLOSE:
+    tags_to_come = iter(tags)
+    builder.count_tags_left = partial(length_hint, tags_to_come)
+    for tag, text, meaning in zip(tags_to_come, markup_pieces[4::2], map(_known_meanings.get, tags), strict=False):
+        action, shape = meaning or _work_out_meaning(tag)
+        if action is _OPEN_BOX:  # the most frequent first, and called by name, which is faster
+            builder.open(tag, shape)
+        elif action is _CLOSE_BOX:
             builder.close()
-        elif act is _SPACE:
+        elif action is _SEPARATE:
             if parts:
-                parts.append(builder.gap)
-        elif act is not _NONE:
-            act(builder, tag, shaped)
+                parts.append(builder.word_gap)
+        elif action is not _NOTHING:
+            action(builder, tag, shape)
         if text and (parts or not text.isspace()):
             parts.append(text)
-    builder.left = lambda: -1  # the body's own end
-    outline = builder.done()
-    ends = outline.blocks.end
-    ends[:] = [number - 1 - tags_left for tags_left in ends]
+    builder.count_tags_left = lambda: -1  # the body's own end
+    outline = builder.finish()
+    last_tag, end_tags = len(tags) - 1, outline.blocks.end_tag  # so far, end tags are counted from the last one
+    end_tags[:] = [last_tag - tags_left for tags_left in end_tags]
     return outline
 
 
-def pieces(markup: bytes) -> list[bytes]:
-    """Split markup into texts and tags (without brackets) in turn, beginning with an empty text."""
+def split_markup(markup: bytes) -> list[bytes]:
+    """Split markup into texts and tags in turn, beginning with an empty text."""
     markup, *comments = markup.split(b"<!--")
     if comments:
         markup += b"".join([rest.partition(b"-->")[2] for rest in comments])
@@ -122,139 +123,158 @@ def pieces(markup: bytes) -> list[bytes]:
     return markup.replace(b">", b"<").split(b"<")
 
 
-def meaning(tag: bytes) -> Meaning:
-    """Return the action for a tag and its shape.
+def find_meaning(tag: bytes) -> Meaning:
+    """Return what to do at a tag: the action of an `OutlineBuilder`, and the shape of the box, if it is one.
 
     Tags of boxes repeat, within a page and from page to page, so meanings are cached.
     """
-    return _known.get(tag) or _find_meaning(tag)
+    return _known_meanings.get(tag) or _work_out_meaning(tag)
 
 
-def _find_meaning(tag: bytes) -> Meaning:
-    """Return the meaning of a tag that is not cached, and cache it if it is a box's."""
+def _work_out_meaning(tag: bytes) -> Meaning:
+    """Return the meaning of a tag that is not cached; cache it unless it is that of an inline element."""
     name = tag.partition(b" ")[0]
-    inline = _INLINE.get(name)
-    if inline is not None:
-        # a span without a class has no style
-        return _remember(tag, (OutlineBuilder.apart, BODY)) if name == b"span" and b' class="' in tag else inline
+    inline_meaning = _INLINE_MEANINGS.get(name)
+    if inline_meaning is not None:
+        has_style = name == b"span" and b' class="' in tag  # without a class a span is assumed to have none
+        return _cache_meaning(tag, (OutlineBuilder.open_spaced, BODY)) if has_style else inline_meaning
     if name.startswith((b"!", b"?")):
-        return _NONE, BODY
-    return _remember(tag, _box(tag, name))
+        return _NOTHING, BODY
+    return _cache_meaning(tag, _box_meaning(tag, name))
 
 
-def _remember(tag: bytes, meaning_: Meaning) -> Meaning:
-    if len(tag) <= _LONGEST:
-        if len(_known) >= _KEPT:
-            _known.clear()
-            _known.update(_INLINE)
-        _known[tag] = meaning_
-    return meaning_
+def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
+    """Cache a tag's meaning and return it; a full cache is emptied first, and long tags are not cached."""
+    if len(tag) <= _MAX_CACHED_TAG_BYTES:
+        if len(_known_meanings) >= _MAX_CACHED_TAGS:
+            _known_meanings.clear()
+            _known_meanings.update(_INLINE_MEANINGS)
+        _known_meanings[tag] = meaning
+    return meaning
 
 
-def _box(tag: bytes, name: bytes) -> Meaning:
+def _box_meaning(tag: bytes, name: bytes) -> Meaning:
     """Return the meaning of the tag of an element that is not inline."""
     is_end = name.startswith(b"/")
     element_name = name[1:] if is_end else name
-    if element_name in _BOXES:
-        return (_CLOSE, BODY) if is_end else (OutlineBuilder.form if name == b"form" else _OPEN, shape(tag))
+    if element_name in _BOX_ELEMENTS:
+        opening_action = OutlineBuilder.open_form if name == b"form" else _OPEN_BOX
+        return (_CLOSE_BOX, BODY) if is_end else (opening_action, read_shape(tag))
     if b"-" in element_name:  # a custom element
-        return (OutlineBuilder.close_component, BODY) if is_end else (OutlineBuilder.open_component, shape(tag))
-    return _NONE, BODY
+        return (OutlineBuilder.close_component, BODY) if is_end else (OutlineBuilder.open_component, read_shape(tag))
+    return _NOTHING, BODY
 
 
-_OPENS = frozenset((OutlineBuilder.open, OutlineBuilder.form))
-_CLOSES = OutlineBuilder.close
-_BORDERS = _OPENS | {_CLOSES, OutlineBuilder.border}
+_OPENING_ACTIONS = frozenset((OutlineBuilder.open, OutlineBuilder.open_form))
+_CLOSING_ACTION = OutlineBuilder.close
+_BORDER_ACTIONS = _OPENING_ACTIONS | {_CLOSING_ACTION, OutlineBuilder.end_block}
 _FIGURE = int(PageLocation.FIGURE)
-ELSEWHERE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
+NOT_ARTICLE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
 """Locations that do not contain an article's text."""
-_PICTURE = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
+_PICTURE_TAG = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
 
-def excerpt(
-    markup_pieces: Sequence[bytes], outline: Outline, chosen: Sequence[bool], around: FigureRange | None = None
+def copy_chosen_markup(
+    markup_pieces: Sequence[bytes], outline: Outline, chosen: Sequence[bool], figure_range: FigureRange | None = None
 ) -> str:
-    """Return the markup of the chosen blocks as HTML; `split` is the source of the outline, from `pieces`.
+    """Return the markup of the chosen blocks as HTML; the outline was built from `markup_pieces`.
 
-    Inline elements in these blocks are kept, and so are separate pictures between the first and the last block, and
-    figures `around` them; boxes without any of these are left out. Only the tags from the end of the block before the
-    first one up to the end of the last one are read, and as far as figures may extend.
+    Inline elements in these blocks are copied, and so are separate pictures between the first and the last block, and
+    the figures in `figure_range`; boxes without any of these are left out. Only tags from the end of the block before
+    the first one to the end of the last one are read, and as far as the figures may extend.
     """
-    first = next((number for number, keep in enumerate(chosen) if keep), len(chosen))
+    first = next((block for block, is_chosen in enumerate(chosen) if is_chosen), len(chosen))
     if first == len(chosen):
         return ""
-    last = len(chosen) - 1 - next(number for number, keep in enumerate(reversed(chosen)) if keep)
-    tags, ends = markup_pieces[3::2], outline.blocks.end
-    limits = around or FigureRange(first, 0)
-    following = last + 1 if limits.depth else last  # also read what precedes that block
-    final = ends[following] if following < len(ends) else len(tags)
-    previous = min(first, limits.first) - 1
-    while previous >= 0 and meaning(tags[ends[previous]])[0] not in _BORDERS:
-        previous -= 1  # a custom element's box ends a block, but is not copied
-    copy = _Copy(outline, chosen, previous, (first, last), limits.depth)
-    start = ends[previous] if previous >= 0 else 0
-    if previous < 0:
+    last = len(chosen) - 1 - next(offset for offset, is_chosen in enumerate(reversed(chosen)) if is_chosen)
+    tags, end_tags = markup_pieces[3::2], outline.blocks.end_tag
+    figures = figure_range or FigureRange(first, 0)
+    following_block = last + 1 if figures.depth else last  # figures may come before that block
+    last_tag = end_tags[following_block] if following_block < len(end_tags) else len(tags)
+    block_before = min(first, figures.first) - 1
+    while block_before >= 0 and find_meaning(tags[end_tags[block_before]])[0] not in _BORDER_ACTIONS:
+        block_before -= 1  # a custom element's box ends a block, but is not copied
+    copy = _Copy(outline, chosen, block_before, (first, last), figures.depth)
+    start = end_tags[block_before] if block_before >= 0 else 0
+    if block_before < 0:
         copy.line += markup_pieces[2:3]
     texts = markup_pieces[4::2]
-    for number in range(start, len(tags)):
-        if copy.step(number, tags[number], texts[number]) and number >= final:
+    for tag_number in range(start, len(tags)):
+        if copy.copy_tag(tag_number, tags[tag_number], texts[tag_number]) and tag_number >= last_tag:
             copy.drop_teaser()
             break
     else:
         copy.end_line(len(tags))
-    return copy.done()
+    return copy.finish()
 
 
 class FigureRange(NamedTuple):
-    """The range of a text's figures: from block `first` on, and after it in boxes at least `depth` deep; 0: none."""
+    """The part of a page in which figures belong to its text."""
 
     first: int
+    """The number of the first block; figures before it are left out."""
     depth: int
+    """The least number of open boxes around a figure after the text; if it is 0, there are no such figures."""
 
 
 class _Copy:
-    """Copies the chosen markup during a walk over a part of the page."""
+    """Copies the chosen markup of a part of the page, tag by tag; a line is the markup between two borders of boxes."""
 
-    __slots__ = ("_chosen", "_depth", "_ends", "_inside", "_opened", "_seen", "_span", "_text", "line", "out")
+    __slots__ = (
+        "_chosen",
+        "_chosen_range",
+        "_end_tags",
+        "_next_block",
+        "_open_locations",
+        "_opened",
+        "_text_depth",
+        "_text_end",
+        "line",
+        "output",
+    )
 
     def __init__(
-        self, outline: Outline, chosen: Sequence[bool], previous: int, span: tuple[int, int], depth: int
+        self, outline: Outline, chosen: Sequence[bool], block_before: int, chosen_range: tuple[int, int], depth: int
     ) -> None:
-        """Begin at the end of block `before`, in the boxes open there; at the start of the body if it is -1."""
-        self.out: list[bytes] = []
+        """Begin at the end of `block_before`, in the boxes open there; at the start of the body if it is -1.
+
+        `chosen_range` has the numbers of the first and the last chosen block; `depth` is that of a `FigureRange`.
+        """
+        self.output: list[bytes] = []
         self.line: list[bytes] = []
         self._chosen = chosen
-        self._span = span
-        self._text = 0  # the length of `out` after the last chosen block
-        self._depth = depth  # of the box that holds the text; 0 once that is closed
-        self._ends = outline.blocks.end
-        self._seen = max(previous, 0)
-        self._opened: list[tuple[int, bytes]] = []
-        self._inside: list[int] = [0]
+        self._chosen_range = chosen_range
+        self._text_end = 0  # the length of `output` after the last chosen block
+        self._text_depth = depth  # of the box that contains the text; 0 once that is closed
+        self._end_tags = outline.blocks.end_tag
+        self._next_block = max(block_before, 0)  # the first block that has not ended
+        self._opened: list[tuple[int, bytes]] = []  # the open boxes: their position in `output`, and their start tag
+        self._open_locations: list[int] = [0]  # the `PageLocation` flags in each open box
         boxes = outline.boxes
         open_boxes: list[int] = []
-        box = outline.blocks.box[previous] if previous >= 0 else 0
+        box = outline.blocks.box[block_before] if block_before >= 0 else 0
         while box > 0:
             if "-" not in boxes.tag[box]:
                 open_boxes.append(box)
-            box = boxes.up[box]
+            box = boxes.parent[box]
         for box in reversed(open_boxes):
-            self._open(boxes.start[box], boxes.marks[box])
+            self._open(boxes.start_tag[box], boxes.locations[box])
 
-    def _open(self, tag: bytes, marks: int) -> None:
-        self._opened.append((len(self.out), tag))
-        self._inside.append(self._inside[-1] | marks)
-        self.out.append(b"<%b>" % tag)
+    def _open(self, tag: bytes, locations: int) -> None:
+        """Write the start tag of a box; `locations` are the `PageLocation` flags that it adds."""
+        self._opened.append((len(self.output), tag))
+        self._open_locations.append(self._open_locations[-1] | locations)
+        self.output.append(b"<%b>" % tag)
 
-    def step(self, at: int, tag: bytes, text: bytes) -> bool:
-        """Process tag number `at` and the text after it; return whether the tag ended the line."""
-        act, shape = meaning(tag)
-        is_border = act in _BORDERS
+    def copy_tag(self, number: int, tag: bytes, text: bytes) -> bool:
+        """Copy the tag of this number and the text after it; return whether the tag ended the line."""
+        action, shape = find_meaning(tag)
+        is_border = action in _BORDER_ACTIONS
         if is_border:
-            self.end_line(at)
-        if act in _OPENS:
-            self._open(tag, shape.marks)
-        elif act is _CLOSES:
+            self.end_line(number)
+        if action in _OPENING_ACTIONS:
+            self._open(tag, shape.locations)
+        elif action is _CLOSING_ACTION:
             if self._opened:
                 self._close()
         elif tag and b"-" not in tag.partition(b" ")[0]:
@@ -263,49 +283,51 @@ class _Copy:
         return is_border
 
     def _close(self) -> None:
+        """Write the end tag of the innermost box, or remove its start tag if it is empty."""
         start, tag = self._opened.pop()
-        self._inside.pop()
-        if self._seen > self._span[1] and len(self._opened) < self._depth:
-            self._depth = 0
-        if len(self.out) == start + 1:
-            del self.out[start:]
+        self._open_locations.pop()
+        if self._next_block > self._chosen_range[1] and len(self._opened) < self._text_depth:
+            self._text_depth = 0
+        if len(self.output) == start + 1:
+            del self.output[start:]
         else:
-            self.out.append(b"</%b>" % tag.partition(b" ")[0])
+            self.output.append(b"</%b>" % tag.partition(b" ")[0])
 
-    def end_line(self, at: int) -> None:
-        """Copy the line if it belongs to a chosen block, or is a picture among such blocks."""
-        ends, seen = self._ends, self._seen
-        next_block = seen
-        while next_block < len(ends) and ends[next_block] <= at:
+    def end_line(self, number: int) -> None:
+        """End the line at tag number `number`; copy it if it belongs to a chosen block or is a picture of the text."""
+        end_tags, first = self._end_tags, self._next_block
+        next_block = first
+        while next_block < len(end_tags) and end_tags[next_block] <= number:
             next_block += 1
-        self._seen = next_block
-        if next_block > seen:
-            if any(self._chosen[seen:next_block]):
-                self.out += self.line
-            if seen <= self._span[1] < next_block:
-                self._text = len(self.out)
-        elif self._shows(line := b"".join(self.line), seen):
-            self.out.append(line)
+        self._next_block = next_block
+        if next_block > first:
+            if any(self._chosen[first:next_block]):
+                self.output += self.line
+            if first <= self._chosen_range[1] < next_block:
+                self._text_end = len(self.output)
+        elif self._is_own_picture(line := b"".join(self.line), next_block):
+            self.output.append(line)
         self.line.clear()
 
-    def _shows(self, line: bytes, seen: int) -> bool:
+    def _is_own_picture(self, line: bytes, next_block: int) -> bool:
         """Return whether the line is a separate picture that belongs to the text and is not only a link."""
-        if _PICTURE.search(line) is None:
+        if _PICTURE_TAG.search(line) is None:
             return False
-        marks, (first, last) = self._inside[-1], self._span
-        in_figure = bool(marks & _FIGURE)
-        if first <= seen <= last:
-            return b"<a " not in line or in_figure
-        is_own = in_figure and not marks & ELSEWHERE and b"<a " not in line
-        return is_own and (seen < first or self._depth > 0)
+        locations, (first, last) = self._open_locations[-1], self._chosen_range
+        is_in_figure = bool(locations & _FIGURE)
+        if first <= next_block <= last:
+            return b"<a " not in line or is_in_figure
+        is_own_figure = is_in_figure and not locations & NOT_ARTICLE and b"<a " not in line
+        return is_own_figure and (next_block < first or self._text_depth > 0)
 
     def drop_teaser(self) -> None:
-        """Remove pictures after the text that are in one box with a block that is not chosen."""
-        start = next((position for position, _ in self._opened if position >= self._text), None)
+        """Remove pictures after the text if a block that is not chosen is in the same box."""
+        start = next((position for position, _ in self._opened if position >= self._text_end), None)
         if start is not None:
-            del self.out[start + 1 :]
+            del self.output[start + 1 :]
 
-    def done(self) -> str:
+    def finish(self) -> str:
+        """Close the open boxes; return the markup."""
         while self._opened:
             self._close()
-        return b"".join(self.out).decode()
+        return b"".join(self.output).decode()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.formats.cdx import surt
-from windrow.formats.warc import END, header, record_id
+from windrow.formats.warc import END, format_header, new_record_id
 
 TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'
 """The settings of the source."""
@@ -72,10 +72,10 @@ def write_library(folder: Path) -> None:
 def _response(url: str, body: bytes, digest: str) -> bytes:
     block = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     fields = [
-        ("WARC-Record-ID", record_id()), ("WARC-Date", _CAPTURED_AT), ("WARC-Target-URI", url),
+        ("WARC-Record-ID", new_record_id()), ("WARC-Date", _CAPTURED_AT), ("WARC-Target-URI", url),
         ("WARC-Payload-Digest", f"sha1:{digest}"), ("Content-Type", "application/http; msgtype=response"),
     ]  # fmt: skip
-    return header("response", fields, len(block)) + block + END
+    return format_header("response", fields, len(block)) + block + END
 
 
 def _pdf(paper: _Paper) -> bytes:

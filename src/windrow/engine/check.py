@@ -16,8 +16,8 @@ from windrow.contract import Collection, Listing
 from windrow.contract.registry import installed
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
-from windrow.formats.cdx import line
-from windrow.formats.warc import target
+from windrow.formats.cdx import format_cdxj_line
+from windrow.formats.warc import escape_target
 from windrow.ledger import Ledger
 from windrow.ledger.typed.items import ItemEvent, SeenItem
 from windrow.model import ArchivePlace, Status
@@ -80,7 +80,9 @@ def _lines(ledger: Ledger, session: int) -> Iterator[str]:
         kind = capture.mime or mimetypes.guess_type(capture.address, strict=False)[0] or "application/octet-stream"
         mime = "warc/revisit" if capture.revisit else kind
         place = (capture.warc, capture.offset, capture.length)
-        yield line(target(capture.address), capture.at, place, status=capture.status, mime=mime, digest=capture.digest)
+        yield format_cdxj_line(
+            escape_target(capture.address), capture.at, place, status=capture.status, mime=mime, digest=capture.digest
+        )
 
 
 BLOCK = 1 << 20

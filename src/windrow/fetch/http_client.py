@@ -20,12 +20,12 @@ from windrow.fetch.politeness.guard import loopback
 from windrow.fetch.secret import HidingSink, SentSecrets, reveal
 from windrow.fetch.transport import Sink, printable, public_address, request_target
 from windrow.formats.answer import AnswerHead, AnswerReader
-from windrow.formats.http import ASKED, read_head
-from windrow.formats.moment import moment
+from windrow.formats.http import ACCEPT_ENCODING, read_head
+from windrow.formats.moment import read_utc_time
 from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 
-_ACCEPT_ENCODING = f"Accept-Encoding: {ASKED}\r\n"
+_ACCEPT_ENCODING = f"Accept-Encoding: {ACCEPT_ENCODING}\r\n"
 
 WITHOUT_BODY = frozenset({204, 304})
 """Statuses whose responses have no body, whatever their Content-Length."""
@@ -61,7 +61,7 @@ class Reply(NamedTuple):
     """A server's response; `wait` is its Retry-After in seconds."""
 
     status: int
-    fields: Mapping[str, str]  # as `windrow.formats.http.joined` spells them
+    fields: Mapping[str, str]  # as `windrow.formats.http.join_fields` spells them
     wait: float | None
     cut: bool = False  # the body is longer than the limit
 
@@ -74,7 +74,7 @@ class HttpClient:
         self._site = site
         self._origin = site.origin
         self._target_prefix = target_prefix(site)
-        fields = {"Host": self._origin.partition("://")[2], **request_fields(site), "Accept-Encoding": ASKED}
+        fields = {"Host": self._origin.partition("://")[2], **request_fields(site), "Accept-Encoding": ACCEPT_ENCODING}
         self._header_lines = field_lines(fields)
         self._kept_header_lines = field_lines(public_fields(fields))
         self._connection: HttpConnection | None = None
@@ -294,7 +294,7 @@ def pause(retry_after: str, now: datetime) -> float | None:
     text = retry_after.strip()
     if text.isascii() and text.isdecimal():
         return min(float(text[:9]), _MAX_WAIT)
-    end = moment(text)
+    end = read_utc_time(text)
     return min(max((end - now).total_seconds(), 0.0), _MAX_WAIT) if end else None
 
 

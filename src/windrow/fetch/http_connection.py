@@ -99,7 +99,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         except (WindrowError, StopReading) as error:  # errors of the sink or the reader end the request
             self._finish(error)
             return
-        if reader.done:
+        if reader.is_done:
             self._finish(None)
 
     def eof_received(self) -> None:
@@ -116,7 +116,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         reader = self._reader
         if reader is None:
             return
-        if not self.fresh and not reader.begun:
+        if not self.fresh and not reader.has_begun:
             self._finish(StaleConnection())
             return
         cause = error
@@ -133,7 +133,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self.resume_writing()  # a waiting sender checks whether the request is still open
         if reader is None or answered is None or answered.done():
             return
-        if error is not None or not reader.keep:
+        if error is not None or not reader.is_reusable:
             self.close()
         if error is not None:
             answered.set_exception(error)
@@ -372,10 +372,10 @@ async def _tunnel(connection: HttpConnection, site: Site, port: int, proxy: Http
     def write(block: memoryview) -> None:
         """Ignore the body: a successful response to CONNECT does not have one."""
 
-    reader = AnswerReader(proxy_address, begin, write, connect=True)
+    reader = AnswerReader(proxy_address, begin, write, is_connect=True)
     authorization = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
     request = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{authorization}\r\n"
     await connection.exchange(request.encode(), reader, site.timeout, site.timeout)
-    if not reader.keep:
+    if not reader.is_reusable:
         # Unencrypted bytes must not be read as the site's, whose certificate is not verified yet.
         raise TerminalFailure(f"{proxy_address} sends data before the TLS handshake", Reason.PROTOCOL_ERROR)

@@ -36,8 +36,8 @@ from windrow.fetch.transport import (
     server_path,
 )
 from windrow.formats.answer import AnswerHead, AnswerReader
-from windrow.formats.http import read_head, same
-from windrow.formats.listing import WHOLE, Entries, read_index_page, read_manifest
+from windrow.formats.http import is_same_version, read_head
+from windrow.formats.listing import MAX_BYTES, Entries, read_index_page, read_manifest
 from windrow.formats.url import normalise, parts
 from windrow.model import Site
 from windrow.reasons import Reason
@@ -104,7 +104,7 @@ class HttpFiles(Connection):
             size = None if head.status in WITHOUT_BODY else head.size
             if head.status == 206 and start:
                 fits, size = range_size(fields.get("content-range", ""), start)
-                if not fits or not same(sink.validator, fields):
+                if not fits or not is_same_version(sink.validator, fields):
                     raise StopReading
             elif head.status == 416 and start:
                 raise StopReading
@@ -310,5 +310,5 @@ class _Page:
     def write(self, block: bytes | memoryview) -> None:
         """Add a block; TerminalFailure if the listing becomes too large."""
         self.content += block
-        if len(self.content) > WHOLE:
-            raise TerminalFailure(f"{self._address}: the listing has more than {WHOLE:,} bytes", Reason.TOO_LARGE)
+        if len(self.content) > MAX_BYTES:
+            raise TerminalFailure(f"{self._address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)

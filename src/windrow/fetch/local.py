@@ -18,7 +18,7 @@ from windrow.fetch.transport import (
     public_address,
     server_path,
 )
-from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
+from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
@@ -79,7 +79,7 @@ class LocalConnection(Connection):
             raise map_error(error, public_address(self._site, folder)) from error
         try:
             with os.scandir(descriptor) as directory:
-                entries = [self._entry(folder, entry) for entry in islice(directory, ENTRIES + 1)]
+                entries = [self._entry(folder, entry) for entry in islice(directory, MAX_ENTRIES + 1)]
         except OSError as error:
             raise map_error(error, public_address(self._site, folder)) from error
         finally:

@@ -27,7 +27,7 @@ from windrow.fetch.transport import (
     public_address,
     server_path,
 )
-from windrow.formats.listing import ENTRIES, Entries, refuse_too_many
+from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
@@ -243,7 +243,7 @@ class SftpConnection(Connection):
                     handle = await channel.sftp.open_folder(full_path)
                     while names := await channel.sftp.names(handle):
                         entries += [_entry(folder, name, attributes) for name, attributes in names]
-                        if len(entries) > ENTRIES + 2:
+                        if len(entries) > MAX_ENTRIES + 2:
                             break
                         self._extend_timeout(bound, end)
                     channel.sftp.close(handle)

@@ -1,8 +1,8 @@
-"""Read an HTTP/1.1 response as it arrives (RFC 9112): its head once, then its body without framing.
+"""Read an HTTP/1.1 response as it arrives (RFC 9112): its head as a whole, then its body without chunk sizes.
 
-Servers err in many ways: a bare line feed ends a line too, a folded line is read as one line, a line without a colon
-is skipped. A response that cannot be understood, or would have no end, is refused. After a response that other readers
-may understand differently the connection is closed, so that bytes after it are not taken for the next response.
+Errors of servers are tolerated: a bare line feed also ends a line, a folded line is read as one line, a line without a
+colon is skipped. A response that cannot be understood, or that would not end, is refused. After a response that other
+readers may understand differently, the connection is closed, so that bytes after it are not read as the next response.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from typing import NamedTuple
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.reasons import Reason
 
-HEAD = 1 << 16
+MAX_HEAD_BYTES = 1 << 16
 """The most bytes of a head, of the trailers, and of all heads before the final one."""
 
-_LINES = 16
-"""The most bytes of chunk-size lines for each byte of a body, beyond the first `HEAD` bytes."""
+_MAX_SIZE_LINE_RATIO = 16
+"""The most bytes of chunk-size lines for each byte of a body, beyond the first `MAX_HEAD_BYTES` bytes."""
 
-_LINE = 4096  # the most bytes of a chunk-size line
-_NAME = b"HTTP/"  # a response begins with it
-_STATUS = re.compile(rb"HTTP/(\d)\.(\d) ++(\d{3})(?:[ \t][^\r\n]*+)?\r?\n")
-_END = re.compile(rb"\n\r?\n")
+_MAX_SIZE_LINE_BYTES = 4096  # the most bytes of a chunk-size line
+_HTTP_NAME = b"HTTP/"  # a response begins with it
+_STATUS_LINE = re.compile(rb"HTTP/(\d)\.(\d) ++(\d{3})(?:[ \t][^\r\n]*+)?\r?\n")
+_HEAD_END = re.compile(rb"\n\r?\n")
 _FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
-_BLANK = b" \t"  # may surround a value; `bytes.strip()` would also remove vertical tabs and form feeds
-_CONTROLS = bytes({*range(32)} - {*b"\t\r\n"})
+_BLANKS = b" \t"  # may surround a value; `bytes.strip()` would also remove vertical tabs and form feeds
+_CONTROL_BYTES = bytes({*range(32)} - {*b"\t\r\n"})
 _SPACED_NAME = re.compile(rb"\n[^\r\n:]*+(?<=[ \t]):")
-_NOTHING: frozenset[bytes] = frozenset()
+_NO_WORDS: frozenset[bytes] = frozenset()
 _FOLD = re.compile(rb"\r?\n[ \t]++")
-_SIZE = re.compile(rb"[ \t]*+([0-9A-Fa-f]{1,16})[ \t]*+(?:;[^\n]*+\n|\r?\n)")
-_NEXT = re.compile(rb"\r?\n([0-9A-Fa-f]{1,16})\r?\n")  # the end of a chunk, and the size of the next
-_TINY = 1024  # bytes; smaller chunks are passed on several at a time
+_SIZE_LINE = re.compile(rb"[ \t]*+([0-9A-Fa-f]{1,16})[ \t]*+(?:;[^\n]*+\n|\r?\n)")
+_CHUNK_END_AND_SIZE = re.compile(rb"\r?\n([0-9A-Fa-f]{1,16})\r?\n")  # the end of a chunk, and the size of the next
+_SMALL_CHUNK_BYTES = 1024  # bytes; smaller chunks are passed on several at a time
 
 
 class AnswerHead(NamedTuple):
     """The head of a response; `text` is the whole head as it was received.
 
-    `size` is the body's in bytes, None if it is not announced; `stays` says that the connection can be used again.
+    `size` is the number of bytes of the body, or None if the head does not announce it; `chunked` is whether the body
+    is sent in chunks, `stays` whether the connection can be used again.
     """
 
     status: int
@@ -49,94 +50,84 @@ class AnswerHead(NamedTuple):
 
 
 class AnswerReader:
-    r"""Reads one response, block by block.
+    r"""Reads one response from blocks of bytes.
 
     >>> got = []
     >>> reader = AnswerReader("http://h/", got.append, lambda block: got.append(bytes(block)))
     >>> reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")); reader.feed(memoryview(b"lo"))
-    >>> got[0].status, got[1:], reader.done, reader.keep
+    >>> got[0].status, got[1:], reader.is_done, reader.is_reusable
     (200, [b'hel', b'lo'], True, True)
     """
 
     __slots__ = (
-        "_address",
-        "_before",
-        "_begin",
-        "_chunks",
-        "_connect",
-        "_head",
-        "_left",
-        "_stays",
-        "_write",
-        "begun",
-        "done",
-        "keep",
-    )
+        "_address", "_bytes_left", "_chunks", "_head", "_is_connect", "_may_stay_open", "_on_body", "_on_head",
+        "_skipped_bytes", "has_begun", "is_done", "is_reusable",
+    )  # fmt: skip
 
     def __init__(
         self,
         address: str,
-        begin: Callable[[AnswerHead], None],
-        write: Callable[[memoryview], None],
+        on_head: Callable[[AnswerHead], None],
+        on_body: Callable[[memoryview], None],
         *,
-        connect: bool = False,
+        is_connect: bool = False,
     ) -> None:
-        """Pass the head to `begin` and pieces of the body to `write`; a piece is valid only during the call.
+        """Pass the head to `on_head` and pieces of the body to `on_body`; a piece is valid only during the call.
 
-        `address` is named in errors. With `connect` the request was CONNECT: a success has no body, whatever its head
-        says, and the connection stays open (RFC 9110, section 9.3.6).
+        `address` is named in errors. `is_connect` means that the request was CONNECT: a success has no body, whatever
+        its head announces, and the connection stays open (RFC 9110, section 9.3.6).
         """
         self._address = address
-        self._connect = connect
-        self._begin = begin
-        self._write = write
+        self._is_connect = is_connect
+        self._on_head = on_head
+        self._on_body = on_body
         self._head: bytearray | None = bytearray()
-        self._before = 0  # bytes of blank lines and interim heads before the final head
-        self._left = 0  # bytes of the body still to come; -1: all until the connection closes
-        self._chunks: _Chunks | None = None
-        self._stays = True  # False once an interim head asked to close
-        self.begun = False  # at least one block was received
-        self.done = False
-        self.keep = False  # the connection may be used again
+        self._skipped_bytes = 0  # bytes of blank lines and interim heads before the final head
+        self._bytes_left = 0  # bytes of the body still to come; -1 if it ends with the connection
+        self._chunks: _ChunkReader | None = None
+        self._may_stay_open = True  # False once an interim head asked to close
+        self.has_begun = False  # at least one block was received
+        self.is_done = False
+        self.is_reusable = False  # the connection may be used again
 
     def feed(self, block: memoryview) -> None:
-        """Take the next bytes of the connection; TerminalFailure if they break the protocol."""
-        self.begun = True
+        """Read the next bytes of the connection; raise TerminalFailure if they violate the protocol."""
+        self.has_begun = True
         if self._head is not None:
-            rest = self._heads(block)
-            if rest is None:
+            bytes_after_head = self._read_heads(block)
+            if bytes_after_head is None:
                 return
-            block = rest
+            block = bytes_after_head
         if self._chunks is not None:
-            used = self._chunks.feed(block)
-            self.done = self._chunks.done
-            self.keep = self.keep and (not self.done or used == len(block))
-        elif self._left < 0:
+            used_bytes = self._chunks.feed(block)
+            self.is_done = self._chunks.is_done
+            self.is_reusable = self.is_reusable and (not self.is_done or used_bytes == len(block))
+        elif self._bytes_left < 0:
             if block:
-                self._write(block)
+                self._on_body(block)
         else:
-            if len(block) > self._left:
-                self.keep = False
-                block = block[: self._left]
+            if len(block) > self._bytes_left:
+                self.is_reusable = False
+                block = block[: self._bytes_left]
             if block:
-                self._write(block)
-            self._left -= len(block)
-            self.done = self._left == 0
+                self._on_body(block)
+            self._bytes_left -= len(block)
+            self.is_done = self._bytes_left == 0
 
     def end(self) -> None:
-        """Take the end of the connection; TransientFailure if the response is not complete."""
-        self.keep = False
-        if self.done:
+        """Process the end of the connection; raise TransientFailure if the response is not complete."""
+        self.is_reusable = False
+        if self.is_done:
             return
-        if self._head is None and self._chunks is None and self._left < 0:
-            self.done = True
+        if self._head is None and self._chunks is None and self._bytes_left < 0:
+            self.is_done = True
             return
         raise TransientFailure(
             f"{self._address}: the connection closed before the end of the answer", Reason.INTERRUPTED
         )
 
-    def _heads(self, block: memoryview) -> memoryview | None:
-        """Collect the head; return what follows it, or None if it is not complete yet."""
+    def _read_heads(self, block: memoryview) -> memoryview | None:
+        """Collect the head; return the bytes of the block that follow it, or None if the head is not complete."""
         buffer = self._head
         assert buffer is not None
         start = len(buffer)
@@ -145,190 +136,200 @@ class AnswerReader:
         while True:
             while buffer.startswith((b"\r", b"\n"), head_start):
                 head_start += 1
-            blank_line = _END.search(buffer, max(head_start, start - 2))
+            blank_line = _HEAD_END.search(buffer, max(head_start, start - 2))
             end = blank_line.end() if blank_line else len(buffer)
-            if self._before + end > HEAD:
+            if self._skipped_bytes + end > MAX_HEAD_BYTES:
                 raise TerminalFailure(
-                    f"{self._address}: the answer's head has more than {HEAD} bytes", Reason.PROTOCOL_ERROR
+                    f"{self._address}: the answer's head has more than {MAX_HEAD_BYTES} bytes", Reason.PROTOCOL_ERROR
                 )
             if blank_line is None:
-                if end - head_start >= len(_NAME) and not buffer.startswith(_NAME, head_start):
+                if end - head_start >= len(_HTTP_NAME) and not buffer.startswith(_HTTP_NAME, head_start):
                     raise TerminalFailure(f"{self._address}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
-                self._before += head_start
+                self._skipped_bytes += head_start
                 del buffer[:head_start]
                 return None
-            head = read_head(bytes(buffer[head_start:end]), self._address)
+            head = read_answer_head(bytes(buffer[head_start:end]), self._address)
             if head.status >= 200:
                 break
-            self._stays = self._stays and head.stays
+            self._may_stay_open = self._may_stay_open and head.stays
             if head.status == 101:
                 raise TerminalFailure(
                     f"{self._address}: the server switched protocols without being asked to", Reason.PROTOCOL_ERROR
                 )
             head_start = end
         self._head = None
-        if self._connect and head.status < 300:
+        if self._is_connect and head.status < 300:
             head = head._replace(size=0, chunked=False, stays=True)
-        elif not self._stays:
+        elif not self._may_stay_open:
             head = head._replace(stays=False)
-        self._frame(head)
-        self._begin(head)
+        self._set_framing(head)
+        self._on_head(head)
         return block[end - start :]
 
-    def _frame(self, head: AnswerHead) -> None:
-        """Remember where the body ends (RFC 9112, section 6.3) and whether the connection stays open."""
-        self.keep = head.stays
+    def _set_framing(self, head: AnswerHead) -> None:
+        """Set where the body ends (RFC 9112, section 6.3) and whether the connection can be used again."""
+        self.is_reusable = head.stays
         if head.chunked:
-            self._chunks = _Chunks(self._address, self._write)
+            self._chunks = _ChunkReader(self._address, self._on_body)
         elif head.size is None:
-            self.keep = False
-            self._left = -1
+            self.is_reusable = False
+            self._bytes_left = -1
         else:
-            self._left = head.size
+            self._bytes_left = head.size
 
 
-class _Chunks:
-    """A chunked body (RFC 9112, section 7.1)."""
+class _ChunkReader:
+    """Reads a chunked body (RFC 9112, section 7.1), and passes its content to `on_body`."""
 
-    __slots__ = ("_address", "_chunk_end", "_left", "_line", "_line_budget", "_trailer", "_write", "done")
+    __slots__ = (
+        "_address", "_awaits_chunk_end", "_bytes_left", "_line", "_on_body", "_size_line_bytes_left", "_trailer_bytes",
+        "is_done",
+    )  # fmt: skip
 
-    def __init__(self, address: str, write: Callable[[memoryview], None]) -> None:
+    def __init__(self, address: str, on_body: Callable[[memoryview], None]) -> None:
         self._address = address
-        self._write = write
-        self._left = 0
+        self._on_body = on_body
+        self._bytes_left = 0
         self._line: bytearray | None = bytearray()  # the chunk-size line so far; None within a chunk
-        self._chunk_end = False  # a chunk was read, but not the line end after it
-        self._trailer: int | None = None  # bytes of trailers so far
-        self._line_budget = HEAD  # bytes of chunk-size lines still allowed
-        self.done = False
+        self._awaits_chunk_end = False  # a chunk was read, but not the line end after it
+        self._trailer_bytes: int | None = None  # bytes of trailers so far
+        self._size_line_bytes_left = MAX_HEAD_BYTES  # bytes of chunk-size lines still allowed
+        self.is_done = False
 
     def feed(self, block: memoryview) -> int:
-        """Take some bytes; return how many belong to this response."""
+        """Read the next bytes; return how many of them belong to this response."""
         position, size_of_block = 0, len(block)
-        tiny = bytearray()  # small chunks are collected: there may be a million of them
-        while position < size_of_block and not self.done:
+        small_chunks = bytearray()  # small chunks are collected: there may be a million of them
+        while position < size_of_block and not self.is_done:
             if self._line is None:
-                size = min(self._left, size_of_block - position)
-                if size <= _TINY:
-                    tiny += block[position : position + size]
+                size = min(self._bytes_left, size_of_block - position)
+                if size <= _SMALL_CHUNK_BYTES:
+                    small_chunks += block[position : position + size]
                 else:
-                    self._flush(tiny)
-                    self._write(block[position : position + size])
+                    self._flush(small_chunks)
+                    self._on_body(block[position : position + size])
                 position += size
-                self._left -= size
-                self._line_budget += _LINES * size
-                if not self._left:
-                    position = self._begin_next(block, position)
+                self._bytes_left -= size
+                self._size_line_bytes_left += _MAX_SIZE_LINE_RATIO * size
+                if not self._bytes_left:
+                    position = self._read_next_size(block, position)
                 continue
-            piece = bytes(block[position : position + _LINE])
+            piece = bytes(block[position : position + _MAX_SIZE_LINE_BYTES])
             end = piece.find(b"\n") + 1
             self._line += piece[:end] if end else piece
             position += end or len(piece)
-            if len(self._line) > _LINE:
+            if len(self._line) > _MAX_SIZE_LINE_BYTES:
                 raise TerminalFailure(
-                    f"{self._address}: a line of the chunked body has more than {_LINE} bytes", Reason.PROTOCOL_ERROR
+                    f"{self._address}: a line of the chunked body has more than {_MAX_SIZE_LINE_BYTES} bytes",
+                    Reason.PROTOCOL_ERROR,
                 )
             if end:
                 self._read_line(bytes(self._line))
-        self._flush(tiny)
+        self._flush(small_chunks)
         return position
 
-    def _flush(self, tiny: bytearray) -> None:
-        """Write the small chunks that were collected."""
-        if tiny:
-            self._write(memoryview(bytes(tiny)))
-            tiny.clear()
+    def _flush(self, small_chunks: bytearray) -> None:
+        """Pass the collected small chunks to `_on_body`, and clear the buffer."""
+        if small_chunks:
+            self._on_body(memoryview(bytes(small_chunks)))
+            small_chunks.clear()
 
-    def _begin_next(self, block: memoryview, position: int) -> int:
-        """Read the end of a chunk and the usual form of the next size line at once; return the position after them."""
-        size_line = _NEXT.match(block, position)
+    def _read_next_size(self, block: memoryview, position: int) -> int:
+        """Read the end of a chunk and the next size line in its usual form; return the position after them.
+
+        A line in another form is not read here: then the position does not change.
+        """
+        size_line = _CHUNK_END_AND_SIZE.match(block, position)
         if size_line and (size := int(size_line[1], 16)):
-            self._left = size
-            self._count_line(size_line.end() - position)
+            self._bytes_left = size
+            self._count_size_line(size_line.end() - position)
             return size_line.end()
-        self._line, self._chunk_end = bytearray(), True
+        self._line, self._awaits_chunk_end = bytearray(), True
         return position
 
-    def _count_line(self, size: int) -> None:
-        """Count the bytes of a chunk-size line; all of them together may not be far larger than the body."""
-        self._line_budget -= size
-        if self._line_budget < 0:
+    def _count_size_line(self, size: int) -> None:
+        """Count the bytes of a chunk-size line; raise TerminalFailure if these lines are far larger than the body."""
+        self._size_line_bytes_left -= size
+        if self._size_line_bytes_left < 0:
             raise TerminalFailure(f"{self._address}: the chunked body is mostly size lines", Reason.PROTOCOL_ERROR)
 
     def _read_line(self, line: bytes) -> None:
-        """Take a complete line: the end of a chunk, the size of the next, or a trailer."""
+        """Process a complete line: the end of a chunk, the size of the next chunk, or a trailer."""
         self._line = bytearray()
-        if self._trailer is not None:
-            self._trailer += len(line)
-            if self._trailer > HEAD:
+        if self._trailer_bytes is not None:
+            self._trailer_bytes += len(line)
+            if self._trailer_bytes > MAX_HEAD_BYTES:
                 raise TerminalFailure(
-                    f"{self._address}: the trailers have more than {HEAD} bytes", Reason.PROTOCOL_ERROR
+                    f"{self._address}: the trailers have more than {MAX_HEAD_BYTES} bytes", Reason.PROTOCOL_ERROR
                 )
-            self.done = not line.strip(b" \t\r\n")
+            self.is_done = not line.strip(b" \t\r\n")
             return
-        self._count_line(len(line))
-        if self._chunk_end and not line.strip(b" \t\r\n"):
-            self._chunk_end = False
+        self._count_size_line(len(line))
+        if self._awaits_chunk_end and not line.strip(b" \t\r\n"):
+            self._awaits_chunk_end = False
             return
-        size_line = _SIZE.fullmatch(line)
+        size_line = _SIZE_LINE.fullmatch(line)
         if not size_line:
             raise TerminalFailure(f"{self._address}: a chunk has no size", Reason.PROTOCOL_ERROR)
-        self._left = int(size_line[1], 16)
-        if self._left:
+        self._bytes_left = int(size_line[1], 16)
+        if self._bytes_left:
             self._line = None
         else:
-            self._trailer = 0
+            self._trailer_bytes = 0
 
 
-def read_head(text: bytes, address: str) -> AnswerHead:
-    """Read how a response is framed from its complete head; TerminalFailure with PROTOCOL_ERROR if it is not valid."""
-    status_line = _STATUS.match(text)
+def read_answer_head(text: bytes, address: str) -> AnswerHead:
+    """Read from a complete head where the body ends; raise TerminalFailure with PROTOCOL_ERROR if it is not valid.
+
+    `address` is named in the error.
+    """
+    status_line = _STATUS_LINE.match(text)
     if not status_line:
         raise TerminalFailure(f"{address}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
-    unfolded, is_odd = text, False
+    unfolded, has_odd_fold = text, False
     if b"\n " in text or b"\n\t" in text:
         unfolded = _FOLD.sub(b" ", text)
-        is_odd = text[status_line.end()] in _BLANK  # a continuation line before any field
+        has_odd_fold = text[status_line.end()] in _BLANKS  # a continuation line before any field
     framing: dict[bytes, bytes] = {}
     for name, value in _FRAMING.findall(unfolded):
-        key = name.lower()
-        framing[key] = framing[key] + b"," + value if key in framing else value
+        field_name = name.lower()
+        framing[field_name] = framing[field_name] + b"," + value if field_name in framing else value
     status, is_http_1_0 = int(status_line[3]), status_line[1] == b"1" and status_line[2] == b"0"
-    connection_words = {*_words(framing[b"connection"])} if b"connection" in framing else _NOTHING
-    stays = (
+    connection_words = {*_split_words(framing[b"connection"])} if b"connection" in framing else _NO_WORDS
+    is_reusable = (
         (b"keep-alive" in connection_words if is_http_1_0 else b"close" not in connection_words)
-        and not is_odd
-        and not _is_odd(unfolded)
+        and not has_odd_fold
+        and not _is_ambiguous(unfolded)
     )
     if status in {204, 304} or status < 200:
-        return AnswerHead(status, text, 0, chunked=False, stays=stays)
+        return AnswerHead(status, text, 0, chunked=False, stays=is_reusable)
     length = framing.get(b"content-length")
     if b"transfer-encoding" in framing:
-        codings = [*filter(None, _words(framing[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2
-        chunked = codings[-1:] == [b"chunked"]
+        codings = [*filter(None, _split_words(framing[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2
+        is_chunked = codings[-1:] == [b"chunked"]
         is_certain = length is None and codings.count(b"chunked") == 1 and not is_http_1_0
-        return AnswerHead(status, text, None, chunked, stays and chunked and is_certain)
-    size = None if length is None else _length(length, address)
-    return AnswerHead(status, text, size, chunked=False, stays=stays and size is not None)
+        return AnswerHead(status, text, None, is_chunked, is_reusable and is_chunked and is_certain)
+    size = None if length is None else _read_length(length, address)
+    return AnswerHead(status, text, size, chunked=False, stays=is_reusable and size is not None)
 
 
-def _words(value: bytes) -> list[bytes]:
+def _split_words(value: bytes) -> list[bytes]:
     """Return the comma-separated words of a field's value, in lower case."""
-    return [word.strip(_BLANK) for word in value.lower().split(b",")]
+    return [word.strip(_BLANKS) for word in value.lower().split(b",")]
 
 
-def _is_odd(head: bytes) -> bool:
-    """Return whether readers may disagree on a head: control characters, a lone CR, a blank before a colon."""
-    if head.translate(None, _CONTROLS) != head or head.count(b"\r") != head.count(b"\r\n"):
+def _is_ambiguous(head: bytes) -> bool:
+    """Return whether readers may differ on a head: it has control characters, a lone CR, or a blank before a colon."""
+    if head.translate(None, _CONTROL_BYTES) != head or head.count(b"\r") != head.count(b"\r\n"):
         return True
     return (b" :" in head or b"\t:" in head) and _SPACED_NAME.search(head) is not None
 
 
-def _length(text: bytes, address: str) -> int:
-    """Read Content-Length; if it is given twice, both must be equal."""
+def _read_length(text: bytes, address: str) -> int:
+    """Read the value of Content-Length; raise TerminalFailure if it is not a number, or has different numbers."""
     if text.isdigit() and len(text) < 19:
         return int(text)
-    length, *others = {*_words(text)}
-    if not others and length.isdigit() and len(length) < 19:
+    length, *other_lengths = {*_split_words(text)}
+    if not other_lengths and length.isdigit() and len(length) < 19:
         return int(length)
     raise TerminalFailure(f"{address}: Content-Length is not one number", Reason.PROTOCOL_ERROR)

@@ -1,4 +1,4 @@
-"""Index lines of web archives as values: CDX with 11 or 9 fields, other orders that a legend names, and CDXJ.
+"""Parse index lines of web archives: CDX with 11 or 9 fields, other orders of fields given by a legend, and CDXJ.
 
 Each line is parsed by itself and never raises: the result is a capture, a legend, or a fault with its reason. What a
 collection requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
@@ -25,15 +25,15 @@ from windrow.digest import warc as spell
 from windrow.model import CdxLine
 from windrow.reasons import Reason
 
-_PLAIN = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
+_SIMPLE = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
 """Most addresses: a host, perhaps a port, and a path in which nothing must be resolved."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
-_ODD = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # must be escaped in a key
+_ESCAPED_BYTE = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # must be escaped in a key
 _WWW = re.compile(rb"www\d*\.")
-_SAFE = bytes(code for code in range(0x21, 0x7F) if code not in b"#%")
-_USUAL = {b"http": b"80", b"https": b"443"}
-_DEEP = 16  # nested percent escapes that are undone
+_SAFE_BYTES = bytes(code for code in range(0x21, 0x7F) if code not in b"#%")
+_DEFAULT_PORTS = {b"http": b"80", b"https": b"443"}
+_MAX_NESTED_ESCAPES = 16  # nested percent escapes that are undone
 
 _PATH_SESSIONS = [
     re.compile(rb"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
@@ -56,9 +56,9 @@ def surt(address: str) -> str:
     >>> surt("sftp://drops.example.org/add/x.zip")
     'org,example,drops)/add/x.zip'
     """
-    if (plain := _PLAIN.fullmatch(address)) and plain[3] not in {":80", ":443"}:
+    if (plain := _SIMPLE.fullmatch(address)) and plain[3] not in {":80", ":443"}:
         return f"{_reverse_host(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
-    return _surt(address.encode("utf-8", "surrogateescape"))
+    return _surt_of_bytes(address.encode("utf-8", "surrogateescape"))
 
 
 @lru_cache(maxsize=1024)
@@ -66,16 +66,16 @@ def _reverse_host(host: str) -> str:
     return _reverse_labels(host.encode()).decode()
 
 
-def _surt(address: bytes) -> str:
-    """Return the key of any address."""
+def _surt_of_bytes(address: bytes) -> str:
+    """Return the SURT key of an address in UTF-8; return an address without scheme and host unchanged."""
     match = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
     if match is None or not (match[1] or match[2]):
         return address.decode("utf-8", "replace")
-    scheme, netloc, path, query = (match[1] or b"").lower(), match[2], match[3], match[4]
+    scheme, authority, path, query = (match[1] or b"").lower(), match[2], match[3], match[4]
     key = scheme + b":"
-    if netloc:
-        host, port = _host_and_port(netloc)
-        key = _reverse_labels(host) + (b":" + port if port and port != _USUAL.get(scheme) else b"") + b")"
+    if authority:
+        host, port = _host_and_port(authority)
+        key = _reverse_labels(host) + (b":" + port if port and port != _DEFAULT_PORTS.get(scheme) else b"") + b")"
         path = _resolve_segments(_unescape(path))
     else:
         path = _unescape(path)
@@ -88,14 +88,17 @@ def _surt(address: bytes) -> str:
     return (key + (b"?" + query if query else b"")).decode("ascii", "replace")
 
 
-def _host_and_port(netloc: bytes) -> tuple[bytes, bytes]:
-    """Return host and port, without credentials and the brackets of an IPv6 address."""
-    authority = netloc.rpartition(b"@")[2]
-    if authority.startswith(b"["):
-        host, _, rest = authority[1:].partition(b"]")
+def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
+    """Return host and port of an authority, without credentials and the brackets of an IPv6 address.
+
+    The host is in ASCII; the port is empty if it is missing or not a number.
+    """
+    host_with_port = authority.rpartition(b"@")[2]
+    if host_with_port.startswith(b"["):
+        host, _, rest = host_with_port[1:].partition(b"]")
         port = rest.removeprefix(b":")
     else:
-        host, _, port = authority.partition(b":")
+        host, _, port = host_with_port.partition(b":")
     host = _unescape(host)
     if not host.isascii():
         try:
@@ -117,9 +120,10 @@ def _reverse_labels(host: bytes) -> bytes:
 
 
 def _unescape(text: bytes) -> bytes:
+    """Undo percent escapes, also nested ones."""
     if b"%" not in text:
         return text
-    for _ in range(_DEEP):
+    for _ in range(_MAX_NESTED_ESCAPES):
         plain = unquote_to_bytes(text)
         if plain == text:
             break
@@ -128,22 +132,22 @@ def _unescape(text: bytes) -> bytes:
 
 
 def _escape(text: bytes) -> bytes:
-    return quote_from_bytes(text, _SAFE).encode() if _ODD.search(text) else text
+    return quote_from_bytes(text, _SAFE_BYTES).encode() if _ESCAPED_BYTE.search(text) else text
 
 
 def _resolve_segments(path: bytes) -> bytes:
     """Resolve `.`, `..` and empty segments of a path."""
-    kept: list[bytes] = []
+    resolved: list[bytes] = []
     for segment in path.split(b"/")[1:]:
         if segment == b"..":
-            kept = kept[:-1] if kept else [segment]
+            resolved = resolved[:-1] if resolved else [segment]
         elif segment != b".":
-            kept.append(segment)
-    return b"/" + b"".join(segment + b"/" for segment in kept[:-1] if segment) + (kept[-1] if kept else b"")
+            resolved.append(segment)
+    return b"/" + b"".join(segment + b"/" for segment in resolved[:-1] if segment) + (resolved[-1] if resolved else b"")
 
 
 def _sort_query(query: bytes) -> bytes:
-    """Sort a query's fields and leave session ids out."""
+    """Return a query with its fields sorted and without session ids."""
     if b"=" not in query:
         return b"&".join(sorted(query.split(b"&")))
     for pattern in _QUERY_SESSIONS:
@@ -154,27 +158,27 @@ def _sort_query(query: bytes) -> bytes:
 
 
 def _field_key(field: bytes) -> tuple[bytes, bytes, bool]:
-    name, mark, value = field.partition(b"=")
-    return name, value, bool(mark)
+    name, equals_sign, value = field.partition(b"=")
+    return name, value, bool(equals_sign)
 
 
-LONGEST = 64 * 1024
+MAX_LINE_BYTES = 64 * 1024
 """The most bytes of a line; longer ones are refused."""
 
-_MOMENT = re.compile(
+_match_timestamp = re.compile(
     r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII
 ).fullmatch
 _LEGEND = re.compile(rb" ?CDX((?: [A-Za-z])+)[ \r]*")
-_HALF = re.compile("[\ud800-\udfff]")
-_NOTHING: dict[str, None] = {"": None, "-": None}
-_STATUS = {"": None, "-": None} | {f"{code:03}": code for code in range(1000)}
-_DIGITS = 19  # a number must have fewer
-_decode = json.JSONDecoder().decode
-_SAFE_DAY = "29"  # every month has the days before it
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MISSING: dict[str, None] = {"": None, "-": None}
+_STATUS_CODES = {"": None, "-": None} | {f"{code:03}": code for code in range(1000)}
+_MAX_DIGITS = 19  # a number must have fewer
+_decode_json = json.JSONDecoder().decode
+_FIRST_UNSAFE_DAY = "29"  # every month has the days before it
 
 
 class CdxFault(NamedTuple):
-    """Why a line is not a capture; `message` gives details, `line` the start of the line if it was one of many."""
+    """Why a line is not a capture; `message` has details, `line` the start of the line if it is from `parse_lines`."""
 
     reason: Reason
     message: str
@@ -182,7 +186,7 @@ class CdxFault(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The position of each field in a line, -1 if it is missing; `fields` is the least number of fields of a line."""
+    """The position of each field in a line, or -1 if it is missing; a line must have at least `fields` fields."""
 
     fields: int
     key: int
@@ -202,13 +206,16 @@ CDX_11 = Layout(11, 0, 1, 2, 3, 4, 5, 8, 9, 10)
 CDX_9 = Layout(9, 0, 1, 2, 3, 4, 5, -1, 7, 8)
 """`CDX N b a m s k r V g`, without the length."""
 
-_BY_COUNT = {9: CDX_9}
-_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
+_LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
+_LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
             "offset": "V", "warc": "g"}  # fmt: skip
 
 
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
-    """Parse a line by the `layout` of the legend before it, if any; None for a blank line or a comment.
+    """Parse a line of an index.
+
+    Returns a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is
+    that of the last legend before the line, or None if there was no legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -219,29 +226,29 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     >>> parse_line(b"org,example)/ 20240230120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").reason
     <Reason.BAD_DATE: 'bad_date'>
     """
-    if len(line) > LONGEST:
+    if len(line) > MAX_LINE_BYTES:
         return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes")
     # Fields are separated by ASCII white space; `str.split` knows more kinds, which ASCII text cannot hold.
-    fields = line.decode("ascii").split() if line.isascii() else [_text(field) for field in line.split()]
-    count = len(fields)
-    if count > 2 and fields[2][0] == "{":
-        return _json_line(line)
+    fields = line.decode("ascii").split() if line.isascii() else [_decode_field(field) for field in line.split()]
+    field_count = len(fields)
+    if field_count > 2 and fields[2][0] == "{":
+        return _parse_json_line(line)
     if layout is None:
-        layout = _BY_COUNT.get(count, CDX_11)
-    if count < layout.fields or line[0] in b" #" or line[:4] == b"CDX ":
+        layout = _LAYOUT_BY_FIELD_COUNT.get(field_count, CDX_11)
+    if field_count < layout.fields or line[0] in b" #" or line[:4] == b"CDX ":
         return _legend_or_fault(line, layout)
     if layout is CDX_11:
         key, timestamp, url, mime, status, digest, _, _, length, offset, warc = fields[:11]
-        return _line((key, timestamp, url, mime, status, digest, length, offset, warc))
-    return _line(tuple([fields[position] if position >= 0 else "-" for position in layout[1:]]))
+        return _build_capture((key, timestamp, url, mime, status, digest, length, offset, warc))
+    return _build_capture(tuple([fields[position] if position >= 0 else "-" for position in layout[1:]]))
 
 
-def _text(field: bytes) -> str:
+def _decode_field(field: bytes) -> str:
     return field.decode("utf-8", "surrogateescape")
 
 
 class CaptureColumns(NamedTuple):
-    """The captures of some lines, column by column, as they are written; all of them are valid."""
+    """The fields of some valid captures as they are written: a column for each field, a value for each capture."""
 
     key: Sequence[str]
     timestamp: Sequence[str]
@@ -259,27 +266,27 @@ class CaptureColumns(NamedTuple):
             [column[position] for position in positions] for column in self
         ]
         columns = (
-            _texts(key), timestamp, url, _texts(mime), map(_STATUS.__getitem__, status), _texts(digest),
-            _numbers(length), _numbers(offset), _texts(warc),
+            _replace_dashes(key), timestamp, url, _replace_dashes(mime), map(_STATUS_CODES.__getitem__, status),
+            _replace_dashes(digest), _read_numbers(length), _read_numbers(offset), _replace_dashes(warc),
         )  # fmt: skip
         # The same as calling `CdxLine`, without a Python call for each capture.
         return [*map(tuple.__new__, repeat(CdxLine), zip(*columns, strict=True))]
 
 
-def _texts(texts: Sequence[str]) -> Iterable[str]:
+def _replace_dashes(texts: Sequence[str]) -> Iterable[str]:
     return ["" if text == "-" else text for text in texts] if "-" in texts else texts
 
 
-def _numbers(texts: Sequence[str]) -> Iterable[int | None]:
+def _read_numbers(texts: Sequence[str]) -> Iterable[int | None]:
     return [None if text == "-" else int(text) for text in texts] if "-" in texts else map(int, texts)
 
 
 def parse_lines(
     lines: Sequence[bytes], layout: Layout | None = None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Parse lines in order, as `parse_line` does one by one; a legend applies to the lines after it.
+    """Parse lines in order as `parse_line` does; a legend applies to the lines after it.
 
-    A run of valid lines is yielded as columns, which is several times as fast if few of them are wanted.
+    Consecutive valid lines are yielded as columns: that is several times as fast if only a few of them are used.
 
     >>> lines = [b" CDX N b a m s k r V g", b"org,example)/ 20240301120000 http://example.org/ a/b 200 A - 7 x.warc"]
     >>> [type(one).__name__ for one in parse_lines(lines)]
@@ -293,105 +300,106 @@ def parse_lines(
 
 
 _BLOCK_LINES = 256
-_SHOWN = 200  # bytes of a faulty line that are kept
-_FEW = 4  # so few lines are parsed one by one
+_MAX_SHOWN_BYTES = 200  # bytes of a faulty line that are kept
+_MAX_LINES_ONE_BY_ONE = 4  # so few lines are not parsed as columns
 
 
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield lines as columns; if one of them may not be a valid capture, parse each half by itself."""
-    if len(lines) > _FEW:
-        columns = _columns(lines, layout)
+    """Yield the lines as columns; if one of them may not be a valid capture, parse each half of them by itself."""
+    if len(lines) > _MAX_LINES_ONE_BY_ONE:
+        columns = _parse_columns(lines, layout)
         if columns is not None:
             yield columns
             return
         half = len(lines) // 2
-        for part in (lines[:half], lines[half:]):
-            for entry in _parse_block(part, layout):
-                if type(entry) is Layout:
-                    layout = entry
-                yield entry
+        for half_of_lines in (lines[:half], lines[half:]):
+            for result in _parse_block(half_of_lines, layout):
+                if type(result) is Layout:
+                    layout = result
+                yield result
         return
     for text in lines:
         parsed = parse_line(text, layout)
         if type(parsed) is Layout:
             layout = parsed
         elif type(parsed) is CdxFault:
-            parsed = parsed._replace(line=text[:_SHOWN].decode("utf-8", "replace"))
+            parsed = parsed._replace(line=text[:_MAX_SHOWN_BYTES].decode("utf-8", "replace"))
         if parsed is not None:
             yield parsed
 
 
-def _columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
-    """Return the columns of lines that are all CDX captures; None if one may be something else.
+def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
+    """Return lines as columns if all of them are CDX captures; return None if one may be something else.
 
-    All lines are split at once, with a separator field between any two. If every separator follows after exactly as
-    many fields as the layout has, then every line has that many.
+    All lines are joined with a separator field between them and split at once. If each separator follows after exactly
+    as many fields as the layout has, then every line has that many.
     """
-    layout = layout or _BY_COUNT.get(len(lines[0].split()), CDX_11)
+    layout = layout or _LAYOUT_BY_FIELD_COUNT.get(len(lines[0].split()), CDX_11)
     text = _SEPARATOR.join((b"", *lines, b""))
-    if not text.isascii() or b"{" in text or len(max(lines, key=len)) > LONGEST:
+    if not text.isascii() or b"{" in text or len(max(lines, key=len)) > MAX_LINE_BYTES:
         return None
     fields = text.decode("ascii").split()
-    step, end = layout.fields + 1, len(fields) - 1
-    if end != step * len(lines) or {*fields[::step]} != {_SEPARATOR.decode().strip()}:
+    fields_per_line, end = layout.fields + 1, len(fields) - 1
+    if end != fields_per_line * len(lines) or {*fields[::fields_per_line]} != {_SEPARATOR.decode().strip()}:
         return None
-    if "CDX" in fields[1::step] or min(lines)[:1] <= b"#":  # legends and comments begin so
+    if "CDX" in fields[1::fields_per_line] or min(lines)[:1] <= b"#":  # legends and comments begin so
         return None
     dashes = ["-"] * len(lines)
     columns = CaptureColumns(
-        *[fields[position + 1 : end : step] if position >= 0 else dashes for position in layout[1:]]
+        *[fields[position + 1 : end : fields_per_line] if position >= 0 else dashes for position in layout[1:]]
     )
-    if "-" in columns.url or not _STATUS.keys() >= {*columns.status} or not _are_moments(columns.timestamp):
+    if "-" in columns.url or not _STATUS_CODES.keys() >= {*columns.status} or not _are_timestamps(columns.timestamp):
         return None
     return columns if _are_numbers(columns.offset) and _are_numbers(columns.length) else None
 
 
 _SEPARATOR = b" \0 "
-_MINUTES = {f"{minute:02}{second:02}" for minute in range(60) for second in range(60)}
-_hours: set[str] = set()
-_HOURS = 500_000  # checked hours that are remembered: those of half a century
+_MINUTES_AND_SECONDS = {f"{minute:02}{second:02}" for minute in range(60) for second in range(60)}
+_checked_hours: set[str] = set()
+_MAX_CHECKED_HOURS = 500_000  # checked hours that are remembered: those of half a century
 
 
-def _are_moments(timestamps: Sequence[str]) -> bool:
-    """Return whether all texts are valid times of 14 digits."""
-    if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES:
+def _are_timestamps(timestamps: Sequence[str]) -> bool:
+    """Return whether all texts are valid times of 14 digits; hours found to be valid are cached."""
+    if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES_AND_SECONDS:
         return False
-    for hour in {timestamp[:10] for timestamp in timestamps} - _hours:
-        if not _MOMENT(f"{hour}0000") or not _is_date(hour):
+    for hour in {timestamp[:10] for timestamp in timestamps} - _checked_hours:
+        if not _match_timestamp(f"{hour}0000") or not _is_date(hour):
             return False
-        if len(_hours) < _HOURS:
-            _hours.add(hour)
+        if len(_checked_hours) < _MAX_CHECKED_HOURS:
+            _checked_hours.add(hour)
     return True
 
 
 def _are_numbers(texts: Sequence[str]) -> bool:
-    """Return whether each text is a dash or a number of fewer than `_DIGITS` digits."""
-    if "".join(texts).isdecimal() and len(max(texts, key=len)) < _DIGITS:
+    """Return whether each text is a dash or a number of fewer than `_MAX_DIGITS` digits."""
+    if "".join(texts).isdecimal() and len(max(texts, key=len)) < _MAX_DIGITS:
         return True
-    return all(text == "-" or (text.isdecimal() and len(text) < _DIGITS) for text in {*texts})
+    return all(text == "-" or (text.isdecimal() and len(text) < _MAX_DIGITS) for text in {*texts})
 
 
-def _line(fields: tuple[str, ...]) -> CdxLine | CdxFault:
-    """Build a capture from its fields as they are written, in the order of `Layout`."""
+def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
+    """Return a capture, given its fields as written and in the order of `Layout`, or the fault of an invalid field."""
     key, timestamp, url, mime, status, digest, length, offset, warc = fields
-    if not _MOMENT(timestamp) or (timestamp[6:8] >= _SAFE_DAY and not _is_date(timestamp)):
+    if not _match_timestamp(timestamp) or (timestamp[6:8] >= _FIRST_UNSAFE_DAY and not _is_date(timestamp)):
         return CdxFault(Reason.BAD_DATE, f"{timestamp[:40]!r} is not a time of 14 digits")
-    if url in _NOTHING:
+    if url in _MISSING:
         return CdxFault(Reason.BAD_ADDRESS, "the line has no address")
     try:
-        code = _STATUS[status]
-        size = int(length) if length.isdecimal() and len(length) < _DIGITS else _NOTHING[length]
-        start = int(offset) if offset.isdecimal() and len(offset) < _DIGITS else _NOTHING[offset]
+        status_code = _STATUS_CODES[status]
+        record_length = int(length) if length.isdecimal() and len(length) < _MAX_DIGITS else _MISSING[length]
+        record_offset = int(offset) if offset.isdecimal() and len(offset) < _MAX_DIGITS else _MISSING[offset]
     except KeyError:
         return CdxFault(Reason.BAD_LINE, "status, length or offset is not a number")
     if mime == "-" or digest == "-" or warc == "-" or key == "-":
         key, mime, digest, warc = ("" if text == "-" else text for text in (key, mime, digest, warc))
-    return CdxLine(key, timestamp, url, mime, code, digest, size, start, warc)
+    return CdxLine(key, timestamp, url, mime, status_code, digest, record_length, record_offset, warc)
 
 
 def _is_date(timestamp: str) -> bool:
+    """Return whether the first eight digits of a timestamp are a day of the calendar."""
     try:
         date(int(timestamp[:4]), int(timestamp[4:6]), int(timestamp[6:8]))
     except ValueError:
@@ -399,25 +407,25 @@ def _is_date(timestamp: str) -> bool:
     return True
 
 
-def _json_line(line: bytes) -> CdxLine | CdxFault:
+def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
     """Parse a line of CDXJ: key, time, and a JSON object whose values are strings or numbers."""
-    key, timestamp, rest = line.split(None, 2)
+    key, timestamp, json_text = line.split(None, 2)
     try:
-        members = _decode(rest.decode("utf-8", "surrogateescape").rstrip())
+        members = _decode_json(json_text.decode("utf-8", "surrogateescape").rstrip())
     except (ValueError, RecursionError):
-        return CdxFault(Reason.BAD_LINE, "what follows the time is not a JSON object")
+        return CdxFault(Reason.BAD_LINE, "the text after the time is not a JSON object")
     get = members.get
     values = (get("url"), get("mime"), get("status"), get("digest"), get("length"), get("offset"), get("filename"))
-    written = [value if type(value) is str else _spell(value) for value in values]
-    if "" in written and "" not in values:
+    fields = [value if type(value) is str else _spell_json_value(value) for value in values]
+    if "" in fields and "" not in values:
         return CdxFault(Reason.BAD_LINE, "a value of the JSON object is neither a string nor a number")
-    if b"\\u" in rest and _HALF.search("".join(written)):
-        return CdxFault(Reason.BAD_LINE, "a value of the JSON object holds a lone surrogate")
-    return _line((_text(key), _text(timestamp), *written))
+    if b"\\u" in json_text and _LONE_SURROGATE.search("".join(fields)):
+        return CdxFault(Reason.BAD_LINE, "a value of the JSON object contains a lone surrogate")
+    return _build_capture((_decode_field(key), _decode_field(timestamp), *fields))
 
 
-def _spell(value: object) -> str:
-    """Spell a JSON value that is not a string: null as `-`, a number in digits; anything else as an empty string."""
+def _spell_json_value(value: object) -> str:
+    """Return a JSON value as a CDX field: null as `-`, an integer in digits, anything else as an empty text."""
     if value is None:
         return "-"
     return str(value) if type(value) is int and abs(value) < 10**18 else ""
@@ -426,17 +434,17 @@ def _spell(value: object) -> str:
 def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
     """Return the layout of a legend, the fault of an invalid line, or None for a comment."""
     if legend := _LEGEND.fullmatch(line.rstrip(b"\r\n")):
-        return _legend(legend[1].decode().split())
+        return _read_legend(legend[1].decode().split())
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
         return None
     return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields, not {layout.fields}")
 
 
-def _legend(letters: list[str]) -> Layout | CdxFault:
-    """Return the positions of a legend's fields, or a fault if it lacks a field; wget's legend has no key."""
+def _read_legend(letters: list[str]) -> Layout | CdxFault:
+    """Return the layout that a legend defines, or a fault if a necessary field is missing; wget's legend has no key."""
     positions = {
         name: next((letters.index(letter) for letter in choices if letter in letters), -1)
-        for name, choices in _LETTERS.items()
+        for name, choices in _LEGEND_LETTERS.items()
     }
     missing = [name for name, position in positions.items() if position < 0 and name not in {"key", "length"}]
     if missing:
@@ -444,15 +452,17 @@ def _legend(letters: list[str]) -> Layout | CdxFault:
     return Layout(len(letters), **positions)
 
 
-def line(address: str, time: str, record: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:
+def format_cdxj_line(
+    address: str, time: str, record: tuple[str, int, int], *, status: int | None, mime: str, digest: str
+) -> str:
     """Return one CDXJ line, without a line feed.
 
-    `time` is as in WARC-Date, `record` the WARC file's name with the record's offset and length in bytes.
+    `time` is spelt as in WARC-Date; `record` has the WARC file's name, and the record's offset and length in bytes.
     """
     warc, offset, length = record
     status_member = f'"status": "{status}", ' if status else ""
-    content = (
+    json_text = (
         f'{{"url": {dumps(address)}, "mime": {dumps(mime)}, {status_member}"digest": {dumps(spell(digest))}, '
         f'"length": "{length}", "offset": "{offset}", "filename": {dumps(warc)}}}'
     )
-    return f"{surt(address)} {time[:4]}{time[5:7]}{time[8:10]}{time[11:13]}{time[14:16]}{time[17:19]} {content}"
+    return f"{surt(address)} {time[:4]}{time[5:7]}{time[8:10]}{time[11:13]}{time[14:16]}{time[17:19]} {json_text}"

@@ -13,23 +13,23 @@ from lxml import etree
 from windrow.errors import StepError
 from windrow.formats import url_hints as hint
 from windrow.formats import xml
-from windrow.formats.text import clean
-from windrow.formats.url_hints import text
+from windrow.formats.text import replace_controls
+from windrow.formats.url_hints import first_child_text
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-ENTRIES = 5_000
+MAX_ENTRIES = 5_000
 """The most entries that are read; the rest is ignored."""
 
-_CAP = 16 * 1024 * 1024  # bytes: feeds are read as a whole
-_LIMITS = Limits(member_size=_CAP, elements=500_000)
+_MAX_BYTES = 16 * 1024 * 1024  # bytes: feeds are read as a whole
+_LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
 class FeedEntry(NamedTuple):
-    """One entry; missing fields are empty. The title is plain text; relative addresses start from `base`."""
+    """One entry; missing fields are empty. The title is plain text; relative addresses are resolved against `base`."""
 
     title: str
     html: str
@@ -41,7 +41,7 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed and its entries; its texts are plain, addresses and times are as written."""
+    """A feed and its entries; its texts are plain text, and addresses and times are as written."""
 
     title: str
     description: str
@@ -50,73 +50,73 @@ class Feed:
     entries: tuple[FeedEntry, ...]
 
 
-def read(raw: bytes) -> Feed | None:
-    """Read a feed; None if the document is not a feed, `StepError` with a reason if it cannot be read.
+def read_feed(raw: bytes) -> Feed | None:
+    """Read a feed; return None if the document is not a feed, raise StepError with a reason if it cannot be read.
 
-    >>> feed = read(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
+    >>> feed = read_feed(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
     >>> feed.title, feed.entries[0].title
     ('Tea', 'A & B')
     """
-    if len(raw) > _CAP:
-        raise StepError(f"the feed has {len(raw)} bytes; the limit is {_CAP}", Reason.TOO_LARGE)
-    start = raw.lstrip(b" \t\r\n")
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
-        return _json(raw)
-    admitted = xml.admit(start, _LIMITS)
+    if len(raw) > _MAX_BYTES:
+        raise StepError(f"the feed has {len(raw)} bytes; the limit is {_MAX_BYTES}", Reason.TOO_LARGE)
+    trimmed = raw.lstrip(b" \t\r\n")
+    if trimmed.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
+        return _read_json_feed(raw)
+    admitted = xml.admit(trimmed, _LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         return None
-    root = xml.tree(admitted.content, recover=True)
+    root = xml.build_tree(admitted.content, recover=True)
     try:
-        return _atom(root) if admitted.root == "feed" else _rss(root)
+        return _read_atom(root) if admitted.root == "feed" else _read_rss(root)
     except UnicodeDecodeError:
-        raise StepError("the feed holds lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
+        raise StepError("the feed contains lone surrogates, which are not characters", Reason.WRONG_ENCODING) from None
 
 
-def _rss(root: etree._Element) -> Feed:
+def _read_rss(root: etree._Element) -> Feed:
     channel = next(root.iterchildren("{*}channel"), root)
-    elements = [*root.iterdescendants("{*}item")][:ENTRIES]
+    elements = [*root.iterdescendants("{*}item")][:MAX_ENTRIES]
     return Feed(
-        _plain(text(channel, "title")),
-        _plain(text(channel, "description")),
-        text(channel, "language"),
-        text(channel, "lastBuildDate", "pubDate", "date"),
-        tuple(_item(element) for element in elements),
+        _plain_text(first_child_text(channel, "title")),
+        _plain_text(first_child_text(channel, "description")),
+        first_child_text(channel, "language"),
+        first_child_text(channel, "lastBuildDate", "pubDate", "date"),
+        tuple(_read_rss_item(element) for element in elements),
     )
 
 
-def _item(element: etree._Element) -> FeedEntry:
-    url, _, base = hint.item(element)
-    html = text(element, "encoded") or text(element, "description")
-    return FeedEntry(
-        _plain(text(element, "title")), html, url, base, text(element, "pubDate", "date"), text(element, "updated")
-    )
-
-
-def _atom(root: etree._Element) -> Feed:
-    entries = [*root.iterchildren("{*}entry")][:ENTRIES]
-    return Feed(
-        _plain(_text_construct(root, "title")),
-        _plain(_text_construct(root, "subtitle", "tagline")),
-        root.get(_LANGUAGE, ""),
-        text(root, "updated", "modified"),
-        tuple(_entry(entry) for entry in entries),
-    )
-
-
-def _entry(element: etree._Element) -> FeedEntry:
-    url, _, base = hint.feed_entry(element)
-    title = _plain(_text_construct(element, "title"))
-    html = _text_construct(element, "content") or _text_construct(element, "summary")
-    published, updated = text(element, "published", "issued"), text(element, "updated", "modified")
+def _read_rss_item(element: etree._Element) -> FeedEntry:
+    url, _, base = hint.read_rss_item(element)
+    title = _plain_text(first_child_text(element, "title"))
+    html = first_child_text(element, "encoded") or first_child_text(element, "description")
+    published, updated = first_child_text(element, "pubDate", "date"), first_child_text(element, "updated")
     return FeedEntry(title, html, url, base, published, updated)
 
 
+def _read_atom(root: etree._Element) -> Feed:
+    elements = [*root.iterchildren("{*}entry")][:MAX_ENTRIES]
+    return Feed(
+        _plain_text(_text_construct(root, "title")),
+        _plain_text(_text_construct(root, "subtitle", "tagline")),
+        root.get(_LANGUAGE, ""),
+        first_child_text(root, "updated", "modified"),
+        tuple(_read_atom_entry(entry) for entry in elements),
+    )
+
+
+def _read_atom_entry(element: etree._Element) -> FeedEntry:
+    url, _, base = hint.read_atom_entry(element)
+    title = _plain_text(_text_construct(element, "title"))
+    html = _text_construct(element, "content") or _text_construct(element, "summary")
+    published = first_child_text(element, "published", "issued")
+    return FeedEntry(title, html, url, base, published, first_child_text(element, "updated", "modified"))
+
+
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return an Atom text construct as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
+    """Return the first of these children, a text construct of Atom, as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
-            kind = (child.get("type") or child.get("mode") or "text").lower()
-            if kind in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
+            text_type = (child.get("type") or child.get("mode") or "text").lower()
+            if text_type in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
                 etree.cleanup_namespaces(child)
                 inside = (
                     etree.tostring(child_element, encoding="unicode", method="html")
@@ -124,7 +124,7 @@ def _text_construct(element: etree._Element, *names: str) -> str:
                 )
                 return escape(child.text or "") + "".join(inside)
             content = child.text or ""
-            return content if kind in {"html", "text/html", "escaped"} else escape(content)
+            return content if text_type in {"html", "text/html", "escaped"} else escape(content)
     return ""
 
 
@@ -135,41 +135,42 @@ def _without_namespace(element: etree._Element) -> list[etree._Element]:
     return list(element)
 
 
-def _plain(written: str) -> str:
-    """Return a title without HTML tags and escapes, its white space collapsed."""
-    return " ".join(clean(unescape(_TAG.sub("", written))).split())
+def _plain_text(html: str) -> str:
+    """Return a text without HTML tags and escapes, and with white space collapsed."""
+    return " ".join(replace_controls(unescape(_TAG.sub("", html))).split())
 
 
-def _json(raw: bytes) -> Feed | None:
+def _read_json_feed(raw: bytes) -> Feed | None:
+    """Read a JSON Feed; return None if the document is other JSON, raise StepError if it is not JSON."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
-        raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(document, dict) or not _first_text(document, "version").startswith(hint.VERSION):
+        raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
+    if not isinstance(document, dict) or not _first_member(document, "version").startswith(hint.JSON_FEED_VERSIONS):
         return None
-    listed = document.get("items")
-    items = [item for item in listed if isinstance(item, dict)][:ENTRIES] if isinstance(listed, list) else []
+    item_list = document.get("items")
+    items = [item for item in item_list if isinstance(item, dict)][:MAX_ENTRIES] if isinstance(item_list, list) else []
     entries = tuple(
         FeedEntry(
-            _first_text(item, "title"),
-            _first_text(item, "content_html") or escape(_first_text(item, "content_text", "summary")),
-            _first_text(item, "url", "id"),
+            _first_member(item, "title"),
+            _first_member(item, "content_html") or escape(_first_member(item, "content_text", "summary")),
+            _first_member(item, "url", "id"),
             "",
-            _first_text(item, "date_published"),
-            _first_text(item, "date_modified"),
+            _first_member(item, "date_published"),
+            _first_member(item, "date_modified"),
         )
         for item in items
     )
     return Feed(
-        _first_text(document, "title"),
-        _first_text(document, "description"),
-        _first_text(document, "language"),
+        _first_member(document, "title"),
+        _first_member(document, "description"),
+        _first_member(document, "language"),
         "",
         entries,
     )
 
 
-def _first_text(members: dict[str, Any], *names: str) -> str:
+def _first_member(members: dict[str, Any], *names: str) -> str:
     """Return the first of these members that is a string and not empty; lone surrogates in it are replaced."""
     text_value = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
     return text_value.encode("utf-8", "replace").decode()

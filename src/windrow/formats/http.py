@@ -1,7 +1,7 @@
-"""Archived HTTP responses: reading the head and its fields, and decoding the body.
+"""Read the head of archived HTTP responses and its fields, and decode the body.
 
 A body may be an attack: it is inflated piece by piece, and no further than the bounds. Whether it really is gzip or
-chunked is decided by its bytes; servers announce codings that they did not apply.
+chunked is decided by its bytes, since servers announce codings that they did not apply.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from typing import Any, NamedTuple, cast
 from isal import isal_zlib
 
 from windrow.errors import StepError
-from windrow.formats.moment import moment
+from windrow.formats.moment import read_utc_time
 from windrow.reasons import Reason
 
-_LISTS = dict.fromkeys(("content-encoding", "content-language", "link", "transfer-encoding"), ", ")
-_LISTS["x-robots-tag"] = "\n"
-"""Fields that may have several lines (RFC 9110, section 5.3), and what their values are joined with."""
+_LIST_SEPARATORS = dict.fromkeys(("content-encoding", "content-language", "link", "transfer-encoding"), ", ")
+_LIST_SEPARATORS["x-robots-tag"] = "\n"
+"""Fields that may have several lines (RFC 9110, section 5.3), and the separator that joins their values."""
 
 _BLANKS = " \t\r"
 """May surround a name or a value; `str.strip()` would also remove the second byte of a letter in UTF-8, as of à."""
 
 _FOLD = re.compile(r"\r\n[ \t]++")
-_BLANK = re.compile(rb"[\r\n]*+")  # some servers begin with blank lines (RFC 9112, section 2.2)
+_BLANK_LINES = re.compile(rb"[\r\n]*+")  # some servers begin with blank lines (RFC 9112, section 2.2)
 _HEAD_END = re.compile(rb"\r\n\r\n|\n\n")
 
 
 class HttpHead(NamedTuple):
-    """A response's status (None if it is not three digits) and its fields, as `joined` returns them."""
+    """A response's status, or None if it is not three digits, and its fields as `join_fields` returns them."""
 
     status: int | None
     fields: Mapping[str, str]
 
 
 def unfold(text: str) -> str:
-    r"""Join continuation lines, which begin with a blank, to the previous field (RFC 9112, section 5.2).
+    r"""Join continuation lines, which begin with a blank, to the field before them (RFC 9112, section 5.2).
 
     >>> unfold("Date: Sat,\r\n\t21 Nov 2026\r\nETag: x")
     'Date: Sat, 21 Nov 2026\r\nETag: x'
@@ -47,13 +47,13 @@ def unfold(text: str) -> str:
     return _FOLD.sub(" ", text) if "\r\n " in text or "\r\n\t" in text else text
 
 
-def body_at(block: bytes) -> int:
-    r"""Return the offset of the body in a block that begins with a head; -1 if the head does not end.
+def find_body(block: bytes) -> int:
+    r"""Return the offset of the body in a block that begins with a response's head, or -1 if the head does not end.
 
-    >>> body_at(b"HTTP/1.1 200 OK\r\n\r\nbody"), body_at(b"HTTP/1.0 200 OK\nA: b\n\nbody"), body_at(b"none")
+    >>> find_body(b"HTTP/1.1 200 OK\r\n\r\nbody"), find_body(b"HTTP/1.0 200 OK\nA: b\n\nbody"), find_body(b"none")
     (19, 22, -1)
     """
-    blank = _BLANK.match(block)
+    blank = _BLANK_LINES.match(block)
     end = _HEAD_END.search(block, blank.end() if blank else 0)
     return end.end() if end else -1
 
@@ -66,8 +66,8 @@ def read_head(head: bytes) -> HttpHead:
     HttpHead(status=200, fields={'etag': '"x"'})
     """
     text = head.decode("latin-1").lstrip("\r\n").replace("\r\n", "\n").replace("\n", "\r\n")
-    first, *lines = unfold(text).split("\r\n")
-    status_words = first.split(" ")[1:2]
+    status_line, *lines = unfold(text).split("\r\n")
+    status_words = status_line.split(" ")[1:2]
     status = (
         int(status_words[0])
         if status_words and status_words[0].isascii() and status_words[0].isdecimal() and len(status_words[0]) == 3
@@ -75,32 +75,34 @@ def read_head(head: bytes) -> HttpHead:
     )
     pairs = (line.partition(":") for line in lines)
     return HttpHead(
-        status, joined((name.strip(_BLANKS), value.strip(_BLANKS)) for name, colon, value in pairs if colon)
+        status, join_fields((name.strip(_BLANKS), value.strip(_BLANKS)) for name, colon, value in pairs if colon)
     )
 
 
-def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    r"""Return fields by name in lower case: for a list field all values, for any other the first.
+def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    r"""Return fields by name in lower case: all values of a list field, joined, and the first value of any other field.
 
     Values of `X-Robots-Tag` are joined by line feeds, since an agent's name applies only to the rest of its own value.
 
-    >>> joined([("Link", "<a>"), ("ETag", "x"), ("etag", "y"), ("LINK", "<b>")])
+    >>> join_fields([("Link", "<a>"), ("ETag", "x"), ("etag", "y"), ("LINK", "<b>")])
     {'link': '<a>, <b>', 'etag': 'x'}
     """
     fields: dict[str, str] = {}
-    for spelt, value in pairs:
-        name = spelt.lower()
+    for written_name, value in pairs:
+        name = written_name.lower()
         if name not in fields:
             fields[name] = value
-        elif name in _LISTS:
-            fields[name] += _LISTS[name] + value
+        elif name in _LIST_SEPARATORS:
+            fields[name] += _LIST_SEPARATORS[name] + value
     return fields
 
 
-def as_utf_8(value: str) -> str:
-    """Decode a field's value, read as Latin-1, again as UTF-8, which most servers send; unchanged if it is not UTF-8.
+def redecode_as_utf_8(value: str) -> str:
+    """Return a field's value as UTF-8, which most servers send, or unchanged if it is not UTF-8.
 
-    >>> as_utf_8("/caf\u00c3\u00a9"), as_utf_8("/caf\u00e9")
+    `value` was decoded as Latin-1.
+
+    >>> redecode_as_utf_8("/caf\u00c3\u00a9"), redecode_as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')
     """
     if value.isascii():
@@ -111,48 +113,48 @@ def as_utf_8(value: str) -> str:
         return value
 
 
-def location(fields: Mapping[str, str]) -> str:
-    """Return the Location of a response, at most 2,048 characters of it, or an empty text if it has none."""
-    return as_utf_8(fields.get("location", ""))[:2048]
+def read_location(fields: Mapping[str, str]) -> str:
+    """Return at most 2,048 characters of a response's Location, or an empty text if it has no such field."""
+    return redecode_as_utf_8(fields.get("location", ""))[:2048]
 
 
-def validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag, or a strong Last-Modified, or an empty text.
+def find_validator(fields: Mapping[str, str]) -> str:
+    """Return the validator for If-Range: a strong ETag or Last-Modified, or an empty text if the response has neither.
 
     The time is strong if the response was sent at least a second later (RFC 9110, sections
     8.8.2.2 and 13.1.5): within that second the file may have changed again.
 
-    >>> validator({"etag": '"a"', "last-modified": "Sat, 21 Nov 2026 12:00:00 GMT"})
+    >>> find_validator({"etag": '"a"', "last-modified": "Sat, 21 Nov 2026 12:00:00 GMT"})
     '"a"'
-    >>> validator({"etag": 'W/"a"'})
+    >>> find_validator({"etag": 'W/"a"'})
     ''
     """
     etag, last_modified = fields.get("etag", ""), fields.get("last-modified", "")
     if etag.startswith('"') and etag.endswith('"') and len(etag) > 1:
         return etag
-    sent, changed = moment(fields.get("date", "")), moment(last_modified)
-    strong = sent is not None and changed is not None and sent - changed >= timedelta(seconds=1)
-    return last_modified if strong and not etag else ""
+    sent_at, changed_at = read_utc_time(fields.get("date", "")), read_utc_time(last_modified)
+    is_strong = sent_at is not None and changed_at is not None and sent_at - changed_at >= timedelta(seconds=1)
+    return last_modified if is_strong and not etag else ""
 
 
-def same(known: str, fields: Mapping[str, str]) -> bool:
-    """Return whether a partial response is of the same version as `known`, which `validator` returned.
+def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
+    """Return whether a partial response is of the version with the validator `expected`, from `find_validator`.
 
-    This detects a server that ignores If-Range: a partial response must repeat the ETag (RFC 9110,
-    section 15.3.7), and may leave out Last-Modified.
+    This detects a server that ignores If-Range: a partial response must repeat the ETag (RFC 9110, section 15.3.7),
+    and may leave out Last-Modified.
 
-    >>> same('"a"', {"etag": '"b"'}), same('"a"', {}), same('"a"', {"etag": '"a"'})
+    >>> is_same_version('"a"', {"etag": '"b"'}), is_same_version('"a"', {}), is_same_version('"a"', {"etag": '"a"'})
     (False, False, True)
     """
-    if known.startswith('"'):
-        return fields.get("etag") == known
-    return bool(known) and fields.get("last-modified", known) == known
+    if expected.startswith('"'):
+        return fields.get("etag") == expected
+    return bool(expected) and fields.get("last-modified", expected) == expected
 
 
-def media_type(fields: Mapping[str, str]) -> str:
+def read_media_type(fields: Mapping[str, str]) -> str:
     """Return the media type of Content-Type without parameters, in lower case, or an empty text if it is not valid.
 
-    >>> media_type({"content-type": "Text/HTML; charset=utf-8"})
+    >>> read_media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'
     """
     return _media_type(fields.get("content-type", "")[:1000])
@@ -174,65 +176,65 @@ try:
 except ImportError:
     zstandard = cast("ModuleType", None)
 
-ASKED = "gzip, deflate"
+ACCEPT_ENCODING = "gzip, deflate"
 """The Accept-Encoding of a crawl: the codings that need no extra."""
 
-FREE = 1 << 20
-"""Bytes that a body may inflate to at any ratio: a short page of one repeated line is not a bomb."""
+FREE_BYTES = 1 << 20
+"""Up to this size a body may inflate at any ratio: a short page of one repeated line is not a bomb."""
 
-DEEP = 3
+MAX_CODINGS = 3
 """The most content codings of one body that are decoded."""
 
-_BLOCK = 256 * 1024
-_MEMBERS = 1_000  # of a gzip file
-_WINDOW = 8 << 20  # bytes, the limit of RFC 9659 for zstd in HTTP
-_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
-_BROKEN = cast("type[Exception]", isal_zlib.error)
+_BLOCK_BYTES = 256 * 1024
+_MAX_GZIP_MEMBERS = 1_000  # of a gzip file
+_MAX_WINDOW_BYTES = 8 << 20  # bytes, the limit of RFC 9659 for zstd in HTTP
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
+_INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 _Blocks = Iterator[tuple[bytes, int]]
-"""Decoded pieces, each with the number of coded bytes that were consumed so far."""
+"""Decoded pieces, each with the number of coded bytes consumed until then."""
 
 
-class _Bounds(NamedTuple):
-    """The limits for a body of `size` bytes: it may inflate to `most` bytes, and to `ratio` times its size."""
+class _BodyBounds(NamedTuple):
+    """The limits for a body of `size` coded bytes: it may inflate to `most` bytes and to `ratio` times its size."""
 
     size: int
     most: int
     ratio: int
 
 
-def plain(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
+def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
     r"""Decode a body; `fields` are the response's, by name in lower case.
 
-    It may grow to `most` bytes, and beyond `FREE` bytes to `ratio` times the coded bytes consumed. A body that ends too
-    early is returned as far as it goes. Raises StepError: BOMB_RATIO or BOMB_TOTAL at the bound, CORRUPT for broken
-    bytes, TRUNCATED if it ends before the first decoded byte, UNSUPPORTED for an unknown coding.
+    The result may have `most` bytes, and if it has more than `FREE_BYTES`, `ratio` times the coded bytes consumed. If
+    the body ends too early, the decoded part is returned. Raises StepError: BOMB_RATIO or BOMB_TOTAL beyond a bound,
+    CORRUPT for broken bytes, TRUNCATED if it ends before the first decoded byte, UNSUPPORTED for an unknown coding.
 
     >>> import gzip
-    >>> plain(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
+    >>> decode_body(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
     b'tea'
-    >>> plain(b"3\r\ntea\r\n0\r\n\r\n", {"transfer-encoding": "chunked"}, most=100, ratio=10)
+    >>> decode_body(b"3\r\ntea\r\n0\r\n\r\n", {"transfer-encoding": "chunked"}, most=100, ratio=10)
     b'tea'
     """
     transfer, content = fields.get("transfer-encoding", ""), fields.get("content-encoding", "")
     if not transfer and not content:
         return body
     codings = [*_coding_names(content), *_coding_names(transfer)]
-    if len(codings) > DEEP + 1:
-        raise StepError(f"the body has {len(codings)} codings; the limit is {DEEP + 1}", Reason.UNSUPPORTED)
-    bounds = _Bounds(len(body), most, ratio)
+    if len(codings) > MAX_CODINGS + 1:
+        raise StepError(f"the body has {len(codings)} codings; the limit is {MAX_CODINGS + 1}", Reason.UNSUPPORTED)
+    bounds = _BodyBounds(len(body), most, ratio)
     for coding in reversed(codings):
         if coding == "chunked":
             body = _join_chunks(body)
-        elif coding not in _CODINGS:
+        elif coding not in _DECODERS:
             raise StepError(f"the coding {coding[:40]!r} is not supported", Reason.UNSUPPORTED)
-        elif body and (blocks := _CODINGS[coding](body)) is not None:
-            body = _collect(blocks, bounds, len(body))
+        elif body and (blocks := _DECODERS[coding](body)) is not None:
+            body = _join_within_bounds(blocks, bounds, len(body))
     return body
 
 
 def _coding_names(field: str) -> list[str]:
-    """Return the codings that a field names, in the order in which they were applied, without identity."""
+    """Return the codings in a field's value, in the order in which they were applied, without `identity`."""
     return [
         coding
         for word in field.split(",")
@@ -240,13 +242,13 @@ def _coding_names(field: str) -> list[str]:
     ]
 
 
-def _collect(blocks: _Blocks, bounds: _Bounds, coded: int) -> bytes:
-    """Join decoded pieces within the bounds; `coded` is the size of the body before this coding is undone."""
+def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded: int) -> bytes:
+    """Join decoded pieces; raise StepError beyond the bounds. `coded` is the body's size before this decoding."""
     decoded = bytearray()
     for block, consumed in blocks:
         decoded += block
         size = len(decoded)
-        if size > FREE and size > bounds.ratio * max(1, bounds.size * consumed // coded):
+        if size > FREE_BYTES and size > bounds.ratio * max(1, bounds.size * consumed // coded):
             raise StepError(f"the body inflates beyond {bounds.ratio} times its size", Reason.BOMB_RATIO)
         if size > bounds.most:
             raise StepError(f"the body inflates to more than {bounds.most} bytes", Reason.BOMB_TOTAL)
@@ -254,8 +256,8 @@ def _collect(blocks: _Blocks, bounds: _Bounds, coded: int) -> bytes:
 
 
 def _join_chunks(body: bytes) -> bytes:
-    """Join the chunks of a body as far as they go; a body that does not begin with one is returned unchanged."""
-    size_line = _SIZE.match(body)
+    """Return the joined chunks of a body up to the first invalid one; return a body without chunks unchanged."""
+    size_line = _CHUNK_SIZE.match(body)
     if not size_line:
         return body
     joined_chunks = bytearray()  # there may be millions of small chunks
@@ -265,74 +267,76 @@ def _join_chunks(body: bytes) -> bytes:
         if not joined_chunks and body[chunk_end : chunk_end + 2] != b"\r\n":
             return body  # its first line only looks like a chunk size
         joined_chunks += view[size_line.end() : chunk_end]
-        size_line = _SIZE.match(body, chunk_end + 2)
+        size_line = _CHUNK_SIZE.match(body, chunk_end + 2)
     return bytes(joined_chunks)
 
 
-def _gzip(body: bytes) -> _Blocks | None:
-    """Inflate gzip (RFC 1952), member after member; bytes after the last member are ignored."""
-    return _members(body) if body.startswith(b"\x1f\x8b") else None
+def _inflate_gzip(body: bytes) -> _Blocks | None:
+    """Inflate all members of gzip (RFC 1952), ignoring bytes after the last; return None if the body is not gzip."""
+    return _inflate_gzip_members(body) if body.startswith(b"\x1f\x8b") else None
 
 
-def _members(body: bytes) -> _Blocks:
-    rest = body
-    for _ in range(_MEMBERS):
+def _inflate_gzip_members(body: bytes) -> _Blocks:
+    """Yield the decoded pieces of at most `_MAX_GZIP_MEMBERS` members."""
+    coded_rest = body
+    for _ in range(_MAX_GZIP_MEMBERS):
         stream = isal_zlib.decompressobj(wbits=31)
-        yield from _inflate_stream(stream, rest, len(body) - len(rest))
-        rest = stream.unused_data
-        if not stream.eof or not rest.startswith(b"\x1f\x8b"):
+        yield from _inflate_stream(stream, coded_rest, len(body) - len(coded_rest))
+        coded_rest = stream.unused_data
+        if not stream.eof or not coded_rest.startswith(b"\x1f\x8b"):
             return
 
 
-def _deflate(body: bytes) -> _Blocks:
+def _inflate_deflate(body: bytes) -> _Blocks:
     """Inflate zlib (RFC 1950), or bare deflate (RFC 1951), which some servers send under this name."""
-    wrapped = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
-    return _inflate_stream(isal_zlib.decompressobj(wbits=15 if wrapped else -15), body, 0)
+    has_zlib_header = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+    return _inflate_stream(isal_zlib.decompressobj(wbits=15 if has_zlib_header else -15), body, 0)
 
 
 def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
-    """Inflate one stream in pieces; earlier streams consumed `before` coded bytes."""
-    pending, begun = body, False
+    """Inflate one stream in pieces; the streams before it consumed `consumed_before` coded bytes."""
+    pending, has_begun = body, False
     while not stream.eof:
         try:
-            block = stream.decompress(pending, _BLOCK)
-        except _BROKEN:
+            block = stream.decompress(pending, _BLOCK_BYTES)
+        except _INFLATE_ERROR:
             raise StepError("the compressed body is broken", Reason.CORRUPT) from None
         pending = stream.unconsumed_tail
         if not block and not pending:
-            if begun or stream.eof:
+            if has_begun or stream.eof:
                 return
             raise StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
-        begun = True
+        has_begun = True
         yield block, consumed_before + len(body) - len(pending) - len(stream.unused_data)
 
 
-def _brotli(body: bytes) -> _Blocks:
+def _decode_brotli(body: bytes) -> _Blocks:
     """Decode brotli (RFC 7932)."""
     stream = brotli.Decompressor()
     try:
-        block = stream.process(body, output_buffer_limit=_BLOCK)
+        block = stream.process(body, output_buffer_limit=_BLOCK_BYTES)
         while block or not stream.is_finished():
             yield block, len(body)
             if stream.can_accept_more_data():
                 return
-            block = stream.process(b"", output_buffer_limit=_BLOCK)
+            block = stream.process(b"", output_buffer_limit=_BLOCK_BYTES)
     except brotli.error:
         raise StepError("the compressed body is broken", Reason.CORRUPT) from None
 
 
-def _zstd(body: bytes) -> _Blocks:
+def _decode_zstd(body: bytes) -> _Blocks:
     """Decode Zstandard (RFC 8878), with the window limit of RFC 9659."""
-    reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(body, read_across_frames=True)
+    reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).stream_reader(body, read_across_frames=True)
     try:
-        while block := reader.read(_BLOCK):
+        while block := reader.read(_BLOCK_BYTES):
             yield block, len(body)
     except zstandard.ZstdError:
         raise StepError("the compressed body is broken", Reason.CORRUPT) from None
 
 
-_CODINGS: dict[str, Callable[[bytes], _Blocks | None]] = {"gzip": _gzip, "x-gzip": _gzip, "deflate": _deflate}
+_DECODERS: dict[str, Callable[[bytes], _Blocks | None]] = {"gzip": _inflate_gzip, "deflate": _inflate_deflate}
+_DECODERS["x-gzip"] = _inflate_gzip
 if brotli is not None and hasattr(brotli.Decompressor, "can_accept_more_data"):  # older ones cannot bound their output
-    _CODINGS["br"] = _brotli
+    _DECODERS["br"] = _decode_brotli
 if zstandard is not None:
-    _CODINGS["zstd"] = _zstd
+    _DECODERS["zstd"] = _decode_zstd

@@ -11,16 +11,17 @@ from isal import isal_zlib
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
-BLOCK = 256 * 1024
+BLOCK_BYTES = 256 * 1024
 STORED, DEFLATED = 0, 8
-_BROKEN = cast("type[Exception]", isal_zlib.error)
+_INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 
 class Inflated(io.RawIOBase):
     """One member as a read-only file; its checksum and size are checked when its end is reached.
 
     Seeking back starts again from the beginning. The archive's `view` is shared: every read seeks first, so that
-    several members may be open in one thread. Closing leaves the view open. StepError if the member is faulty.
+    several members may be open in one thread. Closing does not close the view. Reading raises StepError if the member
+    is faulty.
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
@@ -32,18 +33,18 @@ class Inflated(io.RawIOBase):
         self._size = size
         self._crc = crc
         self._method = method
-        self._begin()
+        self._restart()
 
-    def _begin(self) -> None:
+    def _restart(self) -> None:
         """Start again at the member's first byte."""
         self._blocks = self._checked_blocks()
-        self._rest = memoryview(b"")
+        self._block_rest = memoryview(b"")
         self._position = 0
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the rest in blocks of at most `BLOCK` bytes."""
-        if self._rest:
-            rest, self._rest = bytes(self._rest), memoryview(b"")
+        """Yield the content from the current position on, in blocks of at most `BLOCK_BYTES` bytes."""
+        if self._block_rest:
+            rest, self._block_rest = bytes(self._block_rest), memoryview(b"")
             self._position += len(rest)
             yield rest
         for block in self._blocks:
@@ -66,38 +67,38 @@ class Inflated(io.RawIOBase):
         """Go to a position in inflated bytes and return it; going back inflates again from the start."""
         target = max(0, offset + (0, self._position, self._size)[whence])
         if target < self._position:
-            self._begin()
+            self._restart()
         while self._position < target and self._load_block():
-            step = min(target - self._position, len(self._rest))
-            self._rest = self._rest[step:]
-            self._position += step
+            byte_count = min(target - self._position, len(self._block_rest))
+            self._block_rest = self._block_rest[byte_count:]
+            self._position += byte_count
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the next block."""
+        """Copy bytes of the next block into the buffer; return their number, 0 at the end."""
         if not self._load_block():
             return 0
         view = memoryview(buffer).cast("B")
-        step = min(len(view), len(self._rest))
-        view[:step] = self._rest[:step]
-        self._rest = self._rest[step:]
-        self._position += step
-        return step
+        byte_count = min(len(view), len(self._block_rest))
+        view[:byte_count] = self._block_rest[:byte_count]
+        self._block_rest = self._block_rest[byte_count:]
+        self._position += byte_count
+        return byte_count
 
     def readall(self) -> bytes:
-        """Return the rest."""
+        """Return the content from the current position to the end."""
         return b"".join(self.blocks())
 
     def _load_block(self) -> bool:
         """Load the next block if none is left; return whether one is left."""
-        if not self._rest:
-            self._rest = memoryview(next(self._blocks, b""))
-        return bool(self._rest)
+        if not self._block_rest:
+            self._block_rest = memoryview(next(self._blocks, b""))
+        return bool(self._block_rest)
 
     def _checked_blocks(self) -> Iterator[bytes]:
-        """Yield the member's blocks, and check size and checksum against its record."""
+        """Yield the member's blocks; raise StepError if size or checksum are not those of its record."""
         crc = size = 0
-        for block in self._stored() if self._method == STORED else self._deflated():
+        for block in self._read_packed() if self._method == STORED else self._inflate_blocks():
             size += len(block)
             if size > self._size:
                 raise StepError(
@@ -110,25 +111,26 @@ class Inflated(io.RawIOBase):
         if crc != self._crc:
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 
-    def _stored(self) -> Iterator[bytes]:
-        done = 0
-        while done < self._packed:
-            self._view.seek(self._start + done)
-            block = self._view.read(min(BLOCK, self._packed - done))
+    def _read_packed(self) -> Iterator[bytes]:
+        """Yield the member's packed bytes block by block; raise StepError if the archive ends before."""
+        bytes_read = 0
+        while bytes_read < self._packed:
+            self._view.seek(self._start + bytes_read)
+            block = self._view.read(min(BLOCK_BYTES, self._packed - bytes_read))
             if not block:
                 raise StepError("the archive ends within a member", Reason.TRUNCATED)
-            done += len(block)
+            bytes_read += len(block)
             yield block
 
-    def _deflated(self) -> Iterator[bytes]:
-        """Yield the inflated bytes of a deflate stream (RFC 1951)."""
-        packed = self._stored()
+    def _inflate_blocks(self) -> Iterator[bytes]:
+        """Yield the inflated bytes of a deflate stream (RFC 1951); raise StepError if it is broken."""
+        packed = self._read_packed()
         stream = isal_zlib.decompressobj(wbits=-15)
         while not stream.eof:
             pending = stream.unconsumed_tail or next(packed, b"")
             try:
-                block = stream.decompress(pending, BLOCK)
-            except _BROKEN as error:
+                block = stream.decompress(pending, BLOCK_BYTES)
+            except _INFLATE_ERROR as error:
                 raise StepError(f"the member cannot be inflated: {error}", Reason.CORRUPT) from None
             if block:
                 yield block

@@ -1,6 +1,6 @@
-"""Read listings of folders: lines of FTP, index pages of web servers, manifests and checksums beside the files.
+"""Read listings of folders: lines of FTP, index pages of web servers, manifests and checksum files.
 
-Every reader has bounds: at most `ENTRIES` entries, `LINE` bytes in a line and `WHOLE` bytes in all.
+Every reader has limits: `MAX_ENTRIES`, `MAX_LINE_BYTES` for a line, and `MAX_BYTES` for the whole listing.
 """
 
 from __future__ import annotations
@@ -21,52 +21,52 @@ from windrow.reasons import Reason
 
 Entries = list[ListingEntry]
 
-ENTRIES = 200_000
+MAX_ENTRIES = 200_000
 """The most entries of a listing."""
 
-LINE = 8 * 2**10
+MAX_LINE_BYTES = 8 * 2**10
 """The most bytes of a line of a listing."""
 
-WHOLE = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """The most bytes of a listing."""
 
-SHOWN = 1000
-"""The most characters kept of a line that could not be read."""
+MAX_SHOWN_CHARACTERS = 1000
+"""The most characters of a line that could not be read in an entry that reports it."""
 
-UNREADABLE = 100
-"""The most such lines of one listing that are reported."""
+MAX_UNREADABLE_LINES = 100
+"""The most lines of one listing that are reported as not readable."""
 
-_UNIX = re.compile(
+_UNIX_LINE = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
     r"(?:(?:[^\W\d]{3,4}+\.?\s++\d{1,2}|\d{1,2}\.?\s++[^\W\d]{3,4}+\.?)\s++(?:\d{4}|\d{1,2}:\d{2})"
     r"|(?:\d{4}-)?\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?: [+-]\d{4})?"
     r"|\d{4}-\d{2}-\d{2}) (?P<name>.+)"
 )
-_DOS = re.compile(
+_DOS_LINE = re.compile(
     r"(?:\d{2}-\d{2}-\d{2,4}|\d{4}-\d{2}-\d{2})\s++\d{2}:\d{2}(?:[AP]M)?"
     r"\s++(?:<\w+>|(?P<size>\d[\d,]*+|-))\s+(?P<name>.+)"
 )
-_DIGITS = 100
-_STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
-_FOLDERS = frozenset({".", ".."})
+_MAX_SIZE_DIGITS = 100
+_TIME_STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
+_SELF_AND_PARENT = frozenset({".", ".."})
 
-_DATES = (
+_DATE_FORMATS = (
     (re.compile(r"\b(\d{1,2}-[A-Z][a-z]{2}-\d{4} \d{2}:\d{2})\b"), "%d-%b-%Y %H:%M"),
     (re.compile(r"\b(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\b"), "%Y-%m-%d %H:%M"),
 )
-_EMPTY = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
-_SIZE = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
-_TEXT = 400  # characters beside a link that are searched for its size and time
-_CELLS = 8  # cells of a row after the one with the name that are searched
+_INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
+_SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
+_MAX_TEXT_CHARACTERS = 400  # of each text beside a link that is searched for the file's size and time
+_MAX_CELLS = 8  # of a row that are searched, after the cell with the name
 
 
 def read_time(text: str) -> datetime | None:
-    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); None if it is not valid.
+    """Read a time of MLSD or MDTM (RFC 3659, section 2.3); return None if it is not valid.
 
     >>> read_time("20261121113500.25")
     datetime.datetime(2026, 11, 21, 11, 35, tzinfo=datetime.timezone.utc)
     """
-    stamp = _STAMP.match(text)
+    stamp = _TIME_STAMP.match(text)
     if not stamp:
         return None
     try:
@@ -76,7 +76,7 @@ def read_time(text: str) -> datetime | None:
 
 
 def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
-    """Read the lines of MLSD (RFC 3659, section 7): `fact=value;... name`.
+    """Read the lines of MLSD (RFC 3659, section 7), which have the form `fact=value;... name`.
 
     Any other line, such as the rest of a name with a line feed, becomes an entry with the reason PROTOCOL_ERROR.
 
@@ -86,24 +86,24 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     entries: Entries = []
     unreadable: Entries = []
     for line in lines:
-        facts, _, name = line.partition(" ")
-        if not name or (facts and "=" not in facts):
+        fact_text, _, name = line.partition(" ")
+        if not name or (fact_text and "=" not in fact_text):
             if line.strip():
-                unreadable.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+                unreadable.append(ListingEntry(folder, line[:MAX_SHOWN_CHARACTERS], reason=Reason.PROTOCOL_ERROR))
             continue
-        facts_by_name = {key.lower(): value for key, _, value in (fact.partition("=") for fact in facts.split(";"))}
-        kind = facts_by_name.get("type", "file").lower()
-        if kind in {"cdir", "pdir"} or name in _FOLDERS:
+        facts_by_name = {key.lower(): value for key, _, value in (fact.partition("=") for fact in fact_text.split(";"))}
+        entry_type = facts_by_name.get("type", "file").lower()
+        if entry_type in {"cdir", "pdir"} or name in _SELF_AND_PARENT:
             continue
-        size, modified = _number(facts_by_name.get("size", "")), read_time(facts_by_name.get("modify", ""))
-        entries.append(ListingEntry(folder, name, size, modified, kind == "file"))
-    return entries + unreadable[:UNREADABLE]
+        size, modified = _read_size(facts_by_name.get("size", "")), read_time(facts_by_name.get("modify", ""))
+        entries.append(ListingEntry(folder, name, size, modified, entry_type == "file"))
+    return entries + unreadable[:MAX_UNREADABLE_LINES]
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; None if no line has either format.
+    """Read the lines of LIST in the formats of Unix and DOS; return None if no line has either format.
 
-    Times are left out: LIST gives neither their zone nor, for old files, the hour. If only some lines have neither
+    Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in neither
     format, each of these becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
@@ -112,33 +112,33 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
     entries: Entries = []
     unreadable: Entries = []
     for line in lines:
-        if unix := _UNIX.fullmatch(line):
-            kind, name = unix["kind"], unix["name"]
-            name = name.partition(" -> ")[0] if kind == "l" else name
-            entry = ListingEntry(folder, name, _number(unix["size"]) if kind == "-" else None, None, kind == "-")
-        elif dos := _DOS.fullmatch(line):
+        if unix := _UNIX_LINE.fullmatch(line):
+            letter, name = unix["kind"], unix["name"]
+            name = name.partition(" -> ")[0] if letter == "l" else name
+            entry = ListingEntry(folder, name, _read_size(unix["size"]) if letter == "-" else None, None, letter == "-")
+        elif dos := _DOS_LINE.fullmatch(line):
             size = dos["size"]
-            entry = ListingEntry(folder, dos["name"], _number(size or ""), None, size is not None)
+            entry = ListingEntry(folder, dos["name"], _read_size(size or ""), None, size is not None)
         else:
             if line.strip() and not line.startswith("total "):
-                unreadable.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+                unreadable.append(ListingEntry(folder, line[:MAX_SHOWN_CHARACTERS], reason=Reason.PROTOCOL_ERROR))
             continue
-        if entry.name not in _FOLDERS:
+        if entry.name not in _SELF_AND_PARENT:
             entries.append(entry)
-    return None if unreadable and not entries else entries + unreadable[:UNREADABLE]
+    return None if unreadable and not entries else entries + unreadable[:MAX_UNREADABLE_LINES]
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Read the lines of NLST: names, before which some servers write `./`.
+    """Return the names in the lines of NLST, without the `./` that some servers write before them.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
     """
-    return [name for line in lines if (name := line.removeprefix("./")) and name not in _FOLDERS]
+    return [name for line in lines if (name := line.removeprefix("./")) and name not in _SELF_AND_PARENT]
 
 
 class LineSplitter:
-    r"""Splits blocks of bytes into lines, within the bounds of a listing.
+    r"""Splits blocks of bytes into lines, within the limits of a listing.
 
     >>> lines = LineSplitter("ftp://h/add"); lines.feed(b"a\r\nb"); lines.feed(b"c"); list(lines.end())
     ['a', 'bc']
@@ -152,15 +152,15 @@ class LineSplitter:
         self._lines: list[bytes] = []
 
     def feed(self, block: bytes | memoryview) -> None:
-        """Take the next bytes; TerminalFailure with TOO_LARGE beyond a bound."""
+        """Split the next bytes; raise TerminalFailure with TOO_LARGE beyond a limit."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         self._lines += lines
-        if len(self._rest) > LINE or any(len(line) > LINE for line in lines):
+        if len(self._rest) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
             raise TerminalFailure(f"{self._address}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
         self._size += len(block)
         refuse_too_many(len(self._lines), self._address)
-        if self._size > WHOLE:
-            raise TerminalFailure(f"{self._address}: the listing has more than {WHOLE:,} bytes", Reason.TOO_LARGE)
+        if self._size > MAX_BYTES:
+            raise TerminalFailure(f"{self._address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)
 
     def end(self) -> Iterator[str]:
         """Return the lines as text; bytes that are not UTF-8 become lone surrogates."""
@@ -170,27 +170,27 @@ class LineSplitter:
 
 
 def read_index_page(folder: str, address: str, page: bytes) -> Entries:
-    """Read an index page as nginx, Apache and others generate it; `address` is the folder's own.
+    """Read an index page as nginx, Apache and others generate it; `address` is that of the folder.
 
-    Only direct children count: links that leave the folder, sort it or go deeper are ignored. A size is read only if
-    it is exact (Apache's `20K` is not); a time is taken as UTC.
+    Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
+    exact (Apache's `20K` is not); times are read as UTC. Raises TerminalFailure with PROTOCOL_ERROR for another page.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
     ('add', 'a b.zip', 20480)
     """
-    links = _links(page)
-    if not links and not _EMPTY.search(page):  # an empty folder still links to the one above, on most servers
+    links = _find_links(page)
+    if not links and not _INDEX_TITLE.search(page):  # an empty folder still links to the one above, on most servers
         hint = "if this server shows no index, name a manifest for the source"
         raise TerminalFailure(f"{address}: not an index page", Reason.PROTOCOL_ERROR, hint=hint)
     entries: dict[str, ListingEntry] = {}
-    rows: dict[html.HtmlElement, list[str]] = {}
+    texts_by_cell: dict[html.HtmlElement, list[str]] = {}
     for link in links:
-        child = _child(address, link.get("href") or "")
+        child = _direct_child(address, link.get("href") or "")
         if child is None or child in entries:
             continue
         is_file = not child.endswith("/")
-        size, modified = _size_and_time(_beside(link, rows)) if is_file else (None, None)
+        size, modified = _read_size_and_time(_texts_beside(link, texts_by_cell)) if is_file else (None, None)
         name = unquote(child.rstrip("/"), errors="surrogateescape")
         entries[child] = ListingEntry(folder, name, size, modified, is_file)
         refuse_too_many(len(entries), address)
@@ -198,45 +198,50 @@ def read_index_page(folder: str, address: str, page: bytes) -> Entries:
 
 
 def read_manifest(folder: str, address: str, text: str) -> Entries:
-    r"""Read a manifest: on each line a path below the source's base, such as `add/NAME`; blank lines are ignored.
+    r"""Read a manifest, which has on each line a path below the source's base, such as `add/NAME`, or is blank.
+
+    Only paths in the folder are returned; `address` is named in errors.
 
     >>> read_manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
     """
-    start = f"{folder.strip('/')}/" if folder.strip("/") else ""
+    folder_prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     entries: dict[str, ListingEntry] = {}
     for line in text.split("\n"):
         name = line.strip("\r").removeprefix("./")
-        if len(name) > LINE:
+        if len(name) > MAX_LINE_BYTES:
             raise TerminalFailure(f"{address}: a line of the manifest is longer than 8 kB", Reason.TOO_LARGE)
-        if name.strip() and name.startswith(start) and name != start:
-            entries[name] = ListingEntry(folder, name[len(start) :])
+        if name.strip() and name.startswith(folder_prefix) and name != folder_prefix:
+            entries[name] = ListingEntry(folder, name[len(folder_prefix) :])
             refuse_too_many(len(entries), address)
     return list(entries.values())
 
 
 def refuse_too_many(count: int, address: str) -> None:
-    """Raise TerminalFailure with TOO_LARGE if a listing has more than `ENTRIES` entries."""
-    if count > ENTRIES:
-        raise TerminalFailure(f"{address}: the listing has more than {ENTRIES:,} entries", Reason.TOO_LARGE)
+    """Raise TerminalFailure with TOO_LARGE if a listing has more than `MAX_ENTRIES` entries."""
+    if count > MAX_ENTRIES:
+        raise TerminalFailure(f"{address}: the listing has more than {MAX_ENTRIES:,} entries", Reason.TOO_LARGE)
 
 
-def _number(text: str) -> int | None:
-    """Read a size, with or without commas between thousands; it may be larger than a database column can hold."""
+def _read_size(text: str) -> int | None:
+    """Read a size, with or without commas between thousands, or return None if it is not a number.
+
+    It may be larger than a database column can store.
+    """
     digits = text.replace(",", "")
-    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS else None
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 
 
-def _links(page: bytes) -> list[html.HtmlElement]:
+def _find_links(page: bytes) -> list[html.HtmlElement]:
     try:
         return list(html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8")).iter("a"))
     except LxmlError:  # it is empty, or cannot be parsed
         return []
 
 
-def _child(address: str, href: str) -> str | None:
-    """Return a link's path below the folder's address, still encoded; None if it is not a direct child."""
-    if len(href) > LINE or "?" in href or "#" in href:
+def _direct_child(address: str, href: str) -> str | None:
+    """Return a link's path below the folder's address, with its escapes, or None if it is not a direct child."""
+    if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
         target = urljoin(address, href.strip())
@@ -244,50 +249,57 @@ def _child(address: str, href: str) -> str | None:
         return None
     if not target.startswith(address):
         return None
-    rest = target[len(address) :]
-    return None if not rest or rest == "/" or "/" in rest[:-1] or rest in {"./", "../"} else rest
+    below = target[len(address) :]
+    return None if not below or below == "/" or "/" in below[:-1] or below in {"./", "../"} else below
 
 
-def _beside(link: html.HtmlElement, rows: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Yield the texts next to a link: after it, and in the next cells of its row, which `rows` caches by cell."""
-    yield (link.tail or "")[:_TEXT]
+def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
+    """Yield the texts next to a link: the one after it, and those of the next cells of its row.
+
+    `texts_by_cell` is a cache of the latter by the cell that contains the link.
+    """
+    yield (link.tail or "")[:_MAX_TEXT_CHARACTERS]
     cell = link.getparent()
     if cell is not None and cell.tag == "td":
-        if cell not in rows:
-            rows[cell] = [f" {next_.text_content()}"[:_TEXT] for next_ in islice(cell.itersiblings("td"), _CELLS)]
-        yield from rows[cell]
+        if cell not in texts_by_cell:
+            texts_by_cell[cell] = [
+                f" {next_cell.text_content()}"[:_MAX_TEXT_CHARACTERS]
+                for next_cell in islice(cell.itersiblings("td"), _MAX_CELLS)
+            ]
+        yield from texts_by_cell[cell]
 
 
-def _size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
+def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
+    """Return the first exact size and the first time in the texts; None for one that is missing."""
     size: int | None = None
     modified: datetime | None = None
     for text in texts:
-        for pattern, format_ in _DATES:
+        for pattern, date_format in _DATE_FORMATS:
             if modified is None and (date := pattern.search(text)):
                 try:
-                    modified = datetime.strptime(date[1], format_).replace(tzinfo=UTC)
+                    modified = datetime.strptime(date[1], date_format).replace(tzinfo=UTC)
                 except ValueError:
                     continue
-        if size is None and (number := _SIZE.search(text)):
-            size = int(number[1])
+        if size is None and (size_match := _SIZE_AT_END.search(text)):
+            size = int(size_match[1])
     return size, modified
 
 
-LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
+DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from a checksum file's bytes, or an empty text if it does not have exactly one checksum.
+    """Return `algorithm:hex` from the bytes of a checksum file, or an empty text if its checksum is not certain.
 
-    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD). If there are several different
-    checksums, the one on a line that names the file counts; without such a line the result is empty.
+    `path` is that of the checksum file; its extension names the algorithm. Lines have the forms `HEX  NAME` (md5sum)
+    or `MD5 (NAME) = HEX` (BSD). A checksum is certain if it is the only one, or the only one on lines with the name.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'
     """
-    base, _, algorithm = path.rpartition(".")
-    algorithm, name = algorithm.lower(), base.rpartition("/")[2]
-    length = LENGTHS.get(algorithm)
+    file_path, _, algorithm = path.rpartition(".")
+    algorithm, name = algorithm.lower(), file_path.rpartition("/")[2]
+    length = DIGEST_LENGTHS.get(algorithm)
     if length is None:
         return ""
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes by default

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-LONGEST = 256 * 1024
+MAX_CHARACTERS = 256 * 1024
 """The most characters that are read as Markdown: in the worst case each takes about 40 microseconds."""
 
-_FRONT = re.compile(r"\A---[ \t]*\r?\n(.{0,8000}?)^(?:---|\.\.\.)[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
-_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n#]*))", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.{0,8000}?)^(?:---|\.\.\.)[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+_FRONT_MATTER_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n#]*))", re.MULTILINE)
 
 
 class Markdown(NamedTuple):
@@ -25,22 +25,22 @@ class Markdown(NamedTuple):
 
 
 @cache
-def _reader() -> MarkdownIt:
+def _markdown_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # noqa: PLC0415 slow to import, and few pages are Markdown
 
     return MarkdownIt("commonmark", {"html": True, "maxNesting": 50}).enable(["table", "strikethrough"])
 
 
-def read(text: str) -> Markdown:
-    r"""Read a text; the caller must limit it to `LONGEST` characters.
+def read_markdown(text: str) -> Markdown:
+    r"""Convert a text; the caller must limit it to `MAX_CHARACTERS` characters.
 
-    >>> read("---\ntitle: 'Tea'\n---\n# How\n\n*Hot*")
+    >>> read_markdown("---\ntitle: 'Tea'\n---\n# How\n\n*Hot*")
     Markdown(html='<h1>How</h1>\n<p><em>Hot</em></p>\n', front={'title': 'Tea'})
     """
-    front_matter = _FRONT.match(text)
-    front: dict[str, str] = {}
+    front_matter = _FRONT_MATTER.match(text)
+    front_values: dict[str, str] = {}
     if front_matter:
-        for name, double, single, bare in _LINE.findall(front_matter[1]):
-            front.setdefault(name.lower(), (double or single or bare).strip())
+        for name, double_quoted, single_quoted, unquoted in _FRONT_MATTER_LINE.findall(front_matter[1]):
+            front_values.setdefault(name.lower(), (double_quoted or single_quoted or unquoted).strip())
         text = text[front_matter.end() :]
-    return Markdown(_reader().render(text), front)
+    return Markdown(_markdown_parser().render(text), front_values)

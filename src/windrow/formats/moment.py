@@ -1,50 +1,51 @@
-"""Read times in the formats of web documents: HTTP and mail dates, ISO 8601, and dates written out in English."""
+"""Read times in the formats of web documents: HTTP and mail dates, ISO 8601, and English dates with a month's name."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 
-_LONGEST = 80
+_MAX_CHARACTERS = 80
 _ISO = re.compile(
     r"(\d{4})([-/.]?)(\d\d)\2(\d\d)(?!\d)"
     r"(?:[T\s]+(\d\d):?(\d\d)(?::?(\d\d))?(?:[.,]\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )  # fmt: skip
-_NUMBERS = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?!\d)", re.ASCII)
+_DAY_MONTH_YEAR = re.compile(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})(?!\d)", re.ASCII)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_NAME = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_ENGLISH = (
-    re.compile(rf"\b{_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b", re.ASCII | re.IGNORECASE),
-    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s-]+(?:of\s+)?{_NAME},?[\s-]+(?P<year>\d{{4}})\b",
+_MONTH_NAME = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_ENGLISH_DATES = (
+    re.compile(rf"\b{_MONTH_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b",
                re.ASCII | re.IGNORECASE),
-    re.compile(rf"\b(?P<year>\d{{4}})[\s-]+{_NAME}[\s-]+(?P<day>\d{{1,2}})\b", re.ASCII | re.IGNORECASE),
+    re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s-]+(?:of\s+)?{_MONTH_NAME},?[\s-]+(?P<year>\d{{4}})\b",
+               re.ASCII | re.IGNORECASE),
+    re.compile(rf"\b(?P<year>\d{{4}})[\s-]+{_MONTH_NAME}[\s-]+(?P<day>\d{{1,2}})\b", re.ASCII | re.IGNORECASE),
 )  # fmt: skip
-_WITHIN = re.compile(r"(?<![\w/.-])(?=\d{4}([-/.])\d\d\1\d\d(?!\d))", re.ASCII)
-_CLOCK = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])?\.?m?\b", re.ASCII | re.IGNORECASE)
-_HALF = re.compile(r"\d\s*[ap]\.?m\b", re.ASCII | re.IGNORECASE)
+_ISO_DATE_INSIDE = re.compile(r"(?<![\w/.-])(?=\d{4}([-/.])\d\d\1\d\d(?!\d))", re.ASCII)
+_TIME_OF_DAY = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])?\.?m?\b", re.ASCII | re.IGNORECASE)
+_AM_OR_PM = re.compile(r"\d\s*[ap]\.?m\b", re.ASCII | re.IGNORECASE)
 _FIRST_YEAR = 1_500
 _NOON = 12
 _LAST_HOUR = 23
-_SHORT = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
+_YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 
 
-def moment(text: str) -> datetime | None:
-    """Read a time and convert it to UTC, which is also assumed if it has no zone; None if it is not a time.
+def read_utc_time(text: str) -> datetime | None:
+    """Read a time and convert it to UTC; a time without a zone is read as UTC. Return None if the text is not a time.
 
     A year or a month alone is read as its first moment, as in W3C-DTF.
 
-    >>> moment("Sun, 06 Nov 1994 08:49:37 GMT").isoformat(), moment("1997-07-16T19:20+01:00").isoformat()
+    >>> read_utc_time("Sun, 06 Nov 1994 08:49:37 GMT").isoformat(), read_utc_time("1997-07-16T19:20+01:00").isoformat()
     ('1994-11-06T08:49:37+00:00', '1997-07-16T18:20:00+00:00')
-    >>> moment("2024-02").isoformat(), moment("soon")
+    >>> read_utc_time("2024-02").isoformat(), read_utc_time("soon")
     ('2024-02-01T00:00:00+00:00', None)
     """
     text = text.strip()
-    if not text or len(text) > _LONGEST or not text.isascii():
+    if not text or len(text) > _MAX_CHARACTERS or not text.isascii():
         return None
     try:
-        if short := _SHORT.fullmatch(text):
-            return datetime(int(short[1]), int(short[2] or 1), 1, tzinfo=UTC)
+        if year_or_month := _YEAR_OR_MONTH.fullmatch(text):
+            return datetime(int(year_or_month[1]), int(year_or_month[2] or 1), 1, tzinfo=UTC)
         if text[:4].isdigit():
             time = datetime.fromisoformat(text)
         else:
@@ -56,29 +57,33 @@ def moment(text: str) -> datetime | None:
         return None
 
 
-def written(text: str) -> datetime | None:
-    """Read a time as a page writes it, aware if it has a zone and naive otherwise; None if it is not a time.
+def read_page_time(text: str) -> datetime | None:
+    """Read a time in one of the forms that pages use, aware if it has a zone and naive otherwise.
 
-    ISO 8601, also with other separators or, at the start of the text, without any; dates of HTTP and mail; English
-    dates anywhere in the text. `3/4/2024` is ambiguous and gives None; `13.4.2024` is not.
+    The forms are ISO 8601, also with other separators or, at the start of the text, without any; dates of HTTP and
+    mail; and English dates anywhere in the text. Returns None for a text without a time, and for an ambiguous one such
+    as `3/4/2024`; `13.4.2024` is not ambiguous.
 
-    >>> written("2024-03-01T23:30:00-05:00").isoformat(), written("Updated March 5th, 2024 at 9:05 pm").isoformat()
-    ('2024-03-01T23:30:00-05:00', '2024-03-05T21:05:00')
+    >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat()
+    '2024-03-01T23:30:00-05:00'
+    >>> read_page_time("Updated March 5th, 2024 at 9:05 pm").isoformat()
+    '2024-03-05T21:05:00'
     """
     text = text.strip()
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_CHARACTERS:
         return None
     try:
-        time = _iso(text) or _mail(text) or _numbers(text) or _english(text)
+        time = _read_iso(text) or _read_mail_date(text) or _read_numeric_date(text) or _read_english_date(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
     return time if time and time.year >= _FIRST_YEAR else None
 
 
-def _iso(text: str) -> datetime | None:
+def _read_iso(text: str) -> datetime | None:
+    """Read ISO 8601 at the start of the text, or a date with separators anywhere in it."""
     match = _ISO.match(text)
-    if not match and (late_start := _WITHIN.search(text)):
-        match = _ISO.match(text, late_start.start())
+    if not match and (date_inside := _ISO_DATE_INSIDE.search(text)):
+        match = _ISO.match(text, date_inside.start())
     if not match:
         return None
     year, _, month, day, hour, minute, second, zone = match.groups()
@@ -87,9 +92,10 @@ def _iso(text: str) -> datetime | None:
     return datetime.fromisoformat(f"{year}-{month}-{day}{time}{zone if time else ''}")
 
 
-def _mail(text: str) -> datetime | None:
+def _read_mail_date(text: str) -> datetime | None:
+    """Read a date as HTTP and mail write it."""
     # A mail's clock has 24 hours: its parser reads 9:05 pm as 9:05.
-    if not text.isascii() or text.isdigit() or _HALF.search(text):
+    if not text.isascii() or text.isdigit() or _AM_OR_PM.search(text):
         return None
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 it imports sockets, and most pages use ISO 8601
 
@@ -99,12 +105,13 @@ def _mail(text: str) -> datetime | None:
         return None
 
 
-def _numbers(text: str) -> datetime | None:
-    match = _NUMBERS.search(text)
+def _read_numeric_date(text: str) -> datetime | None:
+    """Read a date such as 13.4.2024 or 4/13/2024: with dots the day is first, with slashes the order must be clear."""
+    match = _DAY_MONTH_YEAR.search(text)
     if not match:
         return None
-    first, separator, second, year = match.groups()
-    day, month = int(first), int(second)
+    first_number, separator, second_number, year = match.groups()
+    day, month = int(first_number), int(second_number)
     if separator == "/":
         if day <= _NOON and month <= _NOON and day != month:
             return None
@@ -113,14 +120,15 @@ def _numbers(text: str) -> datetime | None:
     return datetime(int(year), month, day)  # noqa: DTZ001 - it has no zone
 
 
-def _english(text: str) -> datetime | None:
-    for pattern in _ENGLISH:
+def _read_english_date(text: str) -> datetime | None:
+    """Read a date with an English month's name, and a time of day after it, if there is one."""
+    for pattern in _ENGLISH_DATES:
         if match := pattern.search(text):
-            month = _MONTHS.index(match[1 if pattern is _ENGLISH[0] else 2][:3].lower()) + 1
-            day = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
-            clock = _CLOCK.search(text, match.end())
+            month = _MONTHS.index(match[1 if pattern is _ENGLISH_DATES[0] else 2][:3].lower()) + 1
+            date = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
+            clock = _TIME_OF_DAY.search(text, match.end())
             if clock is None or int(clock[1]) > _LAST_HOUR:
-                return day
+                return date
             hour = int(clock[1]) % _NOON + _NOON * (clock[4].lower() == "p") if clock[4] else int(clock[1])
-            return day.replace(hour=hour, minute=int(clock[2]), second=int(clock[3] or 0))
+            return date.replace(hour=hour, minute=int(clock[2]), second=int(clock[3] or 0))
     return None

@@ -21,50 +21,50 @@ LANES: Final = 96
 """Bytes of a sketch."""
 
 BANDS: Final = 12
-ROWS: Final = 5
+BAND_BYTES: Final = 5
 """Bytes of a band: texts of similarity 0.8 share a band 99 times in 100, those of 0.5 once in three times."""
 
-ALIKE: Final = 0.65
+NEAR_DUPLICATE_SIMILARITY: Final = 0.65
 """The similarity from which texts are near-duplicates."""
 
-LEAST: Final = 16
+MIN_SHINGLES: Final = 16
 """The least shingles of a text; shorter texts are not compared."""
 
-LONGEST: Final = 200_000
+MAX_CHARACTERS: Final = 200_000
 """The most characters of a text that are used."""
 
-WIDTH: Final = 20
+SHINGLE_BYTES: Final = 20
 """Bytes of a shingle."""
 
-ROUNDS: Final = 256
+MAX_ROUNDS: Final = 256
 """Rounds to fill all lanes: the shortest text leaves a lane empty once in 10^16 times."""
 
-_SHINGLE = re.compile(rb" (?=([^ ]{3}.{%d}))" % (WIDTH - 3), re.DOTALL)
-_PLAIN = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256)).translate(
+_SHINGLE = re.compile(rb" (?=([^ ]{3}.{%d}))" % (SHINGLE_BYTES - 3), re.DOTALL)
+_LOWER_CASE = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256)).translate(
     bytes.maketrans(b"\t\n\v\f\r", b"     ")
 )
-_DROPPED = bytes(code for code in range(33, 127) if not chr(code).isalnum())
+_PUNCTUATION = bytes(code for code in range(33, 127) if not chr(code).isalnum())
 _UNSPACED = re.compile("([\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
-_ENOUGH = 8 * LANES  # as many of the smallest hashes nearly always fill all lanes
-_MASK = (1 << 64) - 1
-_FACTORS = [int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big") | 1 for turn in range(ROUNDS)]
+_MIN_HASHES_TO_FILL = 8 * LANES  # as many of the smallest hashes nearly always fill all lanes
+_MASK_64_BITS = (1 << 64) - 1
+_FACTORS = [int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big") | 1 for turn in range(MAX_ROUNDS)]
 
 
-def sketch(text: str) -> bytes:
+def make_sketch(text: str) -> bytes:
     """Return the sketch of a text, 96 bytes, or empty bytes if it has fewer than 16 shingles.
 
-    >>> first = sketch("The ferry to the islands leaves from the old quay at nine each morning, except on "
+    >>> first = make_sketch("The ferry to the islands leaves from the old quay at nine each morning, except on "
     ...              "Sundays and in stormy weather, when nobody goes anywhere. Read 17 times.")
-    >>> second = sketch("The ferry to the islands leaves from the old quay at nine each morning, except on "
+    >>> second = make_sketch("The ferry to the islands leaves from the old quay at nine each morning, except on "
     ...              "Sundays and in stormy weather, when nobody goes anywhere. Read 18 times.")
-    >>> len(first), similarity(first, second) > 0.7, sketch("Not found")
+    >>> len(first), estimate_similarity(first, second) > 0.7, make_sketch("Not found")
     (96, True, b'')
     """
-    hashes = list(map(crc32, _SHINGLE.findall(_plain(text[:LONGEST]))))
-    return _choose(hashes) if len(hashes) >= LEAST else b""
+    hashes = list(map(crc32, _SHINGLE.findall(_spell_plainly(text[:MAX_CHARACTERS]))))
+    return _fill_lanes(hashes) if len(hashes) >= MIN_SHINGLES else b""
 
 
-def similarity(first: bytes, second: bytes) -> float:
+def estimate_similarity(first: bytes, second: bytes) -> float:
     """Estimate from two sketches the share of shingles that their texts have in common, 0 to 1.
 
     The standard error is 0.04 at 0.8. Bytes of different shingles are equal once in 256 times; this is subtracted.
@@ -73,39 +73,42 @@ def similarity(first: bytes, second: bytes) -> float:
     return max(0.0, (equal * 256 / LANES - 1) / 255)
 
 
-def bands(sketch_: bytes) -> list[int]:
-    """Return the twelve bands of a sketch as integers of 44 bits; similar texts have at least one in common."""
-    return [int.from_bytes(sketch_[band * ROWS : (band + 1) * ROWS], "big") << 4 | band for band in range(BANDS)]
+def split_bands(sketch: bytes) -> list[int]:
+    """Return the twelve bands of a sketch as integers of 44 bits; the sketches of similar texts share at least one."""
+    return [
+        int.from_bytes(sketch[band * BAND_BYTES : (band + 1) * BAND_BYTES], "big") << 4 | band for band in range(BANDS)
+    ]
 
 
-def _plain(text: str) -> bytes:
+def _spell_plainly(text: str) -> bytes:
     """Return the words of a text in UTF-8, in lower case, a space before each."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
-    return b" " + text.encode("utf-8", "replace").translate(_PLAIN, _DROPPED) + b" " * WIDTH
+    return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES
 
 
-def _choose(hashes: list[int]) -> bytes:
+def _fill_lanes(hashes: list[int]) -> bytes:
     """Return for each lane a byte of the smallest hash that falls into it.
 
-    A lane that stays empty is filled by a later round, in which all hashes are mixed again; so each lane gets the
-    smallest hash of the first round that reaches it, however many shingles there are.
+    A lane that is still empty is filled in a later round, in which all hashes are mixed again; so each lane gets the
+    smallest hash of the first round that reaches it, even if there are few shingles.
     """
     lanes: dict[int, int] = {}
-    mixed = hashes
-    for round_ in range(ROUNDS):
+    round_hashes = hashes
+    for round_ in range(MAX_ROUNDS):
         if round_:
-            mixed = [(hash_ * _FACTORS[round_] & _MASK) >> 32 for hash_ in hashes]
-        if len(mixed) > _ENOUGH:
-            limit = (_ENOUGH << 32) // len(mixed)
-            lanes = _least([hash_ for hash_ in mixed if hash_ < limit]) | lanes
+            round_hashes = [(hash_ * _FACTORS[round_] & _MASK_64_BITS) >> 32 for hash_ in hashes]
+        if len(round_hashes) > _MIN_HASHES_TO_FILL:
+            hash_limit = (_MIN_HASHES_TO_FILL << 32) // len(round_hashes)
+            lanes = _smallest_by_lane([hash_ for hash_ in round_hashes if hash_ < hash_limit]) | lanes
         if len(lanes) < LANES:
-            lanes = _least(mixed) | lanes
+            lanes = _smallest_by_lane(round_hashes) | lanes
         if len(lanes) == LANES:
             break
+    # a hash modulo LANES is its lane, so the quotient's lowest byte is the one that is kept
     return bytes([lanes.get(lane, 0) // LANES & 255 for lane in range(LANES)])
 
 
-def _least(hashes: list[int]) -> dict[int, int]:
+def _smallest_by_lane(hashes: list[int]) -> dict[int, int]:
     """Return the smallest hash of each lane that is not empty."""
     return {hash_ % LANES: hash_ for hash_ in sorted(hashes, reverse=True)}

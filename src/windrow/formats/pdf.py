@@ -18,29 +18,29 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from windrow.errors import MissingExtra, StepError
-from windrow.formats.text import clean
+from windrow.formats.text import replace_controls
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-PAGES = 1_000
+MAX_PAGES = 1_000
 """The most pages that are read; the others are only counted."""
 
-_BYTES = 64 * 1024 * 1024
-_CHARACTERS = 4 * 1024 * 1024
-_LINKS = 10_000
-_LINKS_PAGE = 500
-_HEAD = 16  # lines from the one in the largest letters on
-_WORD = 4  # the least letters or digits of a title
-_PIECES = 40  # pieces of the first page that are searched for its title
-_BOOKMARKS = 2_000  # entries of the table of contents
-_LONGEST = 2_048
-_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
-_PASSWORD = 4  # FPDF_ERR_PASSWORD
+_MAX_BYTES = 64 * 1024 * 1024
+_MAX_CHARACTERS = 4 * 1024 * 1024
+_MAX_LINKS = 10_000
+_MAX_PAGE_LINKS = 500
+_HEAD_LINES = 16  # lines from the one in the largest letters on
+_MIN_TITLE_LETTERS = 4  # the least letters or digits of a title
+_MAX_PIECES = 40  # pieces of the first page that are searched for its title
+_MAX_BOOKMARKS = 2_000  # entries of the table of contents
+_MAX_TEXT_CHARACTERS = 2_048
+_PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
+_PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _ACTION_URI = 3  # PDFACTION_URI
 # PDFium returns one of these for a hyphen at the end of a line
-_HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
+_LINE_END_HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
 
 
 # Its warnings, such as of a table of contents that is too deep, repeat what the result shows.
@@ -80,9 +80,10 @@ class PdfLine(NamedTuple):
 
 
 class PdfPages(NamedTuple):
-    """The text of a document by page; `head` has the top lines of the first page, `number` is the count of all pages.
+    """The text of a document by page.
 
-    `cut` says that the document has more text than this.
+    `head` has the top lines of the first page, `number` is the count of all pages, and `cut` is whether the document
+    has more text than this.
     """
 
     title: str
@@ -93,133 +94,137 @@ class PdfPages(NamedTuple):
     cut: bool
 
 
-def known() -> bool:
-    """Return whether the extra is installed."""
+def is_installed() -> bool:
+    """Return whether the extra `pdf` is installed."""
     return find_spec("pypdfium2") is not None
 
 
-def read(raw: bytes) -> Pdf:
-    """Read a document; raises `MissingExtra` without the extra, `StepError` with a reason if it cannot be read."""
-    with _open(raw) as document:
-        return _read(document)
+def read_pdf(raw: bytes) -> Pdf:
+    """Read a document; raise `MissingExtra` without the extra, and StepError with a reason if it cannot be read."""
+    with _open_document(raw) as document:
+        return _read_document(document)
 
 
 def read_pages(raw: bytes) -> PdfPages:
-    """Read the text of a document by page, without links and contents; raises what `read` raises."""
-    with _open(raw) as document:
+    """Read the text of a document by page, without links and contents; raises what `read_pdf` raises."""
+    with _open_document(raw) as document:
         pages: list[str] = []
-        head: list[PdfLine] = []
-        characters_left = _CHARACTERS
-        number = len(document)
-        for index in range(min(number, PAGES)):
-            text = _page_and_head(document, index, None if index else head)
+        head_lines: list[PdfLine] = []
+        characters_left = _MAX_CHARACTERS
+        page_count = len(document)
+        for page_number in range(min(page_count, MAX_PAGES)):
+            text = _page_and_head(document, page_number, None if page_number else head_lines)
             pages.append(text[:characters_left])
             characters_left -= len(text)
             if characters_left <= 0:
                 break
-        title, created = _line(_metadata(document, b"Title")), moment(_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, number, pages, head, len(pages) < number or characters_left <= 0)
+        title = _clean(_read_metadata(document, b"Title"))
+        created = read_pdf_time(_read_metadata(document, b"CreationDate"))
+        return PdfPages(title, created, page_count, pages, head_lines, len(pages) < page_count or characters_left <= 0)
 
 
-def picture(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most `width` by `height` pixels; raises what `read` raises."""
+def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
+    """Return the first page as a JPEG of at most `width` by `height` pixels; raises what `read_pdf` raises."""
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
-    with _open(raw) as document, closing(document[0]) as page:
-        wide, high = page.get_size()
-        scale = min(width / max(wide, 1), height / max(high, 1))
+    with _open_document(raw) as document, closing(document[0]) as page:
+        page_width, page_height = page.get_size()
+        scale = min(width / max(page_width, 1), height / max(page_height, 1))
         with closing(page.render(scale=scale)) as bitmap:
-            out = BytesIO()
-            bitmap.to_pil().convert("RGB").save(out, "JPEG", quality=80)
-    return out.getvalue()
+            jpeg = BytesIO()
+            bitmap.to_pil().convert("RGB").save(jpeg, "JPEG", quality=80)
+    return jpeg.getvalue()
 
 
 @contextmanager
-def _open(raw: bytes) -> Iterator[PdfDocument]:
-    if not known():
+def _open_document(raw: bytes) -> Iterator[PdfDocument]:
+    """Open a document and close it afterwards; raise StepError if it is too large, encrypted or broken."""
+    if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
-    if len(raw) > _BYTES:
-        raise StepError(f"the PDF has {len(raw)} bytes; the limit is {_BYTES}", Reason.TOO_LARGE)
+    if len(raw) > _MAX_BYTES:
+        raise StepError(f"the PDF has {len(raw)} bytes; the limit is {_MAX_BYTES}", Reason.TOO_LARGE)
     from pypdfium2 import PdfDocument, PdfiumError  # noqa: PLC0415 an extra
 
     try:
         with closing(PdfDocument(raw)) as document:
             yield document
     except PdfiumError as error:
-        if error.err_code == _PASSWORD:
+        if error.err_code == _PASSWORD_ERROR:
             raise StepError("the document needs a password", Reason.ENCRYPTED) from None
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
     except OverflowError as error:  # a page has an impossible size
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
 
 
-def _read(document: PdfDocument) -> Pdf:
+def _read_document(document: PdfDocument) -> Pdf:
+    """Read all that `Pdf` contains from an open document."""
     pages: list[str] = []
     links: list[PdfLink] = []
-    number = len(document)
-    characters_left = _CHARACTERS
-    for index in range(min(number, PAGES)):
-        text = _page_and_links(document, index, links)
+    page_count = len(document)
+    characters_left = _MAX_CHARACTERS
+    for page_number in range(min(page_count, MAX_PAGES)):
+        text = _page_and_links(document, page_number, links)
         pages.append(text[:characters_left])
         characters_left -= len(text)
         if characters_left <= 0:
             break
     return Pdf(
-        _line(_metadata(document, b"Title")),
-        _line(_metadata(document, b"Subject")),
-        _language(document),
-        moment(_metadata(document, b"CreationDate")),
-        moment(_metadata(document, b"ModDate")),
-        pages,
-        list(_contents(document)),
-        links,
-        len(pages) < number or characters_left <= 0,
+        title=_clean(_read_metadata(document, b"Title")),
+        subject=_clean(_read_metadata(document, b"Subject")),
+        language=_read_language(document),
+        created=read_pdf_time(_read_metadata(document, b"CreationDate")),
+        modified=read_pdf_time(_read_metadata(document, b"ModDate")),
+        pages=pages,
+        contents=list(_read_contents(document)),
+        links=links,
+        cut=len(pages) < page_count or characters_left <= 0,
     )
 
 
-def _page_and_links(document: PdfDocument, index: int, links: list[PdfLink]) -> str:
+def _page_and_links(document: PdfDocument, page_number: int, links: list[PdfLink]) -> str:
     """Append a page's links to `links` and return its text, which is empty if the page cannot be read."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
-        with closing(document[index]) as page, closing(page.get_textpage()) as text:
-            if len(links) < _LINKS:
-                links.extend(_links(document, page, text))
-            return _HYPHEN.sub("", text.get_text_bounded())
+        with closing(document[page_number]) as page, closing(page.get_textpage()) as text_page:
+            if len(links) < _MAX_LINKS:
+                links.extend(_find_links(document, page, text_page))
+            return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
     except PdfiumError:
         return ""
 
 
-def _page_and_head(document: PdfDocument, index: int, head: list[PdfLine] | None) -> str:
-    """Append a page's top lines to `head` and return its text, which is empty if the page cannot be read."""
+def _page_and_head(document: PdfDocument, page_number: int, head_lines: list[PdfLine] | None) -> str:
+    """Append a page's top lines to `head_lines` and return its text, which is empty if the page cannot be read."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
-        with closing(document[index]) as page, closing(page.get_textpage()) as text:
-            if head is not None:
-                head += _head(text)
-            return _HYPHEN.sub("", text.get_text_bounded())
+        with closing(document[page_number]) as page, closing(page.get_textpage()) as text_page:
+            if head_lines is not None:
+                head_lines += _find_head(text_page)
+            return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
     except PdfiumError:
         return ""
 
 
-def _head(text: PdfTextPage) -> list[PdfLine]:
+def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
     """Return the first line in the largest letters of a page, and the lines after it in the file's order.
 
-    Asking PDFium for the positions of lines is cheap, for their text is not: only these lines are asked for.
+    It is cheap to ask PDFium for the positions of lines, but not for their text; so only the text of these lines is
+    read.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     lines: list[_Piece] = []
     try:
-        for index in range(min(text.count_rects(), _PIECES)):
-            piece = _Piece(*text.get_rect(index))
+        for index in range(min(text_page.count_rects(), _MAX_PIECES)):
+            piece = _Piece(*text_page.get_rect(index))
             lines.append(lines.pop().join(piece) if lines and lines[-1].is_beside(piece) else piece)
         sizes = [round(line.height(), 1) for line in lines]
         for index in sorted(range(len(lines)), key=lambda index: (-sizes[index], index)):
-            if sum(map(str.isalnum, _line(text.get_text_bounded(*lines[index].box())))) >= _WORD:
-                end = index + _HEAD
-                texts = (_line(text.get_text_bounded(*line.box())) for line in lines[index:end])
+            if sum(map(str.isalnum, _clean(text_page.get_text_bounded(*lines[index].box())))) >= _MIN_TITLE_LETTERS:
+                end = index + _HEAD_LINES
+                texts = (_clean(text_page.get_text_bounded(*line.box())) for line in lines[index:end])
                 return [PdfLine(line, size) for line, size in zip(texts, sizes[index:end], strict=True) if line]
     except PdfiumError:
         pass
@@ -241,88 +246,96 @@ class _Piece(NamedTuple):
     def height(self) -> float:
         return self.size or self.top - self.bottom
 
-    def is_beside(self, piece: _Piece) -> bool:
-        """Return whether both are in one line."""
-        distance = abs(self.bottom + self.top - piece.bottom - piece.top) / 2
-        return distance < max(self.top - self.bottom, piece.top - piece.bottom) / 2
+    def is_beside(self, other: _Piece) -> bool:
+        """Return whether both pieces are in one line."""
+        distance = abs(self.bottom + self.top - other.bottom - other.top) / 2
+        return distance < max(self.top - self.bottom, other.top - other.bottom) / 2
 
-    def join(self, piece: _Piece) -> _Piece:
-        wider = self if self.right - self.left >= piece.right - piece.left else piece
-        left, bottom = min(self.left, piece.left), min(self.bottom, piece.bottom)
-        return _Piece(left, bottom, max(self.right, piece.right), max(self.top, piece.top), wider.height())
+    def join(self, other: _Piece) -> _Piece:
+        wider = self if self.right - self.left >= other.right - other.left else other
+        left, bottom = min(self.left, other.left), min(self.bottom, other.bottom)
+        return _Piece(left, bottom, max(self.right, other.right), max(self.top, other.top), wider.height())
 
 
-def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[PdfLink]:
+def _find_links(document: PdfDocument, page: PdfPage, text_page: PdfTextPage) -> Iterator[PdfLink]:
+    """Yield a page's links to web addresses; the text of a link is the text within its box."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     position, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
-    for _ in range(_LINKS_PAGE):
+    for _ in range(_MAX_PAGE_LINKS):
         if not pdfium.FPDFLink_Enumerate(page.raw, position, link):
             return
         action = pdfium.FPDFLink_GetAction(link)
         if not action or pdfium.FPDFAction_GetType(action) != _ACTION_URI:
             continue
         size = pdfium.FPDFAction_GetURIPath(document.raw, action, None, 0)
-        if not 1 < size <= _LONGEST:
+        if not 1 < size <= _MAX_TEXT_CHARACTERS:
             continue
         buffer = ctypes.create_string_buffer(size)
         pdfium.FPDFAction_GetURIPath(document.raw, action, buffer, size)
         link_text = ""
         if pdfium.FPDFLink_GetAnnotRect(link, area):
             inset = (area.top - area.bottom) / 4  # neighbouring lines overlap the link's box
-            link_text = _line(text.get_text_bounded(area.left, area.bottom + inset, area.right, area.top - inset))
+            link_text = _clean(text_page.get_text_bounded(area.left, area.bottom + inset, area.right, area.top - inset))
         yield PdfLink(buffer.value.decode("utf-8", "replace"), link_text)
 
 
-def _contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
-    """Yield level and title of each entry of the table of contents, at most `_BOOKMARKS`: it may be circular."""
+def _read_contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
+    """Yield level and title of each entry of the table of contents, at most `_MAX_BOOKMARKS`: it may be circular."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     for number, bookmark in enumerate(document.get_toc(max_depth=6)):
-        if number >= _BOOKMARKS:
+        if number >= _MAX_BOOKMARKS:
             return
-        title = _line(_text(pdfium.FPDFBookmark_GetTitle, bookmark.raw))
+        title = _clean(_read_text(pdfium.FPDFBookmark_GetTitle, bookmark.raw))
         if title:
             yield bookmark.level, title
 
 
-def _metadata(document: PdfDocument, key: bytes) -> str:
+def _read_metadata(document: PdfDocument, key: bytes) -> str:
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
-    return _text(pdfium.FPDF_GetMetaText, document.raw, key)
+    return _read_text(pdfium.FPDF_GetMetaText, document.raw, key)
 
 
-def _text(get: Callable[..., int], *arguments: object) -> str:
-    """Return a text that PDFium gives as UTF-16 with a NUL at its end; pypdfium2 would raise for a lone surrogate."""
-    size = get(*arguments, None, 0)
-    buffer = ctypes.create_string_buffer(size)
-    get(*arguments, buffer, size)
-    return buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
+def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
+    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 would raise for a lone surrogate."""
+    byte_count = pdfium_function(*arguments, None, 0)
+    buffer = ctypes.create_string_buffer(byte_count)
+    pdfium_function(*arguments, buffer, byte_count)
+    return buffer.raw[: max(0, byte_count - 2)].decode("utf-16-le", "replace")
 
 
-def _language(document: PdfDocument) -> str:
+def _read_language(document: PdfDocument) -> str:
+    """Return the document's language as it declares it, or an empty text if it does not."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     buffer = (ctypes.c_ushort * 40)()
-    size = pdfium.FPDFCatalog_GetLanguage(document.raw, buffer, ctypes.sizeof(buffer))
-    return bytes(buffer).decode("utf-16-le", "ignore")[: size // 2 - 1] if 2 < size <= ctypes.sizeof(buffer) else ""
+    byte_count = pdfium.FPDFCatalog_GetLanguage(document.raw, buffer, ctypes.sizeof(buffer))
+    return (
+        bytes(buffer).decode("utf-16-le", "ignore")[: byte_count // 2 - 1]
+        if 2 < byte_count <= ctypes.sizeof(buffer)
+        else ""
+    )
 
 
-def _line(written: str) -> str:
-    return " ".join(clean(written[:_LONGEST]).split())
+def _clean(text: str) -> str:
+    return " ".join(replace_controls(text[:_MAX_TEXT_CHARACTERS]).split())
 
 
-def moment(written: str) -> int | None:
-    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), in UTC without a zone; None if it is not valid.
+def read_pdf_time(text: str) -> int | None:
+    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), or None if it is not valid.
 
-    >>> moment("D:20080817215520+01'00'"), moment("D:1970"), moment("today")
+    A date without a zone is read as UTC.
+
+    >>> read_pdf_time("D:20080817215520+01'00'"), read_pdf_time("D:1970"), read_pdf_time("today")
     (1219006520, 0, None)
     """
-    date = _DATE.match(written.strip())
+    date = _PDF_DATE.match(text.strip())
     if not date:
         return None
     year, month, day, hour, minute, second = (
-        int(part) if part else least for part, least in zip(date.groups()[:6], (0, 1, 1, 0, 0, 0), strict=True)
+        int(part) if part else default for part, default in zip(date.groups()[:6], (0, 1, 1, 0, 0, 0), strict=True)
     )
     offset = timedelta(hours=int(date[8] or 0), minutes=int(date[9] or 0))
     try:

@@ -27,17 +27,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.formats.moment import moment
+from windrow.formats.moment import read_utc_time
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
 
-_ODD = re.compile(rb"%(?:[0-9A-Fa-f]{2})?|[^A-Za-z0-9/._~!&()+,;=:@?*$-]")
-_EVEN = re.compile(r"[A-Za-z0-9/._~!&()+,;=:@?-]*+")
+_NOT_CANONICAL = re.compile(rb"%(?:[0-9A-Fa-f]{2})?|[^A-Za-z0-9/._~!&()+,;=:@?*$-]")
+_CANONICAL = re.compile(r"[A-Za-z0-9/._~!&()+,;=:@?-]*+")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class Pattern(NamedTuple):
-    """A pattern in its canonical spelling, split at its stars; `ends` if it must match to the end of the target."""
+    """A pattern in its canonical spelling, and its pieces between the stars.
+
+    If `ends` is true, it must match up to the end of the target.
+    """
 
     text: str
     pieces: tuple[str, ...]
@@ -50,50 +53,51 @@ class Pattern(NamedTuple):
 
     def matches(self, target: str) -> bool:
         """Return whether a path and query, in canonical spelling, match the pattern."""
-        first, *others = self.pieces
+        first, *further_pieces = self.pieces
         if not target.startswith(first):
             return False
         end = len(first)
-        if not others:
+        if not further_pieces:
             return not self.ends or end == len(target)
-        for piece in others[:-1] if self.ends else others:
-            found = target.find(piece, end)
-            if found < 0:
+        for piece in further_pieces[:-1] if self.ends else further_pieces:
+            position = target.find(piece, end)
+            if position < 0:
                 return False
-            end = found + len(piece)
-        return not self.ends or (end + len(others[-1]) <= len(target) and target.endswith(others[-1]))
+            end = position + len(piece)
+        return not self.ends or (end + len(further_pieces[-1]) <= len(target) and target.endswith(further_pieces[-1]))
 
 
-def pattern(text: str) -> Pattern:
+def read_pattern(text: str) -> Pattern:
     """Read a pattern of an allow or disallow line.
 
-    >>> pattern("/*.pdf$").matches("/a/b.pdf"), pattern("/*.pdf$").matches("/a/b.pdf?x")
+    >>> read_pattern("/*.pdf$").matches("/a/b.pdf"), read_pattern("/*.pdf$").matches("/a/b.pdf?x")
     (True, False)
     """
-    spelling = canonical(text)
-    first, *others = spelling.removesuffix("$").split("*")
-    return Pattern(spelling, (first, *filter(None, others[:-1]), *others[-1:]), spelling.endswith("$"))
+    spelling = spell_canonically(text)
+    first, *further_pieces = spelling.removesuffix("$").split("*")
+    return Pattern(spelling, (first, *filter(None, further_pieces[:-1]), *further_pieces[-1:]), spelling.endswith("$"))
 
 
-def canonical(text: str, *, literal: bool = False) -> str:
-    """Return the one spelling of a pattern or, if `literal`, of a target (RFC 9309, section 2.2.2).
+def spell_canonically(text: str, *, is_literal: bool = False) -> str:
+    """Return the canonical spelling of a pattern or, if `is_literal`, of a target (RFC 9309, section 2.2.2).
 
     Characters that browsers escape in some parts of an address and not in others are escaped.
 
-    >>> canonical("/caf\u00e9/%7e%2a*'$"), canonical("/a*$", literal=True)
+    >>> spell_canonically("/caf\u00e9/%7e%2a*'$"), spell_canonically("/a*$", is_literal=True)
     ('/caf%C3%A9/~%2A*%27$', '/a%2A%24')
     """
-    if _EVEN.fullmatch(text):
+    if _CANONICAL.fullmatch(text):
         return text
-    spelling = _ODD.sub(_escape, text.encode("utf-8", "surrogateescape")).decode("ascii")
-    if literal:
+    spelling = _NOT_CANONICAL.sub(_spell_octet, text.encode("utf-8", "surrogateescape")).decode("ascii")
+    if is_literal:
         return spelling.replace("*", "%2A").replace("$", "%24")
     if "$" in spelling[:-1]:
         return spelling[:-1].replace("$", "%24") + spelling[-1]
     return spelling
 
 
-def _escape(match: re.Match[bytes]) -> bytes:
+def _spell_octet(match: re.Match[bytes]) -> bytes:
+    """Return the canonical spelling of an octet, or of an escape of three characters."""
     characters = match[0]
     if len(characters) == 3:
         octet = int(characters[1:], 16)
@@ -101,16 +105,16 @@ def _escape(match: re.Match[bytes]) -> bytes:
     return b"%%%02X" % characters[0]
 
 
-CAP = 500 * 1024
+MAX_BYTES = 500 * 1024
 """The most bytes of a file that are read (RFC 9309, section 2.5)."""
 
-LONGEST_DELAY = 180.0
+MAX_DELAY_SECONDS = 180.0
 """The longest Crawl-delay that is obeyed, in seconds."""
 
-_SITEMAPS = 500
+_MAX_SITEMAPS = 500
 _KEY = re.compile(r"\s*+([A-Za-z-]++)(?:\s*+:|\s)")
-_END = re.compile(r"\r\n|\n|\r")
-_AGENT = re.compile(r"[^\s/;,(]+")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_PRODUCT_TOKEN = re.compile(r"[^\s/;,(]+")
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d{0,6})?|\.\d{1,6}", re.ASCII)
 _KEYS = {
     "user-agent": "agent", "useragent": "agent", "allow": "allow", "crawl-delay": "delay", "crawldelay": "delay",
@@ -119,7 +123,11 @@ _KEYS = {
 
 
 class RobotsVerdict(NamedTuple):
-    """Whether an address may be requested, and the line of the file that decides, from 1; None if no line matches."""
+    """Whether an address may be requested, and the line of the file that decides it.
+
+    `reason` is None if it may be requested; `line` is the line's number, from 1, or None if no line matches; `text` is
+    the line.
+    """
 
     reason: Reason | None
     line: int | None = None
@@ -155,30 +163,30 @@ class Robots:
     delay: float | None = None  # seconds
     sitemaps: tuple[str, ...] = ()
     refusal: Reason | None = None  # why every address is refused, whatever the rules are
-    _plain: dict[str, Rule] = field(init=False, repr=False, compare=False)
-    _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    _wild: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
-    _starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _prefix_rules: dict[str, Rule] = field(init=False, repr=False, compare=False)
+    _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _wildcard_rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
+    _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Sort the rules for matching: prefixes by length, patterns with the longest first."""
+        """Sort the rules for matching: rules without wildcards by length, and the others with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
-        plain: dict[str, Rule] = {}
-        wild = []
+        prefix_rules: dict[str, Rule] = {}
+        wildcard_rules = []
         for rule in ordered:
             if rule.pattern.plain:
-                plain.setdefault(rule.pattern.text, rule)
+                prefix_rules.setdefault(rule.pattern.text, rule)
             else:
-                wild.append(rule)
-        object.__setattr__(self, "_plain", plain)
-        object.__setattr__(self, "_lengths", tuple(dict.fromkeys(map(len, plain))))
-        object.__setattr__(self, "_wild", tuple(wild))
-        object.__setattr__(self, "_starts", tuple({rule.pattern.pieces[0] for rule in wild}))
+                wildcard_rules.append(rule)
+        object.__setattr__(self, "_prefix_rules", prefix_rules)
+        object.__setattr__(self, "_prefix_lengths", tuple(dict.fromkeys(map(len, prefix_rules))))
+        object.__setattr__(self, "_wildcard_rules", tuple(wildcard_rules))
+        object.__setattr__(self, "_wildcard_starts", tuple({rule.pattern.pieces[0] for rule in wildcard_rules}))
 
     def ask(self, target: str) -> RobotsVerdict:
         r"""Return whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; if two are equally long, the one that allows.
+        The longest matching rule decides; of two equally long rules, the one that allows.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.ask("/a.pdf")
@@ -190,7 +198,7 @@ class Robots:
             return ALLOWED
         if self.refusal:
             return RobotsVerdict(self.refusal)
-        rule = self._find(canonical(target, literal=True))
+        rule = self._find(spell_canonically(target, is_literal=True))
         if rule is None:
             return ALLOWED
         return RobotsVerdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
@@ -199,10 +207,10 @@ class Robots:
         """Return the longest rule that matches a target in canonical spelling, or None."""
         size_of_target = len(target)
         longest = None
-        for length in self._lengths:
-            if length <= size_of_target and (longest := self._plain.get(target[:length])):
+        for length in self._prefix_lengths:
+            if length <= size_of_target and (longest := self._prefix_rules.get(target[:length])):
                 break
-        for rule in self._wild if target.startswith(self._starts) else ():
+        for rule in self._wildcard_rules if target.startswith(self._wildcard_starts) else ():
             if longest and (len(rule.pattern.text), rule.allow) <= (len(longest.pattern.text), longest.allow):
                 break
             if rule.pattern.matches(target):
@@ -221,15 +229,15 @@ def parse(content: bytes, agent: str) -> Robots:
     >>> parse(b"User-agent: Example-Crawler/2\nCrawl-delay: 5", "example-crawler").delay
     5.0
     """
-    own_agent = token(agent)
+    own_agent = product_token(agent)
     groups: dict[str, _Group] = {}
     current_groups: dict[str, _Group] = {}  # the agents that the current lines are for
     in_agent_lines = False  # the last line was a user-agent line: another one joins the same group
     sitemaps: dict[str, None] = {}
-    for number, line in enumerate(_lines(content), 1):
-        key, value = _split(line)
+    for number, line in enumerate(_split_lines(content), 1):
+        key, value = _split_line(line)
         if key == "agent":
-            name = token(value)
+            name = product_token(value)
             current_groups = current_groups if in_agent_lines else {}
             if name in {own_agent, "*"}:
                 current_groups[name] = groups.setdefault(name, _Group())
@@ -237,13 +245,13 @@ def parse(content: bytes, agent: str) -> Robots:
         elif key in {"allow", "disallow"}:
             in_agent_lines = False
             if value.startswith(("/", "*")):
-                rule = Rule(key == "allow", pattern(value), number, line.strip()[:200])
+                rule = Rule(key == "allow", read_pattern(value), number, line.strip()[:200])
                 for group in current_groups.values():
                     group.rules.append(rule)
         elif key == "delay" and _SECONDS.fullmatch(value):
             for group in current_groups.values():
-                group.delays.append(min(float(value), LONGEST_DELAY))
-        elif key == "sitemap" and len(sitemaps) < _SITEMAPS and (url := normalise(value).url):
+                group.delays.append(min(float(value), MAX_DELAY_SECONDS))
+        elif key == "sitemap" and len(sitemaps) < _MAX_SITEMAPS and (url := normalise(value).url):
             sitemaps[url] = None
     group_name = own_agent if own_agent in groups else "*" if "*" in groups else ""
     group = groups.get(group_name, _Group())
@@ -252,23 +260,23 @@ def parse(content: bytes, agent: str) -> Robots:
 
 @dataclass(slots=True)
 class _Group:
-    """The rules for one agent, from anywhere in the file."""
+    """The rules for one agent, from all its groups in the file."""
 
     rules: list[Rule] = field(default_factory=list)
     delays: list[float] = field(default_factory=list)
 
 
-def token(agent: str) -> str:
+def product_token(agent: str) -> str:
     """Return the product token of a user agent in lower case; robots.txt names agents by it.
 
-    >>> token("Example-Crawler/1.0 (for https://example.org/)")
+    >>> product_token("Example-Crawler/1.0 (for https://example.org/)")
     'example-crawler'
     """
-    match = _AGENT.match(agent.strip())
+    match = _PRODUCT_TOKEN.match(agent.strip())
     return match[0].lower() if match else ""
 
 
-def _split(line: str) -> tuple[str, str]:
+def _split_line(line: str) -> tuple[str, str]:
     """Return the key (as in `_KEYS`) and the value of a line, or two empty texts for an unknown line."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
@@ -276,19 +284,19 @@ def _split(line: str) -> tuple[str, str]:
     return (key, text[match.end() :].strip()) if match else ("", "")
 
 
-def _lines(content: bytes) -> Iterable[str]:
-    """Decode a file and split it into lines; a last line that is cut at `CAP` is left out."""
-    text = content[:CAP]
+def _split_lines(content: bytes) -> Iterable[str]:
+    """Decode a file and split it into lines; a last line that is cut at `MAX_BYTES` is left out."""
+    text = content[:MAX_BYTES]
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        lines = _END.split(text.decode("utf-16", "replace"))
+        lines = _LINE_END.split(text.decode("utf-16", "replace"))
     else:
-        lines = _END.split(text.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape"))
-    return lines[:-1] if len(content) > CAP else lines
+        lines = _LINE_END.split(text.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape"))
+    return lines[:-1] if len(content) > MAX_BYTES else lines
 
 
-_LONGEST = 4096  # characters of one header or attribute that are read
-_VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-_PREFIX = re.compile(r"\s*+([A-Za-z0-9_.*-]++)\s*+:\s*+(.*)", re.DOTALL)
+_MAX_CHARACTERS = 4096  # characters of one header or attribute that are read
+_DIRECTIVES_WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_AGENT_PREFIX = re.compile(r"\s*+([A-Za-z0-9_.*-]++)\s*+:\s*+(.*)", re.DOTALL)
 _NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
 
 
@@ -313,14 +321,14 @@ class Directives(NamedTuple):
         )
 
     def refusal(self, now: datetime) -> Reason | None:
-        """Return why the page may not be indexed now; None if it may."""
+        """Return why the page may not be indexed now, or None if it may be indexed."""
         if self.noindex:
             return Reason.NOINDEX
         return Reason.EXPIRED if self.until and self.until <= now else None
 
 
-NOTHING = Directives()
-_WORDS = {
+NO_DIRECTIVES = Directives()
+_DIRECTIVE_BY_WORD = {
     "noindex": Directives(noindex=True),
     "nofollow": Directives(nofollow=True),
     "none": Directives(noindex=True, nofollow=True),
@@ -330,70 +338,70 @@ _WORDS = {
 }
 
 
-def header(values: Iterable[str], agent: str) -> Directives:
+def read_header_directives(values: Iterable[str], agent: str) -> Directives:
     """Read the `X-Robots-Tag` fields of a response: the directives for all agents and for this one.
 
-    An agent's name before a colon applies up to the next name within the same field.
+    If an agent's name and a colon precede directives, these are for that agent only, up to the next name in the field.
 
-    >>> header(["noarchive", "other: noindex", "Example-Crawler: nofollow"], "example-crawler/1")
+    >>> read_header_directives(["noarchive", "other: noindex", "Example-Crawler: nofollow"], "example-crawler/1")
     Directives(noindex=False, nofollow=True, noarchive=True, nosnippet=False, until=None)
     """
-    agent_names = {token(agent), "*", "robots"}
-    directives = NOTHING
+    agent_names = {product_token(agent), "*", "robots"}
+    directives = NO_DIRECTIVES
     for value in values:
-        applies = True
-        rest = value[:_LONGEST]
-        while rest:
-            prefix = _PREFIX.match(rest)
-            if prefix and "," not in prefix[0][: prefix.start(2)] and prefix[1].lower() not in _VALUED:
-                applies, rest = prefix[1].lower() in agent_names, prefix[2]
+        is_for_agent = True
+        rest_of_field = value[:_MAX_CHARACTERS]
+        while rest_of_field:
+            prefix = _AGENT_PREFIX.match(rest_of_field)
+            if prefix and "," not in prefix[0][: prefix.start(2)] and prefix[1].lower() not in _DIRECTIVES_WITH_VALUE:
+                is_for_agent, rest_of_field = prefix[1].lower() in agent_names, prefix[2]
                 continue
-            directive, rest = _read_directive(rest)
-            directives = directives.join(directive) if applies else directives
+            directive, rest_of_field = _read_directive(rest_of_field)
+            directives = directives.join(directive) if is_for_agent else directives
     return directives
 
 
-def meta(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
+def read_meta_directives(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
     """Read the directives in the `meta` elements of a page, given as pairs of name and content.
 
-    >>> meta([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
+    >>> read_meta_directives([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
     True
     """
-    agent_names = {token(agent), "robots"}
-    directives = NOTHING
+    agent_names = {product_token(agent), "robots"}
+    directives = NO_DIRECTIVES
     for name, content in pairs:
-        rest = content[:_LONGEST] if name.strip().lower() in agent_names else ""
-        while rest:
-            directive, rest = _read_directive(rest)
+        rest_of_content = content[:_MAX_CHARACTERS] if name.strip().lower() in agent_names else ""
+        while rest_of_content:
+            directive, rest_of_content = _read_directive(rest_of_content)
             directives = directives.join(directive)
     return directives
 
 
-def nofollow(rel: str) -> bool:
+def is_nofollow(rel: str) -> bool:
     """Return whether a link's `rel` contains `nofollow`.
 
-    >>> nofollow("external NOFOLLOW"), nofollow("no-nofollow"), nofollow("")
+    >>> is_nofollow("external NOFOLLOW"), is_nofollow("no-nofollow"), is_nofollow("")
     (True, False, False)
     """
     return bool(rel) and bool(_NOFOLLOW.search(rel))
 
 
 def _read_directive(text: str) -> tuple[Directives, str]:
-    """Read the first directive of a list; return it and the rest of the list."""
-    word, _, rest = text.partition(",")
-    name, colon, value = word.partition(":")
+    """Read the first directive in a list; return it and the rest of the list."""
+    directive, _, rest_of_list = text.partition(",")
+    name, colon, value = directive.partition(":")
     name = name.strip().lower()
     if name == "unavailable_after" and colon:
         return _read_until(text.partition(":")[2])
     if name == "max-snippet" and value.strip() == "0":
-        return Directives(nosnippet=True), rest
-    return _WORDS.get(name, NOTHING), rest
+        return Directives(nosnippet=True), rest_of_list
+    return _DIRECTIVE_BY_WORD.get(name, NO_DIRECTIVES), rest_of_list
 
 
 def _read_until(text: str) -> tuple[Directives, str]:
     """Read the time of `unavailable_after`, which may contain a comma; return it and the rest of the list."""
-    parts = text.split(",", 2)
+    texts = text.split(",", 2)
     for count in (2, 1):
-        if len(parts) >= count and (time := moment(",".join(parts[:count]))):
-            return Directives(until=time), ",".join(parts[count:])
-    return NOTHING, text.partition(",")[2]
+        if len(texts) >= count and (time := read_utc_time(",".join(texts[:count]))):
+            return Directives(until=time), ",".join(texts[count:])
+    return NO_DIRECTIVES, text.partition(",")[2]

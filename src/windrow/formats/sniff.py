@@ -15,80 +15,75 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-_HEAD = 1445  # bytes that are examined (section 5.2)
-_SPACE = b"\t\n\x0c\r "
-_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-_HTML = re.compile(
+_EXAMINED_BYTES = 1445  # section 5.2
+_WHITE_SPACE = b"\t\n\x0c\r "
+_BYTE_ORDER_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
+_BINARY_BYTE = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_HTML_START = re.compile(
     rb"<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ >]|<!--", re.IGNORECASE
 )
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"%PDF-", "application/pdf"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"\x00\x00\x01\x00", "image/x-icon"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"\x1f\x8b\x08", "application/gzip"),
-    (b"Rar!\x1a\x07", "application/x-rar-compressed"),
-    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
-    (b"\xfd7zXZ\x00", "application/x-xz"),
-    (b"\x28\xb5\x2f\xfd", "application/zstd"),
-    (b"OggS\x00", "application/ogg"),
-    (b"ID3", "audio/mpeg"),
-    (b"fLaC\x00", "audio/flac"),
-    (b"\x1a\x45\xdf\xa3", "video/webm"),
-    (b"wOFF", "font/woff"),
-    (b"wOF2", "font/woff2"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
-    (b"\x7fELF", "application/x-elf"),
-    (b"%!PS-Adobe-", "application/postscript"),
-)
+    (b"%PDF-", "application/pdf"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"), (b"GIF89a", "image/gif"), (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"PK\x03\x04", "application/zip"), (b"\x1f\x8b\x08", "application/gzip"),
+    (b"Rar!\x1a\x07", "application/x-rar-compressed"), (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"\xfd7zXZ\x00", "application/x-xz"), (b"\x28\xb5\x2f\xfd", "application/zstd"), (b"OggS\x00", "application/ogg"),
+    (b"ID3", "audio/mpeg"), (b"fLaC\x00", "audio/flac"), (b"\x1a\x45\xdf\xa3", "video/webm"), (b"wOFF", "font/woff"),
+    (b"wOF2", "font/woff2"), (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+    (b"\x7fELF", "application/x-elf"), (b"%!PS-Adobe-", "application/postscript"),
+)  # fmt: skip
 _TWO_PART_SIGNATURES = ((b"RIFF", 8, b"WEBPVP", "image/webp"), (b"RIFF", 8, b"WAVE", "audio/wave"),
           (b"RIFF", 8, b"AVI ", "video/avi"), (b"FORM", 8, b"AIFF", "audio/aiff"),
           (b"", 4, b"ftyp", "video/mp4"))  # fmt: skip
-_NO_TYPE = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
-_VAGUE = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-download", "application/download",
-                    "application/force-download"))  # fmt: skip
-_ROOT = re.compile(
+_UNKNOWN_TYPES = frozenset(("", "unknown/unknown", "application/unknown", "*/*"))
+_DOWNLOAD_TYPES = frozenset(("application/octet-stream", "binary/octet-stream", "application/x-download",
+                             "application/download", "application/force-download"))  # fmt: skip
+_ROOT_ELEMENT = re.compile(
     rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*+<([A-Za-z_][\w.:-]*)", re.DOTALL
 )
 _FEEDS = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF": "application/rdf+xml"}
 
 
 class Sniffed(NamedTuple):
-    """A document's media type without parameters, such as `text/html`; `conflict` if the server announced another."""
+    """A document's media type.
+
+    `essence` has no parameters: `text/html`. `conflict` is whether the server announced another type.
+    """
 
     essence: str
     conflict: bool = False
 
 
-def sniff(raw: bytes, claimed: str = "", *, encoded: bool = False) -> Sniffed:
-    """Determine the media type; `claimed` is the one of Content-Type, `encoded` says that its charset is UTF-16.
+def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> Sniffed:
+    """Determine the media type of a document.
+
+    `claimed` is the media type in Content-Type, `is_utf_16` whether the charset there is UTF-16.
 
     >>> sniff(b"%PDF-1.7", "text/html"), sniff(b" <!DOCTYPE html>"), sniff(b"{}", "application/json")
     (Sniffed(essence='application/pdf', conflict=True), Sniffed(essence='text/html', conflict=False), \
 Sniffed(essence='application/json', conflict=False))
     """
-    head = raw[:_HEAD]
+    head = raw[:_EXAMINED_BYTES]
     signed_type = signature_type(head)
-    if claimed in _NO_TYPE:
-        return Sniffed(signed_type or _markup_type(raw) or _plain(head))
-    if claimed in _VAGUE:
+    if claimed in _UNKNOWN_TYPES:
+        return Sniffed(signed_type or _markup_type(raw) or _text_or_binary(head))
+    if claimed in _DOWNLOAD_TYPES:
         return Sniffed(signed_type if signed_type == "application/pdf" else claimed)
-    if not textual(claimed):
+    if not is_textual(claimed):
         return _sniff_binary(raw, claimed, signed_type)
     if signed_type:
         return Sniffed(signed_type, conflict=True)
     if claimed == "text/html":
-        return Sniffed(_feed(raw) or claimed)
-    is_binary = claimed.startswith("text/") and not encoded and _plain(head) != "text/plain"
+        return Sniffed(_feed_type(raw) or claimed)
+    is_binary = claimed.startswith("text/") and not is_utf_16 and _text_or_binary(head) != "text/plain"
     return Sniffed("application/octet-stream", conflict=True) if is_binary else Sniffed(claimed)
 
 
 def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
-    """Return the type of a document announced as binary: servers often send a page instead of a missing file."""
+    """Return the type of a document announced as binary: servers often send a page in place of a missing file.
+
+    `signed_type` is the type whose signature the first bytes have, or an empty text.
+    """
     # a PDF's header may come late (ISO 32000-1, annex H: within the first 1,024 bytes)
     if not raw or signed_type or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
         is_wrong = bool(signed_type) and claimed == "application/pdf" and signed_type != claimed
@@ -98,10 +93,10 @@ def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
     return Sniffed(kind, conflict=True) if kind == "text/html" and is_media else Sniffed(claimed)
 
 
-def textual(essence: str) -> bool:
+def is_textual(essence: str) -> bool:
     """Return whether documents of a media type are text.
 
-    >>> textual("application/atom+xml"), textual("image/svg+xml"), textual("image/png")
+    >>> is_textual("application/atom+xml"), is_textual("image/svg+xml"), is_textual("image/png")
     (True, True, False)
     """
     return essence.startswith("text/") or essence.endswith(
@@ -110,7 +105,7 @@ def textual(essence: str) -> bool:
 
 
 def signature_type(head: bytes) -> str:
-    """Return the binary type whose signature the first bytes have, or an empty text if they have none of them."""
+    """Return the binary type whose signature the first bytes have, or an empty text if they have no known signature."""
     for sign, kind in _SIGNATURES:
         if head.startswith(sign):
             return kind
@@ -120,96 +115,102 @@ def signature_type(head: bytes) -> str:
     return ""
 
 
-def root(raw: bytes) -> bytes:
-    """Return the local name of the first element of anything like XML, or empty bytes if no element is found.
+def root_name(raw: bytes) -> bytes:
+    """Return the local name of the first element of XML or similar markup, or empty bytes if there is no element.
 
-    >>> root(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
+    >>> root_name(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'
     """
-    start_tag = _ROOT.match(raw[:4096].removeprefix(_MARKS[2]))
-    return start_tag[1].rpartition(b":")[2] if start_tag else b""
+    root_tag = _ROOT_ELEMENT.match(raw[:4096].removeprefix(_BYTE_ORDER_MARKS[2]))
+    return root_tag[1].rpartition(b":")[2] if root_tag else b""
 
 
-def _feed(raw: bytes) -> str:
+def _feed_type(raw: bytes) -> str:
     """Return a feed's type by its root element (section 8.2), or an empty text for anything else."""
-    return _FEEDS.get(root(raw), "")
+    return _FEEDS.get(root_name(raw), "")
 
 
 def _markup_type(raw: bytes) -> str:
     """Return the type of HTML, XML or a feed by its first tag (section 7.1), or an empty text for anything else."""
-    start = raw[:_HEAD].removeprefix(_MARKS[2]).lstrip(_SPACE)
-    if _HTML.match(start):
+    start = raw[:_EXAMINED_BYTES].removeprefix(_BYTE_ORDER_MARKS[2]).lstrip(_WHITE_SPACE)
+    if _HTML_START.match(start):
         return "text/html"
-    return (_feed(raw) or "text/xml") if start.startswith(b"<?xml") else _feed(raw)
+    return (_feed_type(raw) or "text/xml") if start.startswith(b"<?xml") else _feed_type(raw)
 
 
-def _plain(head: bytes) -> str:
-    if head.startswith(_MARKS) or not _BINARY.search(head):
+def _text_or_binary(head: bytes) -> str:
+    if head.startswith(_BYTE_ORDER_MARKS) or not _BINARY_BYTE.search(head):
         return "text/plain"
     return "application/octet-stream"
 
 
-ENOUGH = 0.9
+MIN_PROBABILITY = 0.9
 """The least probability at which a detected language is accepted."""
 
-_EXAMINED = 600  # characters; more take longer and give no better answer
-_LEAST = 40
+_EXAMINED_CHARACTERS = 600  # more take longer and do not improve the answer
+_MIN_CHARACTERS = 40
 
 
-_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
+_LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
 
 
-def normal(tag: str) -> str | None:
-    """Return a language tag (BCP 47) in its preferred spelling; None if the language is not registered.
+def normalise_tag(tag: str) -> str | None:
+    """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
 
     Scripts and regions that are not registered are left out, and so are variants.
 
-    >>> normal("zh_hant-tw"), normal("ENG-us-x-twain"), normal("en-xx"), normal("xx"), normal("12")
-    ('zh-Hant-TW', 'en-US', 'en', None, None)
+    >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
+    ['zh-Hant-TW', 'en-US', 'en', None, None]
     """
-    match = _TAG.fullmatch(tag.strip())
+    match = _LANGUAGE_TAG.fullmatch(tag.strip())
     if not match:
         return None
-    languages, scripts, regions = _registry()
+    languages, scripts, regions = _language_registry()
     language_name, script, region = (part or "" for part in match.groups())
-    subtag = languages.get(language_name.lower())
-    if subtag is None:
+    preferred = languages.get(language_name.lower())
+    if preferred is None:
         return None
     script = script.title() if script.title() in scripts else ""
     region = region.upper() if region.isdigit() or region.upper() in regions else ""
-    return "-".join(filter(None, (subtag, script, region)))
+    return "-".join(filter(None, (preferred, script, region)))
 
 
 @cache
-def _registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
-    """Return languages with their preferred subtag, scripts and regions, as `tools/languages.py` wrote them."""
-    registry = (get_data("windrow.formats", "languages.txt") or b"").decode()  # a file of the package
+def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
+    """Return the registered languages with their preferred subtags, the scripts, and the regions.
+
+    They are read from a file of the package that `tools/languages.py` writes.
+    """
+    registry = (get_data("windrow.formats", "languages.txt") or b"").decode()
     languages, scripts, regions = map(str.split, registry.splitlines())
-    preferred_by_name = {name: preferred or name for name, _, preferred in (each.partition("=") for each in languages)}
+    preferred_by_name = {name: preferred or name for name, _, preferred in (line.partition("=") for line in languages)}
     return preferred_by_name, frozenset(scripts), frozenset(regions)
 
 
-def known() -> bool:
+def is_detector_installed() -> bool:
     """Return whether a language detector is installed."""
     return find_spec("py3langid") is not None
 
 
-def language(text: str) -> str | None:
-    """Return the language of a text's beginning as an IANA subtag; None if uncertain, or without a detector."""
-    begin = text[:_EXAMINED]
-    if len(begin) < _LEAST:
+def detect_language(text: str) -> str | None:
+    """Return the language of a text's beginning as an IANA subtag.
+
+    Returns None if the language is not certain, the text is too short, or no detector is installed.
+    """
+    beginning = text[:_EXAMINED_CHARACTERS]
+    if len(beginning) < _MIN_CHARACTERS:
         return None
     detector = _detector()
     if detector is None:
         return None
-    tag, probability = detector.classify(begin)
-    return str(tag) if probability > ENOUGH and tag not in {"zxx", "und"} else None
+    tag, probability = detector.classify(beginning)
+    return str(tag) if probability > MIN_PROBABILITY and tag not in {"zxx", "und"} else None
 
 
 @cache
 def _detector() -> LanguageIdentifier | None:
-    """Load the model once in each process (it takes a second and 100 MB); None if the extra is not installed."""
-    if not known():
+    """Load the model once in each process (it takes a second and 100 MB); return None if the extra is not installed."""
+    if not is_detector_installed():
         return None
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 an extra, and slow to load
 

@@ -1,7 +1,7 @@
-"""Convert GROBID's TEI documents to JSON, in the two shapes that readers of journal-extract tables know.
+"""Convert GROBID's TEI documents to JSON, in the two shapes that journal-extract tables have had.
 
-`table_shape` always has all keys, null for what is missing; `legacy_shape` is the legacy dictionary of the public
-package grobid-tei-xml, which leaves out what is missing.
+`table_shape` always has all keys, with null for missing values; `legacy_shape` is the legacy dictionary of the public
+package grobid-tei-xml, which leaves out missing values. Paths such as `./persName/surname` are in TEI's namespace.
 """
 
 from __future__ import annotations
@@ -20,51 +20,51 @@ from windrow.reasons import Reason
 _TEI = "{http://www.tei-c.org/ns/1.0}"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _ID = "{http://www.w3.org/XML/1998/namespace}id"
-_ACCESSED = ".Lastaccessed"
-_FULLTEXT = ("body", "annex")
+_ACCESSED_SUFFIX = ".Lastaccessed"
+_FULL_TEXT_KEYS = ("body", "annex")
 
 Json = dict[str, Any]
 
 
-def read(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document; StepError if it is not XML within the limits, or WRONG_ROOT if it is not TEI."""
+def read_tei(content: bytes, limits: Limits) -> etree._Element:
+    """Parse a document; raise StepError if it is not XML within the limits, or with WRONG_ROOT if it is not TEI."""
     root = parse(content, replace(limits, elements=max(limits.elements, 1_000_000)))
-    if root.tag != f"{_TEI}TEI" or _find(root, ".//teiHeader") is None:
+    if root.tag != f"{_TEI}TEI" or _find_element(root, ".//teiHeader") is None:
         raise StepError("the document is not TEI: it has no teiHeader", Reason.WRONG_ROOT)
     return root
 
 
-def metadata(shape: Mapping[str, Any]) -> Json:
-    """Return a shape without body and annex; abstract and acknowledgement stay."""
-    return {key: value for key, value in shape.items() if key not in _FULLTEXT}
+def drop_full_text(shape: Mapping[str, Any]) -> Json:
+    """Return a document of either shape without body and annex; abstract and acknowledgement remain."""
+    return {key: value for key, value in shape.items() if key not in _FULL_TEXT_KEYS}
 
 
-def _path(steps: str) -> str:
+def _qualify_path(steps: str) -> str:
     """Return a path with every step in the namespace of TEI."""
     return "/".join(step if step in {".", ""} else f"{_TEI}{step}" for step in steps.split("/"))
 
 
-def _find(element: etree._Element, steps: str) -> etree._Element | None:
-    match: etree._Element | None = element.find(_path(steps))
+def _find_element(element: etree._Element, steps: str) -> etree._Element | None:
+    match: etree._Element | None = element.find(_qualify_path(steps))
     return match
 
 
-def _all(element: etree._Element, steps: str) -> list[etree._Element]:
-    return list(element.findall(_path(steps)))
+def _find_all(element: etree._Element, steps: str) -> list[etree._Element]:
+    return list(element.findall(_qualify_path(steps)))
 
 
-def _text(element: etree._Element, steps: str) -> str | None:
-    """Return the text of the first element at a path, which may be empty; None if no element is there."""
-    text: str | None = element.findtext(_path(steps))
+def _text_at(element: etree._Element, steps: str) -> str | None:
+    """Return the text of the first element at a path, which may be empty, or None if no element has this path."""
+    text: str | None = element.findtext(_qualify_path(steps))
     return text
 
 
-def _attribute(element: etree._Element, steps: str, name: str) -> str | None:
-    match = _find(element, steps)
+def _attribute_at(element: etree._Element, steps: str, name: str) -> str | None:
+    match = _find_element(element, steps)
     return None if match is None else match.get(name)
 
 
-def _full_text(element: etree._Element | None) -> str:
+def _all_text(element: etree._Element | None) -> str:
     return "" if element is None else " ".join(map(str, element.itertext())).strip()
 
 
@@ -73,68 +73,70 @@ def _full_text(element: etree._Element | None) -> str:
 
 def table_shape(root: etree._Element) -> Json:
     """Return a document in the shape of the table of 2018, with all keys; missing values are null."""
-    header = _find(root, ".//teiHeader")
+    header = _find_element(root, ".//teiHeader")
     assert header is not None
-    doi = _text(header, './/idno[@type="DOI"]')
+    doi = _text_at(header, './/idno[@type="DOI"]')
     return {
-        "grobid_version": _attribute(header, ".//appInfo/application", "version"),
-        "grobid_timestamp": _attribute(header, ".//appInfo/application", "when"),
-        "title": _text(header, ".//analytic/title"),
-        "authors": _names(_find(header, ".//sourceDesc/biblStruct")),
+        "grobid_version": _attribute_at(header, ".//appInfo/application", "version"),
+        "grobid_timestamp": _attribute_at(header, ".//appInfo/application", "when"),
+        "title": _text_at(header, ".//analytic/title"),
+        "authors": _author_names(_find_element(header, ".//sourceDesc/biblStruct")),
         "journal": {
-            "name": _text(header, ".//monogr/title"),
-            "publisher": _text(header, ".//publicationStmt/publisher") or None,
-            "issn": _text(header, './/idno[@type="ISSN"]'),
-            "eissn": _text(header, './/idno[@type="eISSN"]'),
-            "volume": _text(header, './/biblScope[@unit="volume"]'),
-            "issue": _text(header, './/biblScope[@unit="issue"]'),
+            "name": _text_at(header, ".//monogr/title"),
+            "publisher": _text_at(header, ".//publicationStmt/publisher") or None,
+            "issn": _text_at(header, './/idno[@type="ISSN"]'),
+            "eissn": _text_at(header, './/idno[@type="eISSN"]'),
+            "volume": _text_at(header, './/biblScope[@unit="volume"]'),
+            "issue": _text_at(header, './/biblScope[@unit="issue"]'),
         },
-        "date": _published(header),
-        "fatcat_release": _text(header, './/idno[@type="fatcat"]'),
+        "date": _published_date(header),
+        "fatcat_release": _text_at(header, './/idno[@type="fatcat"]'),
         "doi": doi.lower() if doi else None,
         "citations": [
-            _citation(index, reference) for index, reference in enumerate(_all(root, ".//listBibl/biblStruct"))
+            _citation_row(index, reference) for index, reference in enumerate(_find_all(root, ".//listBibl/biblStruct"))
         ],
-        "abstract": _passage(root, ".//profileDesc/abstract"),
-        "body": _passage(root, ".//text/body"),
-        "acknowledgement": _passage(root, './/back/div[@type="acknowledgement"]'),
-        "annex": _passage(root, './/back/div[@type="annex"]'),
+        "abstract": _passage_text(root, ".//profileDesc/abstract"),
+        "body": _passage_text(root, ".//text/body"),
+        "acknowledgement": _passage_text(root, './/back/div[@type="acknowledgement"]'),
+        "annex": _passage_text(root, './/back/div[@type="annex"]'),
     }
 
 
-def _passage(root: etree._Element, steps: str) -> str | None:
-    """Return a passage's text; None if it does not contain an element, as in the old table."""
-    passage = _find(root, steps)
-    return _full_text(passage) if passage is not None and len(passage) else None
+def _passage_text(root: etree._Element, steps: str) -> str | None:
+    """Return the text of the passage at a path, or None if it has no child elements, as in the table of 2018."""
+    passage = _find_element(root, steps)
+    return _all_text(passage) if passage is not None and len(passage) else None
 
 
-def _published(element: etree._Element) -> str | bool | None:
-    """Return the date of publication; False, not None, if it is missing, as in the old table."""
-    date = _find(element, './/date[@type="published"]')
+def _published_date(element: etree._Element) -> str | bool | None:
+    """Return the date of publication; False, not None, if it is missing, as in the table of 2018."""
+    date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 
 
-def _names(element: etree._Element | None) -> list[Json]:
+def _author_names(element: etree._Element | None) -> list[Json]:
+    """Return the names of the persons who are authors."""
     names = []
-    for person in _all(element, ".//author/persName") if element is not None else ():
-        forename, surname = _text(person, "./forename") or None, _text(person, "./surname") or None
+    for person in _find_all(element, ".//author/persName") if element is not None else ():
+        forename, surname = _text_at(person, "./forename") or None, _text_at(person, "./surname") or None
         names.append({"name": f"{forename or ''} {surname or ''}".strip(), "given_name": forename, "surname": surname})
     return names
 
 
-def _citation(index: int, reference: etree._Element) -> Json:
-    title, container = _text(reference, ".//analytic/title"), _text(reference, ".//monogr/title")
-    url = _attribute(reference, ".//ptr[@target]", "target")
+def _citation_row(index: int, reference: etree._Element) -> Json:
+    """Return the fields of a reference, whose number in the document is `index`, for the table of 2018."""
+    title, container = _text_at(reference, ".//analytic/title"), _text_at(reference, ".//monogr/title")
+    url = _attribute_at(reference, ".//ptr[@target]", "target")
     citation: Json = {
         "id": reference.get(_ID),
         "index": index,
         "title": title or container or title,
-        "authors": _names(reference),
-        "publisher": _text(reference, ".//publicationStmt/publisher") or None,
-        "date": _published(reference),
-        "volume": _text(reference, './/biblScope[@unit="volume"]'),
-        "issue": _text(reference, './/biblScope[@unit="issue"]'),
-        "url": url.removesuffix(_ACCESSED) if url else None,
+        "authors": _author_names(reference),
+        "publisher": _text_at(reference, ".//publicationStmt/publisher") or None,
+        "date": _published_date(reference),
+        "volume": _text_at(reference, './/biblScope[@unit="volume"]'),
+        "issue": _text_at(reference, './/biblScope[@unit="issue"]'),
+        "url": url.removesuffix(_ACCESSED_SUFFIX) if url else None,
     }
     if container:
         citation["journal"] = container if title else None
@@ -149,28 +151,31 @@ def legacy_shape(root: etree._Element) -> Json:
 
     Raises StepError if the document does not name the application that wrote it.
     """
-    header = _find(root, ".//teiHeader")
+    header = _find_element(root, ".//teiHeader")
     assert header is not None
-    application = _find(header, ".//appInfo/application")
+    application = _find_element(header, ".//appInfo/application")
     if application is None or not {"version", "when"} <= set(application.keys()):
         raise StepError(
             "the document does not name the application that wrote it, its version and the time", Reason.NOT_VALID
         )
-    text = _find(root, ".//text")
-    fields = _record(header, None)
+    text = _find_element(root, ".//text")
+    fields = _legacy_record(header, None)
     fields["journal"] = {
         "name": fields.pop("journal", None),
         **{key: fields.pop(key, None) for key in ("publisher", "issn", "volume", "issue")},
     }
-    shape: Json = _without_empty({
+    shape: Json = _drop_empty({
         "grobid_version": application.get("version", "").strip(),
         "grobid_timestamp": application.get("when", "").strip(),
         "language_code": text.get(_LANGUAGE) if text is not None and len(text) else None,
-        "citations": [_record(reference, n) for n, reference in enumerate(_all(root, ".//listBibl/biblStruct"))],
-        "abstract": _full_text(_find(root, ".//profileDesc/abstract")),
-        "body": _full_text(_find(root, ".//text/body")),
-        "acknowledgement": _full_text(_find(root, './/back/div[@type="acknowledgement"]')),
-        "annex": _full_text(_find(root, './/back/div[@type="annex"]')),
+        "citations": [
+            _legacy_record(reference, index)
+            for index, reference in enumerate(_find_all(root, ".//listBibl/biblStruct"))
+        ],
+        "abstract": _all_text(_find_element(root, ".//profileDesc/abstract")),
+        "body": _all_text(_find_element(root, ".//text/body")),
+        "acknowledgement": _all_text(_find_element(root, './/back/div[@type="acknowledgement"]')),
+        "annex": _all_text(_find_element(root, './/back/div[@type="annex"]')),
         **fields,
     })  # fmt: skip
     return shape
@@ -180,42 +185,45 @@ _IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv_id": "arX
                 "istex_id": "istexId", "issn": "ISSN", "eissn": "eISSN"}  # fmt: skip
 
 
-def _record(element: etree._Element, index: int | None) -> Json:
-    """Return the fields of a header, or of a reference with its index."""
-    record: Json = {key: _text(element, f'.//idno[@type="{kind}"]') for key, kind in _IDENTIFIERS.items()}
+def _legacy_record(element: etree._Element, index: int | None) -> Json:
+    """Return the fields of a header (its `index` is None) or of a reference, without missing ones."""
+    record: Json = {key: _text_at(element, f'.//idno[@type="{kind}"]') for key, kind in _IDENTIFIERS.items()}
     record |= {
         "index": index,
         "id": element.get(_ID),
-        "unstructured": _text(element, './/note[@type="raw_reference"]'),
-        "authors": [person for author in _all(element, ".//author") if (person := _author(author)) is not None],
-        "editors": _editors(element),
-        "date": _attribute(element, './/date[@type="published"]', "when"),
-        "title": _text(element, './/title[@type="main"]'),
-        "journal": _text(element, './/title[@level="j"]'),
-        "journal_abbrev": _text(element, './/title[@level="j"][@type="abbrev"]'),
-        "series_title": _text(element, './/title[@level="s"]'),
-        "publisher": _text(element, ".//publicationStmt/publisher") or _text(element, ".//imprint/publisher"),
-        "institution": _text(element, ".//respStmt/orgName"),
-        "volume": _text(element, './/biblScope[@unit="volume"]'),
-        "issue": _text(element, './/biblScope[@unit="issue"]'),
-        "pages": _pages(element),
-        "url": _clean_url(_attribute(element, ".//ptr[@target]", "target")),
+        "unstructured": _text_at(element, './/note[@type="raw_reference"]'),
+        "authors": [
+            person for author in _find_all(element, ".//author") if (person := _legacy_author(author)) is not None
+        ],
+        "editors": _legacy_editors(element),
+        "date": _attribute_at(element, './/date[@type="published"]', "when"),
+        "title": _text_at(element, './/title[@type="main"]'),
+        "journal": _text_at(element, './/title[@level="j"]'),
+        "journal_abbrev": _text_at(element, './/title[@level="j"][@type="abbrev"]'),
+        "series_title": _text_at(element, './/title[@level="s"]'),
+        "publisher": _text_at(element, ".//publicationStmt/publisher") or _text_at(element, ".//imprint/publisher"),
+        "institution": _text_at(element, ".//respStmt/orgName"),
+        "volume": _text_at(element, './/biblScope[@unit="volume"]'),
+        "issue": _text_at(element, './/biblScope[@unit="issue"]'),
+        "pages": _page_range(element),
+        "url": _clean_url(_attribute_at(element, ".//ptr[@target]", "target")),
     }
     record["arxiv_id"] = (record["arxiv_id"] or "").removeprefix("arXiv:")
     if record["doi"] and record["url"] and ("://doi.org/" in record["url"] or "://dx.doi.org/" in record["url"]):
         record["url"] = None  # it repeats the DOI
-    book_title = _find(element, './/title[@level="m"]')
+    book_title = _find_element(element, './/title[@level="m"]')
     untyped_title = book_title.text if book_title is not None and book_title.get("type") is None else None
     if untyped_title and not record["title"]:
         record["title"] = untyped_title
     elif not record["journal"]:
         record["journal"] = untyped_title
-    kept: Json = _without_empty(record)
+    kept: Json = _drop_empty(record)
     return kept
 
 
-def _author(element: etree._Element) -> Json | None:
-    person = _find(element, "./persName")
+def _legacy_author(element: etree._Element) -> Json | None:
+    """Return the fields of an author, or None if it is not a person."""
+    person = _find_element(element, "./persName")
     if person is None:
         return None
     fields = _person(person)
@@ -224,53 +232,62 @@ def _author(element: etree._Element) -> Json | None:
         "name": fields["full_name"],
         "given_name": forename or middle,
         "surname": fields["surname"],
-        "orcid": _text(element, './/idno[@type="ORCID"]'),
-        "email": _text(element, "./email"),
-        "affiliation": _affiliation(_find(element, "./affiliation")),
+        "orcid": _text_at(element, './/idno[@type="ORCID"]'),
+        "email": _text_at(element, "./email"),
+        "affiliation": _legacy_affiliation(_find_element(element, "./affiliation")),
     }
 
 
 def _person(element: etree._Element) -> Json:
+    """Return the parts of a person's name."""
     return {
         "full_name": " ".join(part for text in map(str, element.itertext()) if (part := text.strip())),
-        "given_name": _text(element, './forename[@type="first"]'),
-        "middle_name": _text(element, './forename[@type="middle"]'),
-        "surname": _text(element, "./surname"),
+        "given_name": _text_at(element, './forename[@type="first"]'),
+        "middle_name": _text_at(element, './forename[@type="middle"]'),
+        "surname": _text_at(element, "./surname"),
     }
 
 
-def _editors(element: etree._Element) -> list[Json] | None:
+def _legacy_editors(element: etree._Element) -> list[Json] | None:
+    """Return the names of the editors, or None without any; an editor without `persName` has only a full name."""
     editors: list[Json] = []
-    for editor in _all(element, ".//editor"):
-        persons = _all(editor, "./persName")
+    for editor in _find_all(element, ".//editor"):
+        persons = _find_all(editor, "./persName")
         bare_name = (editor.text or "").strip() if not len(editor) else ""
         editors += [_person(person) for person in persons] or ([{"full_name": bare_name}] if len(bare_name) > 1 else [])
     return editors or None
 
 
-def _affiliation(element: etree._Element | None) -> Json | None:
+def _legacy_affiliation(element: etree._Element | None) -> Json | None:
+    """Return the fields of an affiliation, or None if it names no organisation."""
     if element is None:
         return None
     names = {
-        kind: organisation.text for organisation in _all(element, "./orgName") if (kind := organisation.get("type"))
+        kind: organisation.text
+        for organisation in _find_all(element, "./orgName")
+        if (kind := organisation.get("type"))
     }
     if not names:
         return None
     affiliation: Json = {kind: names.get(kind) for kind in ("institution", "department", "laboratory")}
-    address = _find(element, "./address")
+    address = _find_element(element, "./address")
     if address is not None:
-        parts = {etree.QName(part).localname: part.text for part in address if isinstance(part.tag, str)}
+        texts_by_name = {
+            etree.QName(element_part).localname: element_part.text
+            for element_part in address
+            if isinstance(element_part.tag, str)
+        }
         affiliation["address"] = {
-            "addr_line": parts.get("addrLine"),
-            "postCode": parts.get("postCode"),
-            "settlement": parts.get("settlement"),
-            "country": parts.get("country"),
+            "addr_line": texts_by_name.get("addrLine"),
+            "postCode": texts_by_name.get("postCode"),
+            "settlement": texts_by_name.get("settlement"),
+            "country": texts_by_name.get("country"),
         }
     return affiliation
 
 
-def _pages(element: etree._Element) -> str | None:
-    pages = _find(element, './/biblScope[@unit="page"]')
+def _page_range(element: etree._Element) -> str | None:
+    pages = _find_element(element, './/biblScope[@unit="page"]')
     if pages is None:
         return None
     first, last = pages.get("from"), pages.get("to")
@@ -279,16 +296,16 @@ def _pages(element: etree._Element) -> str | None:
 
 def _clean_url(url: str | None) -> str | None:
     text = (url or "").strip()
-    if text.endswith(_ACCESSED):
-        text = text.replace(_ACCESSED, "")
+    if text.endswith(_ACCESSED_SUFFIX):
+        text = text.replace(_ACCESSED_SUFFIX, "")
     return text.removeprefix("<").partition(">")[0] or None
 
 
-def _without_empty(value: Any) -> Any:
-    """Return a value without the empty members of its objects, also of objects in lists; empty lists stay."""
+def _drop_empty(value: Any) -> Any:
+    """Return a JSON value without the empty members of its objects, also in nested ones; empty lists are kept."""
     if isinstance(value, dict):
-        kept = {key: _without_empty(member) for key, member in value.items()}
+        kept = {key: _drop_empty(member) for key, member in value.items()}
         return {key: member for key, member in kept.items() if member is not None and member not in ({}, "")}
     if isinstance(value, list):
-        return [_without_empty(member) for member in value]
+        return [_drop_empty(member) for member in value]
     return value

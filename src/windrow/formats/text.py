@@ -23,7 +23,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    r"""Escape the characters of foreign text that control a terminal, line ends too.
+    r"""Escape the characters in foreign text that control a terminal, and line ends.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
@@ -32,7 +32,7 @@ def escape(text: str) -> str:
 
 
 def xml_text(text: str) -> str:
-    r"""Return a text as XML and HTML spell it, within quotes too; U+FFFD stands for what XML cannot hold.
+    r"""Escape a text for XML and HTML, also within quotes; U+FFFD replaces characters that XML does not allow.
 
     >>> xml_text("a < \"b\" \0")
     'a &lt; &quot;b&quot; \ufffd'
@@ -43,12 +43,12 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape the same characters in a line of JSON as JSON does; its meaning stays the same.
+    r"""Escape in a line of JSON the characters that `escape` does, as JSON escapes them; its value does not change.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
     """
-    return _UNSAFE.sub(lambda match: "".join(f"\\u{unit:04x}" for unit in _units(match[0])), text)
+    return _UNSAFE.sub(lambda match: "".join(f"\\u{unit:04x}" for unit in _utf_16_units(match[0])), text)
 
 
 def json_text(value: Any, *, sort_keys: bool = False) -> str:
@@ -60,68 +60,68 @@ def json_text(value: Any, *, sort_keys: bool = False) -> str:
     return escape_json(json.dumps(value, ensure_ascii=False, sort_keys=sort_keys))
 
 
-def _units(character: str) -> list[int]:
+def _utf_16_units(character: str) -> list[int]:
     pairs = character.encode("utf-16-be", "surrogatepass")
     return [int.from_bytes(pairs[offset : offset + 2], "big") for offset in range(0, len(pairs), 2)]
 
 
-_CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), " ")
-_LINE = re.compile(r"\r\n|[\n\r\x85\u2028\u2029\f]")
+_CONTROL_TO_SPACE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), " ")
+_LINE_END = re.compile(r"\r\n|[\n\r\x85\u2028\u2029\f]")
 _LIST_ITEM = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]\s")
-_RULE = re.compile(r"[\W_]+")
-_NARROW = 30  # characters; shorter lines are those of a list, not of a wrapped paragraph
-_SHORT = 0.65  # of the usual width; a shorter line ends a paragraph
+_RULE_LINE = re.compile(r"[\W_]+")
+_MIN_USUAL_WIDTH = 30  # characters; shorter lines are those of a list, not of a wrapped paragraph
+_SHORT_LINE_SHARE = 0.65  # of the usual width; a shorter line ends a paragraph
 
 
 def paragraphs(text: str) -> list[str]:
     r"""Return the paragraphs of a text, each in one line with its white space collapsed.
 
-    A paragraph ends at an empty line, after a line well short of the usual width, and before a line that is indented
-    or begins like the item of a list.
+    A paragraph ends at an empty line, after a line much shorter than the usual width, and before a line that is
+    indented or begins as the items of lists do.
 
     >>> paragraphs("A line that was broken to fit into the width\nof its page, and goes on in another.\n\n- one\n- two")
     ['A line that was broken to fit into the width of its page, and goes on in another.', '- one', '- two']
     """
-    lines = _LINE.split(text)
+    lines = _LINE_END.split(text)
     lengths = sorted(len(line.rstrip()) for line in lines if line.strip())
-    usual_width = max(lengths[len(lengths) * 4 // 5], _NARROW) if lengths else 0
-    paragraphs_: list[str] = []
+    usual_width = max(lengths[len(lengths) * 4 // 5], _MIN_USUAL_WIDTH) if lengths else 0
+    complete: list[str] = []
     current: list[str] = []
     for line in lines:
         if current and (not line.strip() or _LIST_ITEM.match(line)):
-            paragraphs_.append(" ".join(current))
+            complete.append(" ".join(current))
             current = []
-        words = clean(line).split()
+        words = replace_controls(line).split()
         current += words
-        if words and len(line.rstrip()) < usual_width * _SHORT:
-            paragraphs_.append(" ".join(current))
+        if words and len(line.rstrip()) < usual_width * _SHORT_LINE_SHARE:
+            complete.append(" ".join(current))
             current = []
     if current:
-        paragraphs_.append(" ".join(current))
-    return [paragraph for paragraph in paragraphs_ if paragraph]
+        complete.append(" ".join(current))
+    return [paragraph for paragraph in complete if paragraph]
 
 
-def clean(text: str) -> str:
+def replace_controls(text: str) -> str:
     r"""Return a text with spaces in place of controls and lone surrogates.
 
-    >>> clean("a\x00b\ud800")
+    >>> replace_controls("a\x00b\ud800")
     'a b '
     """
-    return text.translate(_CONTROL)
+    return text.translate(_CONTROL_TO_SPACE)
 
 
-def first(lines: list[str], longest: int = 120) -> str:
-    """Return the first paragraph that is not only a rule, or an empty text if it is too long for a title.
+def first_paragraph(paragraphs: list[str], max_characters: int = 120) -> str:
+    """Return the first paragraph that is not a rule such as `=====`, or an empty text if it is too long for a title.
 
-    >>> first(["=====", "Release notes", "What is new"])
+    >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
     """
-    head = next((line for line in lines if not _RULE.fullmatch(line)), "")
-    return head if len(head) <= longest else ""
+    paragraph = next((line for line in paragraphs if not _RULE_LINE.fullmatch(line)), "")
+    return paragraph if len(paragraph) <= max_characters else ""
 
 
 class Table(str):
-    """The lines of a table made by `table`; its cells do not contain line ends."""
+    """The text that `table` returns; its cells contain no line ends."""
 
     __slots__ = ()
 
@@ -135,33 +135,33 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
     jax       3
     """
     rows = list(rows)
-    body = [[show(cell) for cell in row] for row in rows]
-    is_number = [
+    cell_rows = [[show(cell) for cell in row] for row in rows]
+    is_number_column = [
         bool(rows) and all(isinstance(row[column], int) or row[column] is None for row in rows)
         for column in range(len(head))
     ]
-    widths = [max(len(line[column]) for line in (list(head), *body)) for column in range(len(head))]
+    widths = [max(len(row_cells[column]) for row_cells in (list(head), *cell_rows)) for column in range(len(head))]
     lines = []
-    for line in (list(head), *body):
+    for row_cells in (list(head), *cell_rows):
         cells = [
-            cell.rjust(width) if right_aligned else cell.ljust(width)
-            for cell, width, right_aligned in zip(line, widths, is_number, strict=True)
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(row_cells, widths, is_number_column, strict=True)
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return Table("\n".join(lines))
 
 
-def apart(parts: Iterable[str]) -> list[str]:
+def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
     """Return the parts as lines, with an empty line between any two.
 
-    >>> apart(["a", "b"])
+    >>> join_with_blank_lines(["a", "b"])
     ['a', '', 'b']
     """
     return [line for part in parts for line in ("", part)][1:]
 
 
 def show(value: object) -> str:
-    """Return a value as people read it: times to the second, a missing value as a dash, numbers with commas.
+    """Return a value as text for people: times to the second, a missing value as a dash, numbers with commas.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')
@@ -175,10 +175,10 @@ def show(value: object) -> str:
     return "-" if value is None or value == "" else " ".join(str(value).split())
 
 
-def size(count: float) -> str:
-    """Spell a number of bytes for people, in powers of 1000.
+def spell_size(count: float) -> str:
+    """Return a number of bytes as text for people, in powers of 1000.
 
-    >>> size(0), size(1234), size(5_600_000)
+    >>> spell_size(0), spell_size(1234), spell_size(5_600_000)
     ('0 B', '1.2 kB', '5.6 MB')
     """
     for unit in ("B", "kB", "MB", "GB"):
@@ -188,12 +188,12 @@ def size(count: float) -> str:
     return f"{count:.1f} TB"
 
 
-def span(seconds: float) -> str:
-    """Spell a duration in seconds for people.
+def spell_duration(seconds: float) -> str:
+    """Return a duration in seconds as text for people.
 
-    >>> span(3.21), span(75), span(7300)
+    >>> spell_duration(3.21), spell_duration(75), spell_duration(7300)
     ('3.2 s', '1 min 15 s', '2 h 1 min')
-    >>> span(86_400)
+    >>> spell_duration(86_400)
     '24 h'
     """
     if seconds < 60:
@@ -205,7 +205,7 @@ def span(seconds: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural where needed.
+    """Return a count with its noun, which is in the plural unless the count is 1.
 
     >>> counted(1, "crawl"), counted(0, "address"), counted(1200, "link")
     ('1 crawl', '0 addresses', '1,200 links')
@@ -213,20 +213,20 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "es" if noun.endswith("s") else "s")
 
 
-def of(name: str, text: str) -> str:
+def prefix_name(name: str, text: str) -> str:
     """Return a message with a name before it, unless the message begins with that name.
 
-    >>> of("jax", "no answer"), of("jax", "jax: no answer")
+    >>> prefix_name("jax", "no answer"), prefix_name("jax", "jax: no answer")
     ('jax: no answer', 'jax: no answer')
     """
     return text if text.startswith(f"{name}: ") else f"{name}: {text}"
 
 
-def plain(value: Any) -> Any:
-    """Convert a value to JSON's types; times become ISO 8601, statuses words.
+def to_json_value(value: Any) -> Any:
+    """Convert a value to JSON's types; times become ISO 8601, and statuses their names in lower case.
 
     >>> from windrow.model import Finding, Status
-    >>> plain((Status.DONE, Path("/a"), Finding("SchemaError", "no", line=3)))[:2]
+    >>> to_json_value((Status.DONE, Path("/a"), Finding("SchemaError", "no", line=3)))[:2]
     ['done', '/a']
     """
     match value:
@@ -239,26 +239,28 @@ def plain(value: Any) -> Any:
         case Path():
             json_value = str(value)
         case Mapping():
-            json_value = {str(name): plain(each) for name, each in value.items()}
+            json_value = {str(name): to_json_value(member) for name, member in value.items()}
         case list() | tuple() | set() | frozenset():
             names = getattr(value, "_fields", None)
             json_value = (
-                {name: plain(getattr(value, name)) for name in names} if names else [plain(each) for each in value]
+                {name: to_json_value(getattr(value, name)) for name in names}
+                if names
+                else [to_json_value(member) for member in value]
             )
         case _ if is_dataclass(value):
-            json_value = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+            json_value = {field.name: to_json_value(getattr(value, field.name)) for field in fields(value)}
         case _:
             json_value = value
     return json_value
 
 
-def message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
-    """Return a JSON message with its type; with `omit_empty`, empty fields are left out.
+def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
+    """Return a JSON message of a type; if `omit_empty` is true, empty fields are left out.
 
-    >>> message("gone", {"name": "a", "why": None}, omit_empty=True)
+    >>> json_message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}
     """
-    members = plain(value)
+    members = to_json_value(value)
     if omit_empty:
-        members = {name: each for name, each in members.items() if each is not None and each not in ("", [])}
+        members = {name: member for name, member in members.items() if member is not None and member not in ("", [])}
     return {"type": kind, **members}

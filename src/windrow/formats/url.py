@@ -1,4 +1,4 @@
-"""Normalise web addresses, and resolve a hundred thousand links a second.
+"""Normalise web addresses, and resolve links against them fast: a hundred thousand a second.
 
 `ada-url` parses and resolves as browsers do. In addition, so that one page has one address:
 credentials, an empty query and a dot at the end of a host name are removed; escapes are in upper case,
@@ -9,8 +9,8 @@ at the end of a path are kept: servers distinguish them. Queries are encoded as 
 encoding of the page.
 
 A link is first looked up as it was written, since sites repeat their links on every page. A new link
-of safe characters only is resolved by a regular expression and a concatenation. All others go through
-`normalise`. All three ways give the same address.
+of safe characters only is resolved by a regular expression and a concatenation. Any other link is resolved by
+`normalise`. All three ways give the same address. Safe characters are those that never need another spelling.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ import ada_url
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
-LONGEST = 2048
+MAX_CHARACTERS = 2048
 """The most characters of an address, without its fragment."""
 
-_READ = 4 * LONGEST  # longer links are refused unread
-_SCHEME = re.compile(r"[\x00-\x20]*+(?!https?:)([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
+_MAX_READ_CHARACTERS = 4 * MAX_CHARACTERS  # longer links are refused unread
+_OTHER_SCHEME = re.compile(r"[\x00-\x20]*+(?!https?:)([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
 _HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]")
-_HALF = re.compile("[\ud800-\udfff]")  # lone surrogates, which UTF-8 cannot encode
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # lone surrogates, which UTF-8 cannot encode
 _ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
-_CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
-_LEFT = {ord(char): f"%{ord(char):02X}" for char in "\\^`{|}[]"}  # browsers leave them, RFC 3986 forbids them
+_ESCAPED_CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
+_LEFT_UNESCAPED = {ord(char): f"%{ord(char):02X}" for char in "\\^`{|}[]"}  # browsers leave them, RFC 3986 forbids them
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_SPELT = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:02X}" for n in range(256)}
+_SPELLING_BY_ESCAPE = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:02X}" for n in range(256)}
 
 
 class Resolved(NamedTuple):
-    """The target of a link: a normalised address without its fragment, or the reason why it was refused.
+    """The target of a link: its normalised address without the fragment, or the reason why the link was refused.
 
-    `fragment` is None if it is missing or empty. A refused link has an empty `url`.
+    `fragment` is None if the link has none, or an empty one. The `url` of a refused link is empty.
     """
 
     url: str
@@ -51,10 +51,10 @@ class Resolved(NamedTuple):
 
 
 def normalise(href: str, base: str = "") -> Resolved:
-    """Normalise a link, resolved against `base`, the normalised address of its page, if given.
+    """Normalise a link; a relative one is resolved against `base`, the normalised address of its page.
 
     The result has a reason for schemes other than http and https (NO_TRANSPORT), invalid addresses and those with
-    an escaped control character (BAD_ADDRESS), and addresses longer than `LONGEST` (ADDRESS_TOO_LONG).
+    an escaped control character (BAD_ADDRESS), and addresses longer than `MAX_CHARACTERS` (ADDRESS_TOO_LONG).
 
     >>> normalise("../%7euser/?#top", "http://Example.org:80/a/b").url
     'http://example.org/~user/'
@@ -63,60 +63,60 @@ def normalise(href: str, base: str = "") -> Resolved:
     >>> normalise("mailto:someone@example.org").reason
     <Reason.NO_TRANSPORT: 'no_transport'>
     """
-    if _SCHEME.match(href):
-        return _refused(Reason.NO_TRANSPORT)
-    if len(href) > _READ:
-        return _refused(Reason.ADDRESS_TOO_LONG)
-    href = _HALF.sub("\ufffd", href)
+    if _OTHER_SCHEME.match(href):
+        return _refuse(Reason.NO_TRANSPORT)
+    if len(href) > _MAX_READ_CHARACTERS:
+        return _refuse(Reason.ADDRESS_TOO_LONG)
+    href = _LONE_SURROGATE.sub("\ufffd", href)
     try:
         resolved = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
     except ValueError:
-        return _refused(Reason.BAD_ADDRESS)
+        return _refuse(Reason.BAD_ADDRESS)
     address, _, fragment = resolved.partition("#")
-    url = _strict(address)
-    if url and len(url) <= LONGEST:
-        return Resolved(url, fragment if 0 < len(fragment) <= LONGEST else None)
+    url = _apply_own_rules(address)
+    if url and len(url) <= MAX_CHARACTERS:
+        return Resolved(url, fragment if 0 < len(fragment) <= MAX_CHARACTERS else None)
     if address.startswith(("http://", "https://")):
-        return _refused(Reason.ADDRESS_TOO_LONG if url else Reason.BAD_ADDRESS)
-    return _refused(Reason.NO_TRANSPORT)
+        return _refuse(Reason.ADDRESS_TOO_LONG if url else Reason.BAD_ADDRESS)
+    return _refuse(Reason.NO_TRANSPORT)
 
 
-def _strict(address: str) -> str:
-    """Return an address in ada's spelling with our own rules applied, or an empty text if we refuse it."""
-    scheme, _, rest = address.partition("://")
+def _apply_own_rules(address: str) -> str:
+    """Apply the further rules of this module to an address from ada; return an empty text if they refuse it."""
+    scheme, _, after_scheme = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""
-    authority, _, target = rest.partition("/")
+    authority, _, target = after_scheme.partition("/")
     authority = authority.rpartition("@")[2]
     if authority.startswith("["):
         host, port = authority.partition("]")[0] + "]", authority.partition("]")[2]
     else:
-        host, colon, number = authority.partition(":")
-        host, port = host.removesuffix("."), colon + number
+        host, colon, port_number = authority.partition(":")
+        host, port = host.removesuffix("."), colon + port_number
     if not _HOST.fullmatch(host) or port == ":0":
         return ""
     if "%" in target:
-        target = _ESCAPE.sub(_spell, target)
-        if _CONTROL.search(target):
+        target = _ESCAPE.sub(_spell_escape, target)
+        if _ESCAPED_CONTROL.search(target):
             return ""
-    path, mark, query = target.translate(_LEFT).partition("?")
-    return f"{scheme}://{host}{port}/{path}{mark if query else ''}{query}"
+    path, question_mark, query = target.translate(_LEFT_UNESCAPED).partition("?")
+    return f"{scheme}://{host}{port}/{path}{question_mark if query else ''}{query}"
 
 
-def _spell(match: re.Match[str]) -> str:
-    """Return the normal spelling of an escape, or of a `%` that does not begin one."""
-    return _SPELT.get(match[0].upper(), "%25")
+def _spell_escape(match: re.Match[str]) -> str:
+    """Return the canonical spelling of an escape, or of a `%` that does not begin one."""
+    return _SPELLING_BY_ESCAPE.get(match[0].upper(), "%25")
 
 
-def _refused(reason: Reason) -> Resolved:
+def _refuse(reason: Reason) -> Resolved:
     return Resolved("", None, reason)
 
 
-_PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[^?#]*)(?:\?([^#]*))?", re.DOTALL)
+_URL_PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[^?#]*)(?:\?([^#]*))?", re.DOTALL)
 
 
 class Parts(NamedTuple):
-    """An address in parts; `port` is None if it is the scheme's default, `query` None if it is missing."""
+    """A normalised address (`text`) and its parts; `port` is None if it is the scheme's, `query` None if missing."""
 
     text: str
     scheme: str
@@ -132,14 +132,14 @@ class Parts(NamedTuple):
 
 
 def parts(url: str) -> Parts:
-    """Split an address that `normalise` returned; StepError with BAD_ADDRESS for any other text.
+    """Split an address that `normalise` returned; raise StepError with BAD_ADDRESS for any other text.
 
     >>> parts("https://example.org:8443/a?b=c").origin
     'https://example.org:8443'
     >>> parts("https://example.org/")[1:]
     ('https', 'example.org', None, '/', None)
     """
-    match = _PARTS.fullmatch(url)
+    match = _URL_PARTS.fullmatch(url)
     if not match:
         raise StepError(f"{url[:200]!r} is not a normalised address", Reason.BAD_ADDRESS)
     scheme, host, port, path, query = match.groups()
@@ -149,67 +149,71 @@ def parts(url: str) -> Parts:
 _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 
-def other(href: str) -> Resolved:
-    """Normalise an address that `normalise` refused for its scheme, as browsers do, without credentials.
+def normalise_other_scheme(href: str) -> Resolved:
+    """Normalise as browsers do an address that `normalise` refused for its scheme; remove its credentials.
 
-    >>> other("MAILTO:someone@example.org").url, other("ftp://me:secret@b.example/x#y")
+    >>> normalise_other_scheme("MAILTO:someone@example.org").url, normalise_other_scheme("ftp://me:secret@b.example/x#y")
     ('mailto:someone@example.org', Resolved(url='ftp://b.example/x', fragment='y', reason=None))
     """
-    if len(href) > LONGEST:
+    if len(href) > MAX_CHARACTERS:
         return Resolved("", None, Reason.ADDRESS_TOO_LONG)
     try:
         normalised = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
     except ValueError:
         normalised = ""
     url, _, fragment = normalised.partition("#")
-    scheme, slashes, rest = url.partition("://")
+    scheme, slashes, after_scheme = url.partition("://")
     if slashes:
-        authority, slash, path = rest.partition("/")
+        authority, slash, path = after_scheme.partition("/")
         url = f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
-    if not url or len(url) > LONGEST:
+    if not url or len(url) > MAX_CHARACTERS:
         return Resolved("", None, Reason.BAD_ADDRESS)
-    return Resolved(url, fragment if 0 < len(fragment) <= LONGEST else None)
+    return Resolved(url, fragment if 0 < len(fragment) <= MAX_CHARACTERS else None)
 
 
-def without(url: str, names: Iterable[str]) -> str:
+def remove_parameters(url: str, names: Iterable[str]) -> str:
     """Remove the query parameters of these names from an address.
 
-    >>> without("/terms?page=2&api_key=xxxx", ["api_key"]), without("/terms?api_key=xxxx#a", ["api_key"])
-    ('/terms?page=2', '/terms#a')
+    >>> [remove_parameters(url, ["api_key"]) for url in ("/terms?page=2&api_key=xxxx", "/terms?api_key=xxxx#a")]
+    ['/terms?page=2', '/terms#a']
     """
-    removed = {name.lower() for name in names}
-    address, hash_, fragment = url.partition("#")
-    path, mark, query = address.partition("?")
-    if not mark or not removed:
+    removed_names = {name.lower() for name in names}
+    address, hash_sign, fragment = url.partition("#")
+    path, question_mark, query = address.partition("?")
+    if not question_mark or not removed_names:
         return url
     kept_parameters = [
-        parameter for parameter in query.split("&") if unquote_plus(parameter.partition("=")[0]).lower() not in removed
+        parameter
+        for parameter in query.split("&")
+        if unquote_plus(parameter.partition("=")[0]).lower() not in removed_names
     ]
-    return f"{path}{'?' if kept_parameters else ''}{'&'.join(kept_parameters)}{hash_}{fragment}"
+    return f"{path}{'?' if kept_parameters else ''}{'&'.join(kept_parameters)}{hash_sign}{fragment}"
 
 
-_ROOM = 8_192  # links remembered
-_WIDE = 200  # characters; longer links are not remembered
+_MAX_CACHED_LINKS = 8_192
+_MAX_CACHED_CHARACTERS = 200  # longer links are not cached
 
-_E = "%(?:2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-D]|[89A-F][0-9A-F])"  # escapes that are kept
-_P = rf"[A-Za-z0-9_~!$&()*+,;=@./'-]*+(?:{_E}[A-Za-z0-9_~!$&()*+,;=@./'-]*+)*+"
-_Q = rf"(?:\?[A-Za-z0-9_~!$&()*+,;=@./:?-]++(?:{_E}[A-Za-z0-9_~!$&()*+,;=@./:?-]*+)*+)?+"
-_F = r"(?:#([A-Za-z0-9_~!$&()*+,;=@./:?'-]*+))?+"
-_C = _P.replace("@./", "@.:/")  # a colon is allowed except in the first segment of a relative path
-_PATH = re.compile(rf"(/(?!/){_C}{_Q}){_F}")
-_NAME = re.compile(rf"([A-Za-z0-9_~]{_P}{_Q}){_F}")
-_QUERY = re.compile(rf"(?=[?#])({_Q}){_F}")
+_KEPT_ESCAPE = "%(?:2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-D]|[89A-F][0-9A-F])"  # escapes that are kept
+_SAFE_PATH = rf"[A-Za-z0-9_~!$&()*+,;=@./'-]*+(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./'-]*+)*+"
+_SAFE_QUERY = rf"(?:\?[A-Za-z0-9_~!$&()*+,;=@./:?-]++(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./:?-]*+)*+)?+"
+_SAFE_FRAGMENT = r"(?:#([A-Za-z0-9_~!$&()*+,;=@./:?'-]*+))?+"
+_COLON_PATH = _SAFE_PATH.replace("@./", "@.:/")  # a colon is allowed except in the first segment of a relative path
+_PATH_LINK = re.compile(rf"(/(?!/){_COLON_PATH}{_SAFE_QUERY}){_SAFE_FRAGMENT}")
+_RELATIVE_LINK = re.compile(rf"([A-Za-z0-9_~]{_SAFE_PATH}{_SAFE_QUERY}){_SAFE_FRAGMENT}")
+_QUERY_LINK = re.compile(rf"(?=[?#])({_SAFE_QUERY}){_SAFE_FRAGMENT}")
 _SITE = r"https?://(?:(?!xn--)[a-z0-9-]{1,63}\.){1,3}(?!xn--)[a-z]{2,24}"
-_WHOLE = re.compile(rf"({_SITE}/{_C}{_Q}){_F}")
-_APART = re.compile(rf"({_SITE})(/{_C})({_Q})")
+_ABSOLUTE_LINK = re.compile(rf"({_SITE}/{_COLON_PATH}{_SAFE_QUERY}){_SAFE_FRAGMENT}")
+_SAFE_PARTS = re.compile(rf"({_SITE})(/{_COLON_PATH})({_SAFE_QUERY})")
 
 
-def quick(href: str, base: str, origin: str) -> Resolved | None:
-    """Resolve a link against a normalised address; None if it has other than safe characters.
+def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
+    """Resolve a link of safe characters against a normalised address; return None for any other link.
 
-    >>> quick("b.html#c", "https://example.org/a/?q", "https://example.org")
+    `origin` is that of `base`.
+
+    >>> resolve_safe("b.html#c", "https://example.org/a/?q", "https://example.org")
     Resolved(url='https://example.org/a/b.html', fragment='c', reason=None)
-    >>> quick("../b", "https://example.org/a/", "https://example.org") is None
+    >>> resolve_safe("../b", "https://example.org/a/", "https://example.org") is None
     True
     """
     if "/." in href:  # perhaps a dot segment
@@ -217,50 +221,52 @@ def quick(href: str, base: str, origin: str) -> Resolved | None:
     first_character = href[:1]
     prefix = ""
     if first_character == "/":
-        match, prefix = _PATH.fullmatch(href), origin
+        match, prefix = _PATH_LINK.fullmatch(href), origin
     elif first_character in "?#":
-        match = _QUERY.fullmatch(href)
+        match = _QUERY_LINK.fullmatch(href)
         prefix = base.partition("?")[0] if first_character == "?" else base
     elif href.startswith("http"):
-        match = _WHOLE.fullmatch(href)
+        match = _ABSOLUTE_LINK.fullmatch(href)
         if not match and href.startswith(f"{origin}/"):
-            match, prefix = _PATH.fullmatch(href, len(origin)), origin
+            match, prefix = _PATH_LINK.fullmatch(href, len(origin)), origin
     else:
-        match = _NAME.fullmatch(href)
+        match = _RELATIVE_LINK.fullmatch(href)
         prefix = base.partition("?")[0].rpartition("/")[0] + "/"
     if not match:
         return None
     url = prefix + match[1]
-    return Resolved(url, match[2] or None) if len(url) <= LONGEST else None
+    return Resolved(url, match[2] or None) if len(url) <= MAX_CHARACTERS else None
 
 
-def apart(url: str) -> tuple[str, str, str] | None:
-    """Split a normalised address of safe characters into origin, path, and query with its `?`; None for any other.
+def split_safe(url: str) -> tuple[str, str, str] | None:
+    """Split a normalised address of safe characters into origin, path, and query with its `?`.
 
-    >>> apart("https://example.org/a?b"), apart("https://example.org/a/../b")
+    Returns None for any other address.
+
+    >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)
     """
-    match = None if "/." in url or len(url) > LONGEST else _APART.fullmatch(url)
+    match = None if "/." in url or len(url) > MAX_CHARACTERS else _SAFE_PARTS.fullmatch(url)
     return (match[1], match[2], match[3]) if match else None
 
 
 class Resolver:
-    """Resolves the links of one origin's pages, and remembers those that mean the same on every page.
+    """Resolves the links of one origin's pages, and caches those that have the same target on every page.
 
-    At most `room` links of at most 200 characters are remembered; then the memory is cleared.
+    At most `max_links` links of at most 200 characters are cached; then the cache is emptied.
 
     >>> site = Resolver("https://example.org")
     >>> [one.url for one in site.resolve("https://example.org/a/b", ["/x", "c#d", "ftp://h/"])]
     ['https://example.org/x', 'https://example.org/a/c', '']
     """
 
-    __slots__ = ("_known", "_room", "origin")
+    __slots__ = ("_max_links", "_resolved_by_href", "origin")
 
-    def __init__(self, origin: str, room: int = _ROOM) -> None:
+    def __init__(self, origin: str, max_links: int = _MAX_CACHED_LINKS) -> None:
         """`origin` is spelt as `Parts.origin` is."""
         self.origin = origin
-        self._known: dict[str, Resolved] = {}
-        self._room = room
+        self._resolved_by_href: dict[str, Resolved] = {}
+        self._max_links = max_links
 
     def resolve(self, base: str, hrefs: Iterable[str]) -> list[Resolved]:
         """Return the target of each link, in order.
@@ -269,8 +275,8 @@ class Resolver:
         """
         if not base.startswith(f"{self.origin}/"):
             return [normalise(href, base) for href in hrefs]
-        known = self._known.get
-        return [known(href) or self._learn(href, base) for href in hrefs]
+        get_cached = self._resolved_by_href.get
+        return [get_cached(href) or self._resolve_and_cache(href, base) for href in hrefs]
 
     def targets(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """Return the target addresses of a page's links, each once, without refused ones."""
@@ -278,14 +284,17 @@ class Resolver:
         urls.pop("", None)
         return list(urls)
 
-    def _learn(self, href: str, base: str) -> Resolved:
-        """Resolve a new link; remember it if it is absolute, so that it means the same on every page."""
-        resolved = quick(href, base, self.origin) or normalise(href, base)
-        if len(href) <= _WIDE and href.startswith(("/", "http://", "https://")):
-            if len(self._known) >= self._room:
-                self._known.clear()
-            self._known[href] = resolved
+    def _resolve_and_cache(self, href: str, base: str) -> Resolved:
+        """Resolve a link that is not cached; cache it if it is absolute, since its target is the same on every page."""
+        resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
+        if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
+            if len(self._resolved_by_href) >= self._max_links:
+                self._resolved_by_href.clear()
+            self._resolved_by_href[href] = resolved
         return resolved
 
 
-__all__ = ["LONGEST", "Parts", "Resolved", "Resolver", "normalise", "other", "parts", "without"]
+__all__ = [
+    "MAX_CHARACTERS", "Parts", "Resolved", "Resolver", "normalise", "normalise_other_scheme", "parts",
+    "remove_parameters",
+]  # fmt: skip

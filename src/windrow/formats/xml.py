@@ -19,7 +19,7 @@ from windrow.errors import StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-OPTIONS: dict[str, Any] = {
+PARSER_OPTIONS: dict[str, Any] = {
     "encoding": "utf-8",
     "resolve_entities": False,
     "load_dtd": False,
@@ -29,105 +29,106 @@ OPTIONS: dict[str, Any] = {
     "remove_comments": True,  # a comment would split a text that the schema sees as one
     "remove_pis": True,
 }
-SLICE = 1 << 20
-TEXT = 10_000_000
+SLICE_BYTES = 1 << 20
+MAX_TEXT_BYTES = 10_000_000
 """The most bytes of one text: the limit of libxml2."""
-CODECS = re.compile(
+ALLOWED_CODECS = re.compile(
     r"utf-8|ascii|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
 )
-MARKS = (
+BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-SHAPES = (
+FIRST_CHARACTERS = (
     (b"<\0\0\0", "utf-32-le"),
     (b"\0\0\0<", "utf-32-be"),
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )  # the first `<` in each encoding, without a byte order mark (XML 1.0, appendix F)
-PLAIN = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # not one of the marks and shapes
-DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
+SINGLE_BYTE_START = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # not one of the marks and shapes
+ENCODING_DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
-ROOT = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
-_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice for programmers
-_HALF = re.compile(
+ROOT_START = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
+_PARSER_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice for programmers
+_SURROGATE_REFERENCE = re.compile(
     rb"&#(?:x0*+[dD][89a-fA-F][0-9a-fA-F]{2}(?![0-9a-fA-F])"
     rb"|0*+5(?:529[6-9]|5[3-9]\d\d|6\d{3}|7[0-2]\d\d|73[0-3]\d|734[0-3])(?!\d));?"
 )
 
-_ENCODING = {
+_ENCODING_ERRORS = {
     etree.ErrorTypes.ERR_UNKNOWN_ENCODING,
     etree.ErrorTypes.ERR_UNSUPPORTED_ENCODING,
     etree.ErrorTypes.ERR_INVALID_ENCODING,
 }
-_BOUNDS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOURCE_LIMIT
+_LIMIT_ERRORS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOURCE_LIMIT
 
 
 class XmlText(NamedTuple):
-    """A document that may be parsed: its bytes in UTF-8 without a mark, and its root element's local name."""
+    """A document that may be parsed: its bytes in UTF-8 without a byte order mark, and its root's local name."""
 
     content: bytes
     root: str
 
 
 def admit(content: bytes, limits: Limits) -> XmlText:
-    """Convert a document to UTF-8 for parsing; StepError if too large, wrongly encoded, with a DTD or many elements.
+    """Convert a document to UTF-8 for parsing, and check it before.
 
-    The name of the root is empty if something that XML does not allow precedes it; see `rooted`.
+    Raises StepError if the document is too large, wrongly encoded, or has a DTD or too many elements. The name of the
+    root is empty if something that XML does not allow precedes it; see `require_root`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
     """
     if len(content) > limits.member_size:
         raise StepError(f"the document has {len(content)} bytes; the limit is {limits.member_size}", Reason.TOO_LARGE)
-    text = _utf8(content)
+    text = _convert_to_utf_8(content)
     prolog = PROLOG.match(text)
     start = prolog.end() if prolog else 0
     if text.startswith(b"<!DOCTYPE", start):
         line = text.count(b"\n", 0, start) + 1
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN, line=line)
-    root = ROOT.match(text, start)
+    root = ROOT_START.match(text, start)
     _check_elements(text, limits.elements)
     _check_texts(text)
     return XmlText(text, root[1].decode("utf-8", "replace") if root else "")
 
 
-def rooted(text: XmlText) -> XmlText:
-    """Return a text unchanged; StepError if something that XML does not allow precedes its root.
+def require_root(text: XmlText) -> XmlText:
+    """Return a text unchanged; raise StepError if something that XML does not allow precedes its root.
 
     A parser that skips it, such as a second byte order mark, would also skip a document type declaration
     after it.
     """
     if not text.root:
-        tree(text.content)  # raises an error that says what is wrong, and where
+        build_tree(text.content)  # raises an error that says what is wrong, and where
         raise StepError("the document does not begin with its root element", Reason.NOT_WELL_FORMED, line=1)
     return text
 
 
 def parse(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document and return its root element; StepError with a reason if it is refused.
+    """Parse a document and return its root element; raise StepError with a reason if it is refused.
 
     Comments and processing instructions are removed, so that an element's text is one piece.
 
     >>> parse(b"<a>1<!-- 2 -->3</a>", Limits()).text
     '13'
     """
-    return tree(admit(content, limits).content)
+    return build_tree(admit(content, limits).content)
 
 
-def tree(content: bytes, *, recover: bool = False, bare: bool = False) -> etree._Element:
-    """Build the tree of an admitted document; with `recover`, also of one that was cut off.
+def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:
+    """Build the tree of a document that `admit` returned, and return its root; raise StepError if it is malformed.
 
-    `bare` removes white space between elements.
+    `recover` also builds the tree of a document that was cut off; `strip_blanks` removes white space between elements.
     """
-    parser = etree.XMLParser(recover=recover, remove_blank_text=bare, **OPTIONS)
+    parser = etree.XMLParser(recover=recover, remove_blank_text=strip_blanks, **PARSER_OPTIONS)
     try:
         root = etree.fromstring(replace_surrogates(content) if recover else content, parser)
     except etree.XMLSyntaxError as error:
-        raise refusal(error, parser.error_log) from None
+        raise to_step_error(error, parser.error_log) from None
     except MemoryError:
         raise StepError("parsing the document needs more memory than allowed", Reason.MEMORY_LIMIT) from None
     if root is None:
@@ -138,87 +139,89 @@ def tree(content: bytes, *, recover: bool = False, bare: bool = False) -> etree.
 
 
 def replace_surrogates(content: bytes) -> bytes:
-    """Replace references to surrogates: a recovering parser would accept them, and Python cannot encode the text.
+    """Replace references to surrogates: a recovering parser accepts them, and Python cannot encode the resulting text.
 
     >>> replace_surrogates(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
     '<a>\ufffd\ufffd&#x41;</a>'
     """
-    return _HALF.sub("\ufffd".encode(), content) if b"&#" in content else content
+    return _SURROGATE_REFERENCE.sub("\ufffd".encode(), content) if b"&#" in content else content
 
 
-def refusal(error: etree.XMLSyntaxError, log: Any) -> StepError:
+def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
     """Map the first error of a parser's log to a StepError with reason, line and column."""
-    first = next((entry for entry in log if entry.level >= etree.ErrorLevels.ERROR), None)
-    if first is None:
-        return StepError(str(error.msg or "the parser gave up"), Reason.NOT_WELL_FORMED)
-    if first.type in _ENCODING or first.domain == etree.ErrorDomains.I18N:
+    first_error = next((entry for entry in error_log if entry.level >= etree.ErrorLevels.ERROR), None)
+    if first_error is None:
+        return StepError(str(error.msg or "the parser reported an error without a message"), Reason.NOT_WELL_FORMED)
+    if first_error.type in _ENCODING_ERRORS or first_error.domain == etree.ErrorDomains.I18N:
         reason = Reason.WRONG_ENCODING
-    elif first.type in _BOUNDS or "too big found" in first.message:  # its message for comments and CDATA
+    elif first_error.type in _LIMIT_ERRORS or "too big found" in first_error.message:  # as for comments and CDATA
         reason = Reason.TOO_LARGE
-    elif first.type == etree.ErrorTypes.ERR_NO_MEMORY:
+    elif first_error.type == etree.ErrorTypes.ERR_NO_MEMORY:
         reason = Reason.MEMORY_LIMIT
     else:
         reason = Reason.NOT_WELL_FORMED
-    message = _ADVICE.sub("", first.message.strip()[:1000])
-    return StepError(message, reason, line=first.line or None, column=first.column or None)
+    message = _PARSER_ADVICE.sub("", first_error.message.strip()[:1000])
+    return StepError(message, reason, line=first_error.line or None, column=first_error.column or None)
 
 
 def _check_texts(text: bytes) -> None:
-    """Raise StepError for a text of more than `TEXT` bytes: the parser refuses it only when it builds a tree."""
+    """Raise StepError for a text of more than `MAX_TEXT_BYTES`: the parser refuses it only when it builds a tree."""
     start = 0
-    while start + TEXT < len(text):
-        last = text.rfind(b"<", start, start + TEXT)
-        if last < 0:
+    while start + MAX_TEXT_BYTES < len(text):
+        last_tag = text.rfind(b"<", start, start + MAX_TEXT_BYTES)
+        if last_tag < 0:
             line = text.count(b"\n", 0, start) + 1
-            raise StepError(f"a text has more than {TEXT} bytes", Reason.TOO_LARGE, line=line)
-        start = last + 1
+            raise StepError(f"a text has more than {MAX_TEXT_BYTES} bytes", Reason.TOO_LARGE, line=line)
+        start = last_tag + 1
 
 
-def _utf8(content: bytes) -> bytes:
-    """Convert a document to UTF-8 without a mark; StepError if its bytes do not fit the encoding that it announces."""
-    mark, family = (b"", "") if PLAIN.match(content) else _mark(content)
+def _convert_to_utf_8(content: bytes) -> bytes:
+    """Convert a document to UTF-8 without a mark; raise StepError if its bytes are not in the announced encoding."""
+    mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
-    head = body[:1024].decode(family, "replace").encode() if family else body[:1024]
-    declaration = DECLARED.match(head)
+    start = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
+    declaration = ENCODING_DECLARATION.match(start)
     announced = declaration[1].decode("ascii", "replace") if declaration else ""
-    codec = _codec(announced) if announced else family or "utf-8"
-    if family and family != codec and not (family.startswith(codec) or (family, codec) == ("utf-8", "ascii")):
+    codec = _find_codec(announced) if announced else detected or "utf-8"
+    if detected and detected != codec and not (detected.startswith(codec) or (detected, codec) == ("utf-8", "ascii")):
         raise StepError(
-            f"the document is announced as {announced}, but written in {family}", Reason.WRONG_ENCODING, line=1
+            f"the document is announced as {announced}, but written in {detected}", Reason.WRONG_ENCODING, line=1
         )
-    if not family and codec.startswith(("utf-16", "utf-32")):
+    if not detected and codec.startswith(("utf-16", "utf-32")):
         raise StepError(
             f"the document is announced as {announced}, but written in single bytes", Reason.WRONG_ENCODING, line=1
         )
     if codec == "utf-8" or (codec == "ascii" and body.isascii()):
         return body  # the parser's error says where a byte is wrong
     try:
-        return body.decode(family or codec).encode()
+        return body.decode(detected or codec).encode()
     except UnicodeError as error:
         line = body.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        raise StepError(f"not {announced or codec}: {error}"[:300], Reason.WRONG_ENCODING, line=line) from None
+        raise StepError(
+            f"the document is not valid {announced or codec}: {error}"[:300], Reason.WRONG_ENCODING, line=line
+        ) from None
 
 
-def _mark(content: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark, and the encoding by the mark or the first character; both may be empty."""
-    mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
-    return mark, family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
+def _detect_encoding(content: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark, and the encoding that the mark or the first character shows; both may be empty."""
+    mark, encoding = next(((mark, name) for mark, name in BYTE_ORDER_MARKS if content.startswith(mark)), (b"", ""))
+    return mark, encoding or next((name for start, name in FIRST_CHARACTERS if content.startswith(start)), "")
 
 
 @lru_cache(maxsize=64)
-def _codec(announced: str) -> str:
-    """Return Python's name of an encoding; StepError if documents may not use it."""
+def _find_codec(announced: str) -> str:
+    """Return Python's name of an announced encoding; raise StepError if documents may not use it."""
     try:
         name = codecs.lookup(announced).name
     except (LookupError, ValueError):
         name = ""
-    if not CODECS.fullmatch(name):
+    if not ALLOWED_CODECS.fullmatch(name):
         raise StepError(f"the encoding {announced!r} is not supported", Reason.WRONG_ENCODING, line=1)
     return name
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError for a document of too many elements; they are counted only if its size allows that many."""
+    """Raise StepError for a document with more than `limit` elements; they are counted only if its size allows it."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0
@@ -229,9 +232,9 @@ def _check_elements(text: bytes, limit: int) -> None:
 
     reader = expat.ParserCreate("utf-8")
     reader.StartElementHandler = start
-    for start_of_slice in range(0, len(text), SLICE):
+    for start_of_slice in range(0, len(text), SLICE_BYTES):
         try:
-            reader.Parse(text[start_of_slice : start_of_slice + SLICE], start_of_slice + SLICE >= len(text))
+            reader.Parse(text[start_of_slice : start_of_slice + SLICE_BYTES], start_of_slice + SLICE_BYTES >= len(text))
         except expat.ExpatError:
             return  # the parser's own error says more
         if elements > limit:

@@ -2,7 +2,7 @@
 
 A schema is compiled once. A valid document is validated while it is parsed, without a tree: it costs
 no more time and memory than parsing. An invalid one costs more: libxml2 gives no position for a finding while
-streaming, so the part of the document with the first `LIMIT` findings is validated again as
+streaming, so the part of the document with the first `MAX_FINDINGS` findings is validated again as
 a tree, which names the elements, and a last pass finds their positions.
 
 The tree that lxml builds has no columns, and no reliable lines beyond 65,535. A pass with
@@ -26,107 +26,108 @@ from windrow.formats import xml
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
-PLACE_SLICE = 1 << 16
-STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
+POSITION_SLICE = 1 << 16
+PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 
 @dataclass(slots=True)
-class _Branch:
-    """One step of the searched paths, and the steps below it."""
+class _PathStep:
+    """One step of the searched paths, and the steps below it by name and number; `path` is set if a path ends here."""
 
     path: str = ""
-    below: dict[tuple[str, int], _Branch] = field(default_factory=dict)
+    steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Level:
-    """An open element on a wanted path; counts its children so far, all and by name."""
+class _OpenElement:
+    """An open element on a searched path; counts its children so far, all of them and by name."""
 
-    branch: _Branch
+    step: _PathStep
     children: int = 0
-    named: dict[str, int] = field(default_factory=dict)
+    children_by_name: dict[str, int] = field(default_factory=dict)
 
 
-def places(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    r"""Return line and column, counted from 1, of the `<` of each element's start tag.
+def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
+    r"""Return line and column, counted from 1, of the `<` of each element's start tag, by path.
 
-    `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]`
-    for prefixed ones, `/a/b` for those without a namespace. `content` is UTF-8. Columns count
-    characters. A path to an attribute means its element; a path without an element is left out.
+    `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]` for prefixed ones,
+    `/a/b` for those without a namespace. `content` is UTF-8. Columns count characters. For a path to an attribute, the
+    position is that of its element; a path without an element is left out.
 
-    >>> places(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
+    >>> find_positions(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
     {'/a': (1, 1), '/a/b[2]': (2, 6)}
     """
-    search = _Search(paths)
-    for start in range(0, len(content), PLACE_SLICE):
+    search = _PositionSearch(paths)
+    for start in range(0, len(content), POSITION_SLICE):
         try:
-            search.reader.Parse(content[start : start + PLACE_SLICE], start + PLACE_SLICE >= len(content))
+            search.reader.Parse(content[start : start + POSITION_SLICE], start + POSITION_SLICE >= len(content))
         except expat.ExpatError:
             break
-        if len(search.positions) == search.wanted:
+        if len(search.positions) == search.wanted_count:
             break
     return search.positions
 
 
-class _Search:
+class _PositionSearch:
     """One pass over a document that finds the positions of elements."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        root = _Branch()
-        names = set(paths)
-        for path in names:
-            branch = root
-            for name, number in STEP.findall(path):
-                branch = branch.below.setdefault((name, int(number or 1)), _Branch())
-            branch.path = path
-        self.wanted = len(names)
+        """Build the tree of the searched paths, and a parser that reports to this object."""
+        root = _PathStep()
+        unique_paths = set(paths)
+        for path in unique_paths:
+            step = root
+            for name, number in PATH_STEP.findall(path):
+                step = step.steps_below.setdefault((name, int(number or 1)), _PathStep())
+            step.path = path
+        self.wanted_count = len(unique_paths)
         self.positions: dict[str, tuple[int, int]] = {}
-        self._open = [_Level(root)]
-        self._aside = 0  # depth within an element that is on no wanted path
+        self._open_elements = [_OpenElement(root)]
+        self._unwanted_depth = 0  # depth within an element that is on no wanted path
         self.reader = expat.ParserCreate("utf-8", "\1")
         self.reader.namespace_prefixes = True
         self.reader.StartElementHandler = self._start
         self.reader.EndElementHandler = self._end
 
     def _start(self, name: str, _attributes: Any) -> None:
-        """Count the element among its siblings; note its position if it is wanted."""
-        if self._aside:
-            self._aside += 1
+        """Count the element among its siblings; store its position if it is searched."""
+        if self._unwanted_depth:
+            self._unwanted_depth += 1
             return
-        level = self._open[-1]
+        level = self._open_elements[-1]
         level.children += 1
-        parts = name.split("\1")
-        if len(parts) == 2:
+        name_parts = name.split("\1")
+        if len(name_parts) == 2:
             key, number = "*", level.children
         else:
-            key = f"{parts[2]}:{parts[1]}" if len(parts) == 3 else name
-            number = level.named[key] = level.named.get(key, 0) + 1
-        branch = level.branch.below.get((key, number))
-        if branch is None:
-            self._aside = 1
+            key = f"{name_parts[2]}:{name_parts[1]}" if len(name_parts) == 3 else name
+            number = level.children_by_name[key] = level.children_by_name.get(key, 0) + 1
+        step = level.step.steps_below.get((key, number))
+        if step is None:
+            self._unwanted_depth = 1
             return
-        if branch.path:
-            self.positions[branch.path] = (self.reader.CurrentLineNumber, self.reader.CurrentColumnNumber + 1)
-        self._open.append(_Level(branch))
+        if step.path:
+            self.positions[step.path] = (self.reader.CurrentLineNumber, self.reader.CurrentColumnNumber + 1)
+        self._open_elements.append(_OpenElement(step))
 
     def _end(self, _name: str) -> None:
-        if self._aside:
-            self._aside -= 1
+        if self._unwanted_depth:
+            self._unwanted_depth -= 1
         else:
-            self._open.pop()
+            self._open_elements.pop()
 
 
-LIMIT = 1000
+MAX_FINDINGS = 1000
 """The most findings of one document that are reported one by one."""
-KIND = "SchemaError"
-MESSAGE = 1000
+FINDING_KIND = "SchemaError"
+MAX_MESSAGE_CHARACTERS = 1000
 """The most characters of a message: it may quote a value of any length."""
-SLICE = 1 << 15
+SLICE_BYTES = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Sheets:
-    """A schema's own bytes and those of the files it imports, with one digest of all of them."""
+class SchemaFiles:
+    """A schema's content and that of the files it imports, by name; `digest` is that of all of them."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)
@@ -147,18 +148,18 @@ class _NullTarget:
     """A parser target that ignores all events, so that the parser only validates."""
 
     def close(self) -> None:
-        """Return nothing: the parser's log has the findings."""
+        """Return nothing; the parser's log contains the findings."""
 
 
 class _Imports(etree.Resolver):
-    """Resolves the files that a schema imports, by file name, only from memory."""
+    """Resolves the files that a schema imports by their names, from memory only."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
         self.imports = imports
         self.missing: list[str] = []
 
     def resolve(self, system_url: str, public_id: str | None, context: Any = None) -> Any:  # noqa: ARG002
-        """Return the file of that name, or an empty one if it is missing, and remember its name as missing."""
+        """Return the file of that name; if it is missing, add its name to `missing` and return an empty file."""
         answer: Any = self  # lxml's stubs lack some methods
         content = self.imports.get(system_url.rpartition("/")[2])
         if content is None:
@@ -168,54 +169,54 @@ class _Imports(etree.Resolver):
 
 
 @lru_cache(maxsize=16)
-def load(sheets: Sheets) -> XmlSchema:
-    """Compile a schema, or return the one compiled before with the same digest.
+def compile_schema(files: SchemaFiles) -> XmlSchema:
+    """Compile a schema; one that was compiled before is returned from a cache.
 
-    An import is looked up in `sheets.imports` by the last part of its `schemaLocation`. StepError
-    with NO_SCHEMA if the schema does not compile or an import is missing.
+    An import is looked up in `files.imports` by the last part of its `schemaLocation`. Raises StepError with NO_SCHEMA
+    if the schema does not compile or an import is missing.
     """
-    imports = _Imports(sheets.imports)
-    parser = etree.XMLParser(**xml.OPTIONS)
+    imports = _Imports(files.imports)
+    parser = etree.XMLParser(**xml.PARSER_OPTIONS)
     parser.resolvers.add(imports)
     try:
-        text = xml.admit(sheets.content, Limits())
+        text = xml.admit(files.content, Limits())
         root = etree.fromstring(text.content, parser, base_url="schema.xsd")
         compiled = etree.XMLSchema(root)
     except (StepError, etree.XMLSyntaxError, etree.XMLSchemaParseError) as error:
-        raise StepError(f"the schema cannot be used: {error}{_missing(imports)}", Reason.NO_SCHEMA) from None
+        raise StepError(f"the schema cannot be used: {error}{_name_missing(imports)}", Reason.NO_SCHEMA) from None
     if imports.missing:
-        raise StepError(f"the schema cannot be used{_missing(imports)}", Reason.NO_SCHEMA)
-    return XmlSchema(sheets.digest, root.get("targetNamespace", ""), compiled)
+        raise StepError(f"the schema cannot be used{_name_missing(imports)}", Reason.NO_SCHEMA)
+    return XmlSchema(files.digest, root.get("targetNamespace", ""), compiled)
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
-    """Validate a document; return its findings, an empty list if it is valid.
+    """Validate a document; return its findings, or an empty list if it is valid.
 
-    Findings are in the document's order, with line and column of their element. Findings beyond `LIMIT`
-    are only counted, in a last one. StepError for a document that is not well-formed.
+    Findings are in the document's order, with line and column of their element. After `MAX_FINDINGS`, one more has the
+    number of the remaining ones. Raises StepError for a document that is not well-formed.
     """
-    return check(xml.admit(content, limits), schema)
+    return validate_admitted(xml.admit(content, limits), schema)
 
 
-def check(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Validate an admitted document as `validate` does."""
-    content = xml.rooted(text).content
-    total = _count_findings(content, schema)
-    if not total:
+def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
+    """Validate a document that `xml.admit` returned; return what `validate` returns."""
+    content = xml.require_root(text).content
+    finding_count = _count_findings(content, schema)
+    if not finding_count:
         return []
-    head = content if total <= LIMIT else _head(content, schema)
-    findings = _findings(head, schema, whole=len(head) == len(content))
-    if len(findings) < LIMIT and len(head) < len(content):
-        findings = _findings(content, schema, whole=True)
-    if len(findings) == LIMIT and total > LIMIT:
-        findings.append(Finding(KIND, f"{total - LIMIT} more findings", Level.NOTE))
+    content_start = content if finding_count <= MAX_FINDINGS else _start_with_findings(content, schema)
+    findings = _locate_findings(content_start, schema, is_whole=len(content_start) == len(content))
+    if len(findings) < MAX_FINDINGS and len(content_start) < len(content):
+        findings = _locate_findings(content, schema, is_whole=True)
+    if len(findings) == MAX_FINDINGS and finding_count > MAX_FINDINGS:
+        findings.append(Finding(FINDING_KIND, f"{finding_count - MAX_FINDINGS} more findings", Level.NOTE))
     return findings
 
 
 def _count_findings(content: bytes, schema: XmlSchema) -> int:
     """Validate while parsing; return the number of findings.
 
-    The parser reports misplaced text once for each piece that it reads; a run of these counts once.
+    The parser reports misplaced text once for each piece that it reads; consecutive equal reports are counted once.
     """
     parser = _cached_validator(schema)
     try:
@@ -224,7 +225,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
             log = parser.error_log
     except etree.XMLSyntaxError:
         _cached_validator.cache_clear()
-        xml.tree(content)  # raises an error that says what is wrong, and where
+        xml.build_tree(content)  # raises an error that says what is wrong, and where
         log = parser.error_log
     except MemoryError:
         _cached_validator.cache_clear()
@@ -232,12 +233,11 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
     if not log:
         return 0
     if any(entry.domain != etree.ErrorDomains.SCHEMASV for entry in log):
-        xml.tree(content)
-    pieces = etree.ErrorTypes.SCHEMAV_CVC_COMPLEX_TYPE_2_3
+        xml.build_tree(content)
+    misplaced_text = etree.ErrorTypes.SCHEMAV_CVC_COMPLEX_TYPE_2_3
     errors = [(entry.type, entry.message) for entry in log]
-    return sum(
-        error[0] != pieces or error != previous for error, previous in zip(errors, [None, *errors], strict=False)
-    )
+    pairs = zip(errors, [None, *errors], strict=False)
+    return sum(error != previous or error[0] != misplaced_text for error, previous in pairs)
 
 
 @lru_cache(maxsize=16)
@@ -249,36 +249,39 @@ def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
 def _new_validator(schema: XmlSchema) -> etree.XMLParser:
     """Return a parser that only validates."""
     target: Any = _NullTarget()
-    return etree.XMLParser(schema=schema.compiled, target=target, **xml.OPTIONS)
+    return etree.XMLParser(schema=schema.compiled, target=target, **xml.PARSER_OPTIONS)
 
 
-def _head(content: bytes, schema: XmlSchema) -> bytes:
-    """Return the start of a document, as much of it as has more than `LIMIT` findings."""
+def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
+    """Return the shortest start of a document, in whole slices, that has more than `MAX_FINDINGS` findings."""
     parser = _new_validator(schema)
-    for start in range(0, len(content), SLICE):
-        parser.feed(content[start : start + SLICE])
-        if len(parser.feed_error_log) > LIMIT:
-            return content[: start + SLICE]
+    for start in range(0, len(content), SLICE_BYTES):
+        parser.feed(content[start : start + SLICE_BYTES])
+        if len(parser.feed_error_log) > MAX_FINDINGS:
+            return content[: start + SLICE_BYTES]
     return content
 
 
-def _findings(content: bytes, schema: XmlSchema, *, whole: bool) -> list[Finding]:
-    """Validate as a tree; return the first `LIMIT` findings with their positions."""
-    root = xml.tree(content, recover=not whole, bare=True)
+def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> list[Finding]:
+    """Validate with a tree; return the first `MAX_FINDINGS` findings with their positions.
+
+    If `is_whole` is false, `content` is only the start of a document.
+    """
+    root = xml.build_tree(content, recover=not is_whole, strip_blanks=True)
     with schema.lock:
         schema.compiled.validate(root)
         log: Any = schema.compiled.error_log
-        entries = list(log)[:LIMIT]
-    positions = places(content, {entry.path for entry in entries if entry.path})
+        entries = list(log)[:MAX_FINDINGS]
+    positions = find_positions(content, {entry.path for entry in entries if entry.path})
     findings = []
     for entry in entries:
         line, column = positions.get(entry.path or "", (entry.line or None, None))
-        message = entry.message.strip().replace(f"{{{schema.namespace}}}", "")[:MESSAGE]
+        message = entry.message.strip().replace(f"{{{schema.namespace}}}", "")[:MAX_MESSAGE_CHARACTERS]
         level = Level.WARN if entry.level == etree.ErrorLevels.WARNING else Level.ERROR
-        findings.append(Finding(KIND, message, level, line, column))
+        findings.append(Finding(FINDING_KIND, message, level, line, column))
     return findings
 
 
-def _missing(imports: _Imports) -> str:
+def _name_missing(imports: _Imports) -> str:
     """Return the part of a message that names the missing imports."""
     return f"; not found: {', '.join(imports.missing)}" if imports.missing else ""

@@ -1,6 +1,6 @@
 """Read untrusted zip archives by their directory: with limits and checks, never unpacked to disk.
 
-`members` reads the directory and judges every entry before a byte is inflated; `open_member`
+`read_members` reads the directory and judges every entry before a byte is inflated; `open_member`
 inflates one entry, and stops if it grows beyond the size that it announces. A member's name never names a
 file on this machine: it is only looked up in the directory. Limits are checked before bytes are read, and every
 fault is a `StepError` with its reason.
@@ -17,27 +17,27 @@ from typing import BinaryIO, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from windrow.errors import StepError
-from windrow.formats.inflate import BLOCK, DEFLATED, STORED, Inflated
+from windrow.formats.inflate import BLOCK_BYTES, DEFLATED, STORED, Inflated
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-END = Struct("<4s4H2LH")
-END64 = Struct("<4sQ2H2L4Q")
-LOCATOR = Struct("<4sLQL")
-CENTRAL = Struct("<4s2B5H3L5H2L")
-LENGTHS = Struct("<3H")  # of name, extra field and comment, 28 bytes into a record
-LOCAL = Struct("<4s5H3L2H")
-ROOM = 1024
+END_RECORD = Struct("<4s4H2LH")
+END64_RECORD = Struct("<4sQ2H2L4Q")
+LOCATOR_RECORD = Struct("<4sLQL")
+CENTRAL_RECORD = Struct("<4s2B5H3L5H2L")
+NAME_LENGTHS = Struct("<3H")  # of name, extra field and comment, 28 bytes into a record
+LOCAL_RECORD = Struct("<4s5H3L2H")
+MAX_MEAN_RECORD_BYTES = 1024
 """The most bytes of a directory record on average: it limits memory use."""
-SLICE = 1 << 20
+SLICE_BYTES = 1 << 20
 # Flags, methods and systems of a record (APPNOTE.TXT, sections 4.4.2, 4.4.4 and 4.4.5).
 _ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000  # encrypted, strongly encrypted, directory masked
-_PATCHED = 0x20
-_UTF_8 = 0x800
-_AES = 99
-_UNIX = 3
-_MAX_COMMENT = 0xFFFF
-FAR = 1 << 62
+_PATCH_FLAG = 0x20
+_UTF_8_FLAG = 0x800
+_AES_METHOD = 99
+_UNIX_SYSTEM = 3
+_MAX_COMMENT_BYTES = 0xFFFF
+MAX_OFFSET = 1 << 62
 """An offset beyond the end of any file; some files cannot even seek there."""
 
 
@@ -55,36 +55,36 @@ class DirectoryRecord(NamedTuple):
     mode: int  # Unix file mode, 0 if the archive was made on another system
 
 
-class _End(NamedTuple):
-    """The position of the directory, and the number of records that it announces."""
+class _DirectoryEnd(NamedTuple):
+    """The directory's position and size, and the number of records that the end record announces."""
 
     start: int
     size: int
-    announced: int
-    shift: int  # bytes of the file before the archive
+    announced_count: int
+    archive_start: int  # bytes of the file before the archive
 
 
-def read(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
+def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """Return the records of an archive, and the offset of its directory.
 
-    A directory that is too large for `limits.members` records is refused unread.
+    Raises StepError without reading a directory that is too large for `limits.members` records.
     """
-    end = _end(view)
-    content = _content(view, end, limits)
-    records = [_read_record(content, position, end.shift) for position in _places(content, limits)]
-    if len(records) != end.announced:
-        raise StepError(f"the directory announces {end.announced} members and has {len(records)}", Reason.CORRUPT)
+    end = _find_directory_end(view)
+    content = _read_directory_bytes(view, end, limits)
+    records = [_read_record(content, position, end.archive_start) for position in _record_offsets(content, limits)]
+    if len(records) != end.announced_count:
+        raise StepError(f"the directory announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 
-def find(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record of this name without parsing the others; StepError if the archive has none or several."""
-    directory = _directory(view, limits)
-    positions = [position for raw in _encodings(name) for position in directory.places.get(raw, ())]
+def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
+    """Return the record of this name without parsing the others; raise StepError unless exactly one has the name."""
+    directory = _cached_directory(view, limits)
+    positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
         record
         for position in positions
-        if (record := _read_record(directory.content, position, directory.shift)).name == name
+        if (record := _read_record(directory.content, position, directory.archive_start)).name == name
     ]
     if not records:
         raise StepError(f"the archive has no member {name!r}", Reason.NOT_FOUND)
@@ -93,17 +93,17 @@ def find(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
     return records[0]
 
 
-def _encodings(name: str) -> set[bytes]:
-    """Return the bytes with which an archive may write a name."""
+def _encode_name(name: str) -> set[bytes]:
+    """Return the bytes with which an archive may store a name."""
     return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
 
 
 class _Directory(NamedTuple):
-    """A directory's bytes, and the offsets in it of each name's records."""
+    """A directory's bytes, and the offsets in it of the records of each name."""
 
     content: bytes
-    shift: int
-    places: dict[bytes, list[int]]
+    archive_start: int
+    offsets_by_name: dict[bytes, list[int]]
     limits: Limits
 
 
@@ -111,145 +111,152 @@ _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
 """The directories of open archives: searching one for each member would take time quadratic in their number."""
 
 
-def _directory(view: BinaryIO, limits: Limits) -> _Directory:
+def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
+    """Return the directory of an open archive; it is read only once."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
-        end = _end(view)
-        content = _content(view, end, limits)
+        end = _find_directory_end(view)
+        content = _read_directory_bytes(view, end, limits)
         positions: dict[bytes, list[int]] = {}
-        for position in _places(content, limits):
-            positions.setdefault(_raw(content, position), []).append(position)
-        directory = _DIRECTORIES[view] = _Directory(content, end.shift, positions, limits)
+        for position in _record_offsets(content, limits):
+            positions.setdefault(_raw_name(content, position), []).append(position)
+        directory = _DIRECTORIES[view] = _Directory(content, end.archive_start, positions, limits)
     return directory
 
 
-def at(view: BinaryIO, offset: int, size: int) -> bytes:
-    """Read exactly `size` bytes at `offset`; StepError with TRUNCATED if the file ends earlier."""
-    if offset >= FAR:
-        raise StepError("a record lies far beyond the end of the archive", Reason.TRUNCATED)
+def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
+    """Return exactly `size` bytes at `offset`; raise StepError with TRUNCATED if the file ends earlier."""
+    if offset >= MAX_OFFSET:
+        raise StepError("a record's offset is far beyond the end of the archive", Reason.TRUNCATED)
     view.seek(offset)
-    parts = []
-    left = size
-    while left and (part := view.read(left)):
-        parts.append(part)
-        left -= len(part)
-    if left:
+    pieces = []
+    bytes_left = size
+    while bytes_left and (piece := view.read(bytes_left)):
+        pieces.append(piece)
+        bytes_left -= len(piece)
+    if bytes_left:
         raise StepError("the archive ends within a record", Reason.TRUNCATED)
-    return b"".join(parts)
+    return b"".join(pieces)
 
 
-def _end(view: BinaryIO) -> _End:
+def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
     """Find and read the end record: 22 bytes and a comment at the end of the archive."""
-    length = view.seek(0, 2)
-    most = END.size + _MAX_COMMENT
-    tail = at(view, max(0, length - most), min(length, most))
+    file_size = view.seek(0, 2)
+    max_tail = END_RECORD.size + _MAX_COMMENT_BYTES
+    tail = read_exactly(view, max(0, file_size - max_tail), min(file_size, max_tail))
     position = tail.rfind(b"PK\x05\x06")
     while position >= 0:
-        if position + END.size <= len(tail):
-            *_, comment = fields = END.unpack_from(tail, position)
-            if position + END.size + comment == len(tail):
-                return _locate_directory(view, length - len(tail) + position, fields)
+        if position + END_RECORD.size <= len(tail):
+            *_, comment = fields = END_RECORD.unpack_from(tail, position)
+            if position + END_RECORD.size + comment == len(tail):
+                return _locate_directory(view, file_size - len(tail) + position, fields)
         position = tail.rfind(b"PK\x05\x06", 0, position + 3)
-    if length and at(view, 0, min(4, length)) == b"PK\x03\x04":
-        if surplus := _count_trailing_bytes(view, length):
-            raise StepError(f"{surplus} bytes follow the end of the archive", Reason.TRAILING_BYTES)
+    if file_size and read_exactly(view, 0, min(4, file_size)) == b"PK\x03\x04":
+        if trailing_count := _count_trailing_bytes(view, file_size):
+            raise StepError(f"{trailing_count} bytes follow the end of the archive", Reason.TRAILING_BYTES)
         raise StepError("the archive has no directory at its end", Reason.TRUNCATED)
-    raise StepError("no zip directory was found", Reason.NOT_A_ZIP)
+    raise StepError("the file has no zip directory", Reason.NOT_A_ZIP)
 
 
-def _count_trailing_bytes(view: BinaryIO, length: int) -> int:
-    """Return the number of bytes after an end record that matches the start of the file; 0 if no end record matches."""
-    for start in range(0, length, SLICE):
-        part = at(view, start, min(SLICE + END.size, length - start))
-        position = part.find(b"PK\x05\x06")
-        while position >= 0 and position + END.size <= len(part):
-            _, _, _, _, count, size, offset, comment = END.unpack_from(part, position)
+def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
+    """Return the number of bytes after an end record whose directory is where it says, or 0 if there is none."""
+    for start in range(0, file_size, SLICE_BYTES):
+        slice_bytes = read_exactly(view, start, min(SLICE_BYTES + END_RECORD.size, file_size - start))
+        position = slice_bytes.find(b"PK\x05\x06")
+        while position >= 0 and position + END_RECORD.size <= len(slice_bytes):
+            _, _, _, _, count, size, offset, comment = END_RECORD.unpack_from(slice_bytes, position)
             record_start = start + position
-            end = record_start + END.size + comment
+            end = record_start + END_RECORD.size + comment
             # The end record of an archive that is stored as a member of this one does not match.
-            if count and size + offset == record_start and at(view, offset, 4) == b"PK\x01\x02":
-                return max(0, int(length - end))
-            position = part.find(b"PK\x05\x06", position + 1)
+            if count and size + offset == record_start and read_exactly(view, offset, 4) == b"PK\x01\x02":
+                return max(0, int(file_size - end))
+            position = slice_bytes.find(b"PK\x05\x06", position + 1)
     return 0
 
 
-def _locate_directory(view: BinaryIO, position: int, fields: tuple[int, ...]) -> _End:
-    """Find the directory by the fields of the end record at `position`, or by a 64-bit end record before it."""
-    _, disk, first, count_here, count, size, offset, _ = fields
+def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]) -> _DirectoryEnd:
+    """Return the directory's position, given the fields of the end record at `position`.
+
+    If there is a 64-bit end record before it, the numbers in that record count.
+    """
+    _, disk, first_disk, count_on_disk, record_count, size, offset, _ = end_fields
     record_start = position
-    if position >= LOCATOR.size:
-        mark, *_ = LOCATOR.unpack(at(view, position - LOCATOR.size, LOCATOR.size))
-        if mark == b"PK\x06\x07":
-            record_start = position - LOCATOR.size - END64.size
+    if position >= LOCATOR_RECORD.size:
+        signature, *_ = LOCATOR_RECORD.unpack(read_exactly(view, position - LOCATOR_RECORD.size, LOCATOR_RECORD.size))
+        if signature == b"PK\x06\x07":
+            record_start = position - LOCATOR_RECORD.size - END64_RECORD.size
             if record_start < 0:
                 raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
-            mark, _, _, _, disk, first, count_here, count, size, offset = END64.unpack(
-                at(view, record_start, END64.size)
+            signature, _, _, _, disk, first_disk, count_on_disk, record_count, size, offset = END64_RECORD.unpack(
+                read_exactly(view, record_start, END64_RECORD.size)
             )
-            if mark != b"PK\x06\x06":
+            if signature != b"PK\x06\x06":
                 raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
-    if disk or first or count_here != count:
+    if disk or first_disk or count_on_disk != record_count:
         raise StepError("the archive is one part of a split archive", Reason.UNSUPPORTED)
     start = record_start - size
     if start < 0 or offset > start:
         raise StepError("the directory is not where the end record says", Reason.CORRUPT)
-    return _End(start, size, count, start - offset)
+    return _DirectoryEnd(start, size, record_count, start - offset)
 
 
-def _content(view: BinaryIO, end: _End, limits: Limits) -> bytes:
-    """Read the directory's bytes; StepError if it is too large for the allowed number of records."""
-    if end.announced > limits.members or end.size > limits.members * ROOM:
+def _read_directory_bytes(view: BinaryIO, end: _DirectoryEnd, limits: Limits) -> bytes:
+    """Return the directory's bytes; raise StepError if it is too large for the allowed number of records."""
+    if end.announced_count > limits.members or end.size > limits.members * MAX_MEAN_RECORD_BYTES:
         raise StepError(
-            f"the directory has {end.announced} members in {end.size} bytes; the limit is {limits.members} members",
+            f"the directory has {end.announced_count} members in {end.size} bytes; "
+            f"the limit is {limits.members} members",
             Reason.TOO_MANY_MEMBERS,
         )
-    return at(view, end.start, end.size)
+    return read_exactly(view, end.start, end.size)
 
 
-def _places(content: bytes, limits: Limits) -> Iterator[int]:
-    """Yield the offset of each record in a directory; StepError if it holds anything else."""
-    position = number = 0
+def _record_offsets(content: bytes, limits: Limits) -> Iterator[int]:
+    """Yield the offset of each record in a directory; raise StepError if it contains anything else, or too many."""
+    position = record_count = 0
     while position < len(content):
-        stop = position + CENTRAL.size
-        if not content.startswith(b"PK\x01\x02", position) or stop > len(content):
-            raise StepError("the directory holds something that is not a record", Reason.CORRUPT)
-        stop += sum(LENGTHS.unpack_from(content, position + 28))
-        number += 1
-        if stop > len(content):
+        record_end = position + CENTRAL_RECORD.size
+        if not content.startswith(b"PK\x01\x02", position) or record_end > len(content):
+            raise StepError("the directory contains bytes that are not a record", Reason.CORRUPT)
+        record_end += sum(NAME_LENGTHS.unpack_from(content, position + 28))
+        record_count += 1
+        if record_end > len(content):
             raise StepError("the directory ends within a record", Reason.CORRUPT)
-        if number > limits.members:
+        if record_count > limits.members:
             raise StepError(f"the archive has more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
         yield position
-        position = stop
+        position = record_end
 
 
-def _raw(content: bytes, position: int) -> bytes:
+def _raw_name(content: bytes, position: int) -> bytes:
     """Return the bytes of a record's name."""
-    start = position + CENTRAL.size
+    start = position + CENTRAL_RECORD.size
     return content[start : start + int.from_bytes(content[position + 28 : position + 30], "little")]
 
 
-def _read_record(content: bytes, position: int, shift: int) -> DirectoryRecord:
-    (_, _, system, _, flags, method, _, _, crc, packed, size, names, extras, _, _, _, attributes, offset) = (
-        CENTRAL.unpack_from(content, position)
+def _read_record(content: bytes, position: int, archive_start: int) -> DirectoryRecord:
+    """Return the record at a position in the directory; offsets in it are relative to `archive_start`."""
+    fields = CENTRAL_RECORD.unpack_from(content, position)
+    _, _, made_on, _, flags, method, _, _, crc, packed, size, name_length, extra_length, _, _, _, attributes, offset = (
+        fields
     )
-    raw = _raw(content, position)
-    start = position + CENTRAL.size + names
-    size, packed, offset = _read_zip64_values(content[start : start + extras], size, packed, offset)
-    mode = attributes >> 16 if system == _UNIX else 0
-    return DirectoryRecord(raw, _decode(raw, flags), flags, method, crc, packed, size, offset + shift, mode)
+    raw = _raw_name(content, position)
+    start = position + CENTRAL_RECORD.size + name_length
+    size, packed, offset = _read_zip64_values(content[start : start + extra_length], size, packed, offset)
+    mode = attributes >> 16 if made_on == _UNIX_SYSTEM else 0  # its upper half is a Unix file mode
+    return DirectoryRecord(raw, _read_name(raw, flags), flags, method, crc, packed, size, offset + archive_start, mode)
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Return values with those that do not fit into 32 bits replaced by those of the 64-bit extra field."""
+    """Return the values; those that do not fit into 32 bits are replaced by the numbers in the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     position = 0
     while position + 4 <= len(extra):
-        kind = int.from_bytes(extra[position : position + 2], "little")
+        field_id = int.from_bytes(extra[position : position + 2], "little")
         length = int.from_bytes(extra[position + 2 : position + 4], "little")
         body = extra[position + 4 : position + 4 + length]
-        if kind == 1:
+        if field_id == 1:
             replaced = []
             for value in values:
                 is_wide = value == 0xFFFFFFFF and len(body) >= 8
@@ -260,21 +267,21 @@ def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
     return values
 
 
-def _decode(raw: bytes, flags: int) -> str:
-    """Decode a member's name; bytes that do not fit the encoding of its flag become visible escapes."""
-    return raw.decode("utf-8" if flags & _UTF_8 else "cp437", "backslashreplace")
+def _read_name(raw: bytes, flags: int) -> str:
+    """Decode a member's name; bytes that are not valid in the encoding of its flag become visible escapes."""
+    return raw.decode("utf-8" if flags & _UTF_8_FLAG else "cp437", "backslashreplace")
 
 
-ARCHIVE = re.compile(r"\.(zip|jar|t?gz|tar|t?bz2?|t?xz|7z|rar|zst|lz4?|lzma|cab|arj|z)\Z", re.IGNORECASE)
-MAGIC = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")
-UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]|\A/|\A[A-Za-z]:|(\A|/)\.\.(/|\Z)|\A\Z")
+ARCHIVE_NAME = re.compile(r"\.(zip|jar|t?gz|tar|t?bz2?|t?xz|7z|rar|zst|lz4?|lzma|cab|arj|z)\Z", re.IGNORECASE)
+SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")
+UNSAFE_NAME = re.compile(r"[\x00-\x1f\x7f\\]|\A/|\A[A-Za-z]:|(\A|/)\.\.(/|\Z)|\A\Z")
 
 
 class ZipMember(NamedTuple):
-    """One entry of an archive; with a `reason` it must not or cannot be read.
+    """One entry of an archive; `reason` is why it cannot or must not be read, or None.
 
-    `start` is the offset of its packed bytes in the view. Sizes are in bytes, as the entry announces
-    them; reading checks them.
+    `start` is the offset of its packed bytes in the archive's view. Sizes are in bytes, as the entry announces them;
+    reading checks them.
     """
 
     name: str
@@ -291,110 +298,106 @@ class ZipMember(NamedTuple):
         return self.name.endswith("/")
 
 
-def members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
+def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """Return the entries of an archive in its directory's order.
 
-    The whole archive is refused (`StepError`) if it is not a zip, is truncated, is split, has
-    too many entries, announces more than `limits.total_size` bytes, or has entries that overlap or
-    differ from their own headers, as zip bombs do. Other faults are the `reason` of a single entry.
+    The whole archive is refused with StepError if it is not a zip, is truncated, is split, has too many entries,
+    announces more than `limits.total_size` bytes, or has entries that overlap or differ from their own headers, as zip
+    bombs do. Any other fault is the `reason` of a single entry.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
     ...     archive.writestr("a.xml", "<a/>")
-    >>> [(member.name, member.size, member.reason) for member in members(made, Limits())]
+    >>> [(member.name, member.size, member.reason) for member in read_members(made, Limits())]
     [('a.xml', 4, None)]
     """
-    records, end = read(view, limits)
+    records, end = read_directory(view, limits)
     if sum(record.size for record in records) > limits.total_size:
         raise StepError(f"the members are larger than {limits.total_size} bytes together", Reason.BOMB_TOTAL)
-    starts = [_start(view, record) for record in records]
+    starts = [_find_content_start(view, record) for record in records]
     _refuse_overlaps(records, starts, end)
-    seen: set[str] = set()
+    known_names: set[str] = set()
     entries = []
     for record, start in zip(records, starts, strict=True):
-        reason = Reason.DUPLICATE_MEMBER if record.name in seen else _fault(record, limits)
-        seen.add(record.name)
-        entries.append(_member(record, start, reason))
+        reason = Reason.DUPLICATE_MEMBER if record.name in known_names else _find_fault(record, limits)
+        known_names.add(record.name)
+        entries.append(_to_member(record, start, reason))
     return entries
 
 
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     """Open the member of this name as a seekable, read-only file.
 
-    The archive must have passed `members` before; only this entry is judged again. Reading raises
-    StepError if the member is larger than it announces or does not match its checksum.
+    `read_members` must have accepted the archive before; only this entry is checked again. Raises StepError if it may
+    not be read, and so does reading if the member is larger than it announces or does not match its checksum.
     """
-    record = find(view, name, limits)
-    member = _member(record, _start(view, record), _fault(record, limits))
-    return cast("BinaryIO", io.BufferedReader(inflate(view, member), BLOCK))
+    record = find_record(view, name, limits)
+    member = _to_member(record, _find_content_start(view, record), _find_fault(record, limits))
+    return cast("BinaryIO", io.BufferedReader(open_inflated(view, member), BLOCK_BYTES))
 
 
-def inflate(view: BinaryIO, member: ZipMember) -> Inflated:
-    """Open a member that `members` returned; StepError if it has a reason."""
+def open_inflated(view: BinaryIO, member: ZipMember) -> Inflated:
+    """Open a member that `read_members` returned; raise StepError if it has a `reason`."""
     if member.reason:
         raise StepError(f"{member.name!r} is refused: {member.reason.meaning}", member.reason)
     return Inflated(
-        view,
-        start=member.start,
-        packed=member.packed,
-        size=member.size,
-        crc=member.crc,
-        method=member.method,
+        view, start=member.start, packed=member.packed, size=member.size, crc=member.crc, method=member.method
     )
 
 
-def blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
+def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
     """Yield a member's content block by block; size and checksum are checked at the end."""
-    return inflate(view, member).blocks()
+    return open_inflated(view, member).blocks()
 
 
-def is_archive(head: bytes) -> bool:
-    """Return whether a document's first bytes are those of an archive or a compressed file.
+def is_archive_start(head: bytes) -> bool:
+    """Return whether `head` is the start of an archive or a compressed file.
 
-    >>> is_archive(b"<?xml version='1.0'?>"), is_archive(b"PK" + bytes([3, 4]))
+    >>> is_archive_start(b"<?xml version='1.0'?>"), is_archive_start(b"PK" + bytes([3, 4]))
     (False, True)
     """
-    return head.startswith(MAGIC)
+    return head.startswith(SIGNATURES)
 
 
-def _member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMember:
+def _to_member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMember:
     return ZipMember(record.name, record.size, record.packed, start, record.crc, record.method, reason)
 
 
-def _start(view: BinaryIO, record: DirectoryRecord) -> int:
-    """Check an entry's own header against the directory; return the offset of its packed bytes."""
-    mark, _, flags, method, *_, names, extras = LOCAL.unpack(at(view, record.offset, LOCAL.size))
-    if mark != b"PK\x03\x04":
+def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
+    """Return the offset of an entry's packed bytes; raise StepError if its own header contradicts the directory."""
+    own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
+    signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
+    if signature != b"PK\x03\x04":
         raise StepError(f"{record.name!r} is not where the directory says", Reason.CORRUPT)
-    name = at(view, record.offset + LOCAL.size, names)
+    name = read_exactly(view, record.offset + LOCAL_RECORD.size, name_length)
     if name != record.raw or method != record.method or (flags ^ record.flags) & 1:
         raise StepError(f"the header of {record.name!r} contradicts the directory", Reason.CORRUPT)
-    return record.offset + LOCAL.size + int(names) + int(extras)
+    return record.offset + LOCAL_RECORD.size + int(name_length) + int(extra_length)
 
 
-def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], end: int) -> None:
+def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], directory_start: int) -> None:
     """Raise StepError for entries that share bytes with each other or with the directory.
 
     Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
     """
-    reach = 0
+    end_of_previous = 0
     for record, start in sorted(zip(records, starts, strict=True), key=lambda pair: pair[0].offset):
-        if record.offset < reach:
+        if record.offset < end_of_previous:
             raise StepError(f"{record.name!r} overlaps another member", Reason.BOMB_OVERLAP)
-        reach = start + record.packed
-    if reach > end:
-        raise StepError("a member runs into the directory", Reason.CORRUPT)
+        end_of_previous = start + record.packed
+    if end_of_previous > directory_start:
+        raise StepError("a member overlaps the directory", Reason.CORRUPT)
 
 
-def _fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
-    """Return why an entry must not be read, by what its record announces; None if it may."""
+def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
+    """Return why an entry must not be read, judging by its record, or None if it may be read."""
     kind = stat.S_IFMT(record.mode)
     faults = (
-        (UNSAFE.search(record.name), Reason.UNSAFE_NAME),
+        (UNSAFE_NAME.search(record.name), Reason.UNSAFE_NAME),
         (record.name.endswith("/") or kind not in (0, stat.S_IFREG), Reason.NOT_A_FILE),
-        (record.flags & _ENCRYPTED_FLAGS or record.method == _AES, Reason.ENCRYPTED),
-        (record.method not in (STORED, DEFLATED) or record.flags & _PATCHED, Reason.UNSUPPORTED),
-        (ARCHIVE.search(record.name), Reason.NESTED_ARCHIVE),
+        (record.flags & _ENCRYPTED_FLAGS or record.method == _AES_METHOD, Reason.ENCRYPTED),
+        (record.method not in (STORED, DEFLATED) or record.flags & _PATCH_FLAG, Reason.UNSUPPORTED),
+        (ARCHIVE_NAME.search(record.name), Reason.NESTED_ARCHIVE),
         (record.size > limits.member_size, Reason.TOO_LARGE),
         (record.size > record.packed * limits.ratio, Reason.BOMB_RATIO),
     )

@@ -20,8 +20,8 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.article import parse_date
 from windrow.collections.news.feed import RefusedReply, parse_reply
-from windrow.content.article import article as read_article
-from windrow.content.markdown import markdown
+from windrow.content.article import read_article
+from windrow.content.markdown import html_to_markdown
 from windrow.engine.check import Fault
 from windrow.reasons import Reason
 
@@ -316,7 +316,7 @@ def test_a_caption_stands_by_its_picture_in_the_text_of_an_article():
     )
     body = article("https://a.example", 1, text=PROSE + figure + PROSE).encode()
     page = read_article(body, "text/html", "https://a.example/news/the-quay-story-1.html", ())
-    text = markdown(page.markup, "https://a.example/")
+    text = html_to_markdown(page.markup, "https://a.example/")
     assert "![A quay](https://a.example/p.jpg)" in text
     assert "*The quay at dawn, from the bridge.*" in text
     assert not [block for block in page.blocks if "dawn" in block]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages.reading import document
 from windrow.collections.pages.reading.document import Description, seconds
-from windrow.formats.sniff import normal
+from windrow.formats.sniff import normalise_tag
 
 LONG = "This paragraph is long enough to stand in for the description that the page itself has not."
 
@@ -85,4 +85,4 @@ def test_any_text_is_a_moment_or_none(written: str) -> None:
     ],
 )  # fmt: skip
 def test_a_language_is_one_of_the_registry(tag: str, expected: str | None) -> None:
-    assert normal(tag) == expected
+    assert normalise_tag(tag) == expected

@@ -12,13 +12,13 @@ from windrow.collections.pages.reading import read as read_any
 from windrow.collections.pages.reading.link import Count, LinkClassifier, count_links, indexiness, links
 from windrow.collections.pages.references import References
 from windrow.content.outline import PageLocation
-from windrow.content.page import read
+from windrow.content.page import read_page
 
 HERE = "http://a.example/dir/page?q=1"
 
 
 def find_links(html: str, url: str = HERE) -> list[Link]:
-    page = read(html.encode(), url)
+    page = read_page(html.encode(), url)
     return links(page.outline, page.head, url)
 
 

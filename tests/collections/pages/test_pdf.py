@@ -77,14 +77,14 @@ def test_what_cannot_be_read_says_why() -> None:
 
 
 def test_no_more_than_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portable, "PAGES", 2)
+    monkeypatch.setattr(portable, "MAX_PAGES", 2)
     page = read_page(paper(*(lines(f"page {at}") for at in range(4))))
     assert page.pile.text == "page 0\npage 1"
     assert [finding.kind for finding in page.findings] == ["too_large"]
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portable, "known", lambda: False)
+    monkeypatch.setattr(portable, "is_installed", lambda: False)
     page = read_page(paper(FIRST))
     assert "pip install 'windrow[pdf]'" in page.findings[0].message
     assert not page.pile
@@ -122,7 +122,7 @@ def test_halves_of_letters_in_metadata_and_contents_lose_no_text() -> None:
     "date", ["D:99991231235959-12'00'", "D:00010101000000+23'00'", "D:99999999999999", "D:20240301120000+99'99'", ""]
 )
 def test_a_date_that_no_calendar_has_is_none(date: str) -> None:
-    assert portable.moment(date) is None
+    assert portable.read_pdf_time(date) is None
 
 
 NUMBERS = [b"-1", b"2147483648", b"99999999999999999999", b"1.5", b"null", b"/x"]

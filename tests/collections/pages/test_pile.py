@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages.reading import document
 from windrow.collections.pages.reading.document import Pile, pile
-from windrow.content.page import read
+from windrow.content.page import read_page
 
 EMPTY = (
     "fa68d024060ee4ea36546196df250fc7cce7aad173f1963f093c02de375c4df1"
@@ -23,7 +23,7 @@ PAGE = """<header>Site <h1>Brand</h1></header><main><h1>Tea</h1><p>Boil <code>1 
 
 
 def make_pile(html: str, start: str = "Tea", end: str = "End") -> Pile:
-    outline = read(html.encode()).outline
+    outline = read_page(html.encode()).outline
     texts = outline.blocks.text
     first, last = texts.index(start), texts.index(end)
     return pile(outline, [first <= at < last for at in range(len(texts))])
@@ -82,7 +82,7 @@ def test_digests_are_equal_exactly_when_the_texts_are(left: tuple[str, ...], rig
     )
 )
 def test_text_and_secondary_text_are_the_whole_page(html: str) -> None:
-    outline = read(html.encode()).outline
+    outline = read_page(html.encode()).outline
     chosen = [at % 2 == 0 for at in range(len(outline.blocks.text))]
     texts = pile(outline, chosen)
     words = sorted(f"{texts.text}\n{texts.secondary_text}".split())

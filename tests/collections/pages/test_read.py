@@ -136,7 +136,7 @@ def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatc
     )
     assert read_page(german, "text/html; charset=utf-8").description.language == "de"
     assert read_page(b"404 Not Found", "text/html").description.language is None
-    monkeypatch.setattr(sniff, "language", lambda text: pytest.fail("asked without need"))
+    monkeypatch.setattr(sniff, "detect_language", lambda text: pytest.fail("asked without need"))
     assert read_page(b"<html lang=fr>" + german, "text/html").description.language == "fr"
     assert read_page(german, "text/html", **{"content-language": "it"}).description.language == "it"
 
@@ -144,7 +144,7 @@ def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatc
 def test_without_the_detector_there_is_no_language(monkeypatch: pytest.MonkeyPatch) -> None:
     with_it = version()
     monkeypatch.setitem(sys.modules, "py3langid", None)
-    monkeypatch.setattr(sniff, "known", lambda: False)
+    monkeypatch.setattr(sniff, "is_detector_installed", lambda: False)
     sniff._detector.cache_clear()
     assert (
         read_page(

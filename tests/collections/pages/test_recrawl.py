@@ -10,7 +10,7 @@ from windrow.collections.pages.code import DAY
 from windrow.collections.pages.redirect import YEAR, adapt_interval
 from windrow.collections.pages.site_rules import SITEMAP
 from windrow.contract import ContentCheck
-from windrow.formats.http import joined
+from windrow.formats.http import join_fields
 from windrow.model import ArchivePlace, Attempt, FetchJob, KeptResponse, Site, Source
 from windrow.reasons import Reason
 
@@ -101,5 +101,5 @@ def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
     for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
         rules = discover.rules(weekly(every), "https://example.org", {})
         rules.take_robots(0.0, 404, b"")
-        pages = rules.hints(FetchJob(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
+        pages = rules.hints(FetchJob(1, "https://example.org/map.xml", kind=SITEMAP), join_fields([]), body)
         assert [(page.url, page.hinted) for page in pages] == [(URL, hinted)]

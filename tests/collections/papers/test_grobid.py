@@ -356,7 +356,7 @@ def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_a
 
 
 def test_a_pdf_without_its_extra_says_the_command_and_is_counted_as_unread(monkeypatch):
-    monkeypatch.setattr("windrow.formats.pdf.known", lambda: False)
+    monkeypatch.setattr("windrow.formats.pdf.is_installed", lambda: False)
     task = Task(
         Item(1, "papers", "attempt", "http://x/"), io.BytesIO(pdf("A paper that nobody reads")), Limits(), {}, {}
     )

@@ -32,7 +32,7 @@ from windrow.config import load
 from windrow.contract.registry import adapter as adapter_of
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
-from windrow.formats.warc import END, header
+from windrow.formats.warc import END, format_header
 from windrow.ledger import Ledger
 
 GOOD = pdf("A careful measure of the whole thing", abstract="How the zyzzyva was found.")
@@ -168,7 +168,9 @@ def test_papers_of_warc_and_arc_files_without_digests_and_without_an_index_are_t
     for name, digest in expected.items():
         fields = [("WARC-Date", "2020-01-02T03:04:05Z"), ("WARC-Target-URI", f"http://{name}.example/a.pdf"), *digest]
         block = head + papers[name]
-        record = header("response", [*fields, ("Content-Type", "application/http; msgtype=response")], len(block))
+        record = format_header(
+            "response", [*fields, ("Content-Type", "application/http; msgtype=response")], len(block)
+        )
         (tmp_path / "warcs" / f"{name}.warc").write_bytes(record + block + END)
     block = head + papers["arc"]
     line = b"http://arc.example/a.pdf 192.0.2.1 20200102030405 application/pdf %d\n" % len(block)

@@ -2,13 +2,13 @@ import pytest
 
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.user_agent import user_agent
-from windrow.formats.robots import token
+from windrow.formats.robots import product_token
 
 
 def test_the_pattern():
     agent = user_agent("example", "https://example.org/bot")
     assert agent == "example-crawler (for https://example.org/bot)"
-    assert token(agent) == "example-crawler"
+    assert product_token(agent) == "example-crawler"
     assert user_agent("my-2nd.archive", "crawl@example.org").endswith("(for crawl@example.org)")
 
 

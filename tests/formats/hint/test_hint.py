@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.url_hints import CAP, ENTRIES, HintKind, read
+from windrow.formats.url_hints import MAX_BYTES, MAX_ENTRIES, HintKind, read_hints
 from windrow.reasons import Reason
 
 BASE = "https://example.org/sitemap.xml"
@@ -28,7 +28,7 @@ def urls(hints):
 
 
 def test_a_sitemap():
-    hints = read(SITEMAP, BASE)
+    hints = read_hints(SITEMAP, BASE)
     assert (hints.kind, hints.reason, hints.refused) == (HintKind.SITEMAP, None, 2)
     assert hints.entries[0] == ("https://example.org/a?b&c", datetime(2024, 2, 29, tzinfo=UTC))
     assert hints.entries[1] == ("https://example.org/relative", None)
@@ -51,12 +51,12 @@ def test_a_sitemap():
     ],
 )  # fmt: skip
 def test_dress_does_not_matter(change):
-    assert read(change(SITEMAP), BASE).entries == read(SITEMAP, BASE).entries
+    assert read_hints(change(SITEMAP), BASE).entries == read_hints(SITEMAP, BASE).entries
 
 
 def test_an_index():
     text = b"<sitemapindex><sitemap><loc>https://h/1.xml.gz</loc><lastmod>2024</lastmod></sitemap></sitemapindex>"
-    hints = read(text, BASE)
+    hints = read_hints(text, BASE)
     assert (hints.kind, hints.entries[0].url, hints.entries[0].modified.year) == (
         HintKind.INDEX,
         "https://h/1.xml.gz",
@@ -65,7 +65,7 @@ def test_an_index():
 
 
 def test_a_text():
-    hints = read("\ufeffhttps://example.org/\u00e9\r\n\r\nhttps://example.org/b \n/c\n".encode(), BASE)
+    hints = read_hints("\ufeffhttps://example.org/\u00e9\r\n\r\nhttps://example.org/b \n/c\n".encode(), BASE)
     assert urls(hints) == ["https://example.org/%C3%A9", "https://example.org/b"]
 
 
@@ -85,15 +85,18 @@ NINE = datetime(2024, 2, 29, 9, tzinfo=UTC)
 
 
 def test_feeds():
-    hints = read(RSS, BASE)
+    hints = read_hints(RSS, BASE)
     assert hints.entries == (
         ("https://example.org/1", NINE),
         ("https://example.org/2", NINE),
         ("https://example.org/4", None),
     )
     assert (hints.kind, hints.refused) == (HintKind.FEED, 1)
-    assert read(ATOM, BASE).entries == (("https://example.org/blog/1", NINE), ("https://example.org/other/2", None))
-    assert urls(read(RDF, BASE)) == ["https://example.org/1"]
+    assert read_hints(ATOM, BASE).entries == (
+        ("https://example.org/blog/1", NINE),
+        ("https://example.org/other/2", None),
+    )
+    assert urls(read_hints(RDF, BASE)) == ["https://example.org/1"]
 
 
 def test_a_json_feed():
@@ -104,9 +107,9 @@ def test_a_json_feed():
         {"url": 4},
     ]
     text = json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": feed_items}).encode()
-    hints = read(text, BASE)
+    hints = read_hints(text, BASE)
     assert hints.entries == (("https://example.org/1", None), ("https://example.org/2", NINE))
-    assert read(b'{"version": "https://jsonfeed.org/version/1", "items": 5}', BASE).entries == ()
+    assert read_hints(b'{"version": "https://jsonfeed.org/version/1", "items": 5}', BASE).entries == ()
 
 
 @pytest.mark.parametrize(
@@ -124,43 +127,43 @@ def test_a_json_feed():
         (b'{"a":' + b"[" * 100_000, Reason.NOT_WELL_FORMED),
         (b"{" + b" " * (9 << 20), Reason.TOO_LARGE),
         (b"{\xff}", Reason.NOT_WELL_FORMED),
-        (gzip.compress(b"x" * (CAP + 1)), Reason.BOMB_TOTAL),
+        (gzip.compress(b"x" * (MAX_BYTES + 1)), Reason.BOMB_TOTAL),
         (gzip.compress(SITEMAP)[:-20], Reason.TRUNCATED),
         (b"\x1f\x8b" + b"x" * 40, Reason.CORRUPT),
-        (b"h" * (CAP + 1), Reason.TOO_LARGE),
+        (b"h" * (MAX_BYTES + 1), Reason.TOO_LARGE),
         (gzip.compress(b"") * 100_000, Reason.UNSUPPORTED),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_is_refused(content, reason):
-    hints = read(content, BASE)
+    hints = read_hints(content, BASE)
     assert (hints.reason, hints.entries) == (reason, ())
 
 
 def test_what_is_cut_off_is_read_as_far_as_it_goes():
-    assert urls(read(SITEMAP[: SITEMAP.index(b"<priority>")], BASE))[0] == "https://example.org/a?b&c"
-    assert urls(read(b"<urlset><url><loc>https://h/1</loc></url><url><loc>https://h/2</url></urlset>", BASE))[:1] == [
-        "https://h/1"
-    ]
+    assert urls(read_hints(SITEMAP[: SITEMAP.index(b"<priority>")], BASE))[0] == "https://example.org/a?b&c"
+    assert urls(read_hints(b"<urlset><url><loc>https://h/1</loc></url><url><loc>https://h/2</url></urlset>", BASE))[
+        :1
+    ] == ["https://h/1"]
 
 
 def test_no_more_entries_than_the_protocol_allows():
     text = io.BytesIO()
     text.write(b"<urlset>")
-    for number in range(ENTRIES + 5):
+    for number in range(MAX_ENTRIES + 5):
         text.write(b"<url><loc>https://h/%d</loc></url>" % number)
     text.write(b"</urlset>")
-    hints = read(text.getvalue(), BASE)
-    assert (len(hints.entries), hints.reason) == (ENTRIES, Reason.TOO_MANY_ELEMENTS)
+    hints = read_hints(text.getvalue(), BASE)
+    assert (len(hints.entries), hints.reason) == (MAX_ENTRIES, Reason.TOO_MANY_ELEMENTS)
 
 
 def test_a_doctype_is_refused_wherever_it_hides():
-    hints = read(
+    hints = read_hints(
         b"<urlset><url><loc>https://h/1</loc></url><!DOCTYPE a><url><loc>https://h/2</loc></url></urlset>", BASE
     )
     assert all(url in {"https://h/1", "https://h/2"} for url in urls(hints))
     bomb = b"<rss><!DOCTYPE a [<!ENTITY b 'cccc'><!ENTITY d '&b;&b;&b;'>]><channel><item><link>https://h/&d;</link></item></channel></rss>"
-    assert not any("cccc" in url for url in urls(read(bomb, BASE)))
+    assert not any("cccc" in url for url in urls(read_hints(bomb, BASE)))
 
 
 @given(
@@ -170,6 +173,6 @@ def test_a_doctype_is_refused_wherever_it_hides():
     ),
 )
 def test_any_bytes_can_be_read(content, start):
-    hints = read(start + content, BASE)
+    hints = read_hints(start + content, BASE)
     assert all(hint.url.startswith("http") for hint in hints.entries)
     assert hints.reason is not None or hints.kind is not HintKind.NONE

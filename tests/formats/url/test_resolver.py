@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.formats.url import LONGEST, Resolver, normalise, quick
+from windrow.formats.url import MAX_CHARACTERS, Resolver, normalise, resolve_safe
 from windrow.reasons import Reason
 
 BASES = (
@@ -29,7 +29,7 @@ LINKS = st.one_of(
 @given(LINKS, st.sampled_from(BASES))
 def test_the_fast_way_leads_where_the_slow_one_does(href, base):
     origin = "/".join(base.split("/")[:3])
-    resolved = quick(href, base, origin)
+    resolved = resolve_safe(href, base, origin)
     if resolved is not None:
         assert resolved == normalise(href, base)
 
@@ -37,7 +37,7 @@ def test_the_fast_way_leads_where_the_slow_one_does(href, base):
 @settings(max_examples=300)
 @given(st.lists(st.tuples(LINKS, st.sampled_from(BASES[:2])), max_size=30))
 def test_memory_changes_no_answer(asked):
-    site = Resolver("https://example.org", room=5)
+    site = Resolver("https://example.org", max_links=5)
     for href, base in asked * 2:
         assert site.resolve(base, [href]) == [normalise(href, base)]
 
@@ -48,14 +48,14 @@ def test_memory_changes_no_answer(asked):
      "https://www.example.co.uk/a?b#c", "/a%20b"],
 )  # fmt: skip
 def test_common_links_go_the_fast_way(href):
-    assert quick(href, BASES[1], "https://example.org") is not None
+    assert resolve_safe(href, BASES[1], "https://example.org") is not None
 
 
 @pytest.mark.parametrize(
-    "href", ["//h/", "../x", "/a/./b", "/%41", "x:y", "/a b", "/" + "x" * LONGEST, "https://xn--a.org/"]
+    "href", ["//h/", "../x", "/a/./b", "/%41", "x:y", "/a b", "/" + "x" * MAX_CHARACTERS, "https://xn--a.org/"]
 )
 def test_all_others_do_not(href):
-    assert quick(href, BASES[1], "https://example.org") is None
+    assert resolve_safe(href, BASES[1], "https://example.org") is None
 
 
 def test_a_base_elsewhere_is_heeded():
@@ -74,11 +74,11 @@ def test_targets_are_told_once_and_in_order():
 
 
 def test_the_memory_is_bounded():
-    site = Resolver("https://example.org", room=100)
+    site = Resolver("https://example.org", max_links=100)
     site.resolve("https://example.org/", [f"/{number}" for number in range(1000)])
     site.resolve("https://example.org/", ["/" + "x" * 300, *("y" * 300,) * 3])
-    assert len(site._known) <= 100
-    assert max(map(len, site._known)) <= 200
+    assert len(site._resolved_by_href) <= 100
+    assert max(map(len, site._resolved_by_href)) <= 200
 
 
 def test_refusals_are_remembered_too():

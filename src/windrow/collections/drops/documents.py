@@ -45,17 +45,17 @@ def read_all(view: BinaryIO) -> bytes:
 
 def parse(content: bytes, limits: Limits) -> Node:
     """Read a whole document; return its root."""
-    return xml.tree(xml.rooted(xml.admit(content, limits)).content)
+    return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
 def stream(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
     """Read a document element by element: `start` and `end` of each."""
-    text = xml.rooted(xml.admit(content, limits))
-    events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.OPTIONS)
+    text = xml.require_root(xml.admit(content, limits))
+    events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.PARSER_OPTIONS)
     try:
         yield from events
     except etree.XMLSyntaxError as error:
-        raise xml.refusal(error, events.error_log) from None
+        raise xml.to_step_error(error, events.error_log) from None
 
 
 def line(element: Node) -> int | None:

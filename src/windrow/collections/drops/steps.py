@@ -19,7 +19,7 @@ from windrow.digest import Hasher, combine
 from windrow.errors import StepError
 from windrow.formats import xml, xsd
 from windrow.formats import zip as archive
-from windrow.formats.inflate import BLOCK
+from windrow.formats.inflate import BLOCK_BYTES
 from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Item, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
@@ -140,7 +140,7 @@ def unzip(task: Task) -> Reading:
     findings: list[Finding] = []
     members: list[Member] = []
     try:
-        entries = archive.members(task.view, task.limits)
+        entries = archive.read_members(task.view, task.limits)
         _check_entries(entries)
         name_rules = rules(task.item.key, task.options)
         for entry in entries:
@@ -162,7 +162,7 @@ def check_xsd(task: Task) -> Reading:
         text = xml.admit(content, task.limits)
         kind = _kind_in_name(task)
         _check_root(text, kind)
-        findings = xsd.check(text, schema(task, kind))
+        findings = xsd.validate_admitted(text, schema(task, kind))
     except StepError as error:
         return Reading(error.reason, _put_first(error, []))
     return Reading(Reason.NOT_VALID, tuple(findings)) if findings else _VALID
@@ -188,7 +188,7 @@ def compile_schema(sheet: Resource) -> xsd.XmlSchema:
     if cached is None or cached[0] is not sheet:
         imports = {sibling.path.name: sibling.content for sibling in sheet.siblings}
         known_by = combine([sheet.digest, *(f"{sibling.path.name} {sibling.digest}" for sibling in sheet.siblings)])
-        cached = _last[sheet.name] = (sheet, xsd.load(xsd.Sheets(known_by, sheet.content, imports)))
+        cached = _last[sheet.name] = (sheet, xsd.compile_schema(xsd.SchemaFiles(known_by, sheet.content, imports)))
     return cached[1]
 
 
@@ -209,8 +209,8 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: 
     note = note_left_out(entry)
     readable = entry if entry.reason is None else entry._replace(reason=None)
     if not entry.is_folder:
-        for number, block in enumerate(archive.blocks(view, readable)):
-            if not number and not note and archive.is_archive(block):
+        for number, block in enumerate(archive.read_blocks(view, readable)):
+            if not number and not note and archive.is_archive_start(block):
                 raise StepError(f"{entry.name[:200]!r} is itself an archive", Reason.NESTED_ARCHIVE)
             hasher.update(block)
     if note:
@@ -236,7 +236,7 @@ def _kind_in_name(task: Task) -> DocumentKind:
 def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
     """Raise StepError if the root element is not that of the kind in the file's name."""
     if text.root != ROOTS[kind]:
-        xml.tree(text.content)  # what is not well-formed has no root to judge
+        xml.build_tree(text.content)  # what is not well-formed has no root to judge
         raise StepError(f"the root element is {text.root[:100]!r}, not {ROOTS[kind]!r}", Reason.WRONG_ROOT)
 
 
@@ -250,6 +250,6 @@ def _md5(view: BinaryIO) -> str:
     """Return the MD5 of the whole view."""
     md5 = hashlib.md5(usedforsecurity=False)
     view.seek(0)
-    while block := view.read(BLOCK):
+    while block := view.read(BLOCK_BYTES):
         md5.update(block)
     return md5.hexdigest()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from windrow.collections.events.time_of_day import split_time_of_day
-from windrow.formats.moment import written
+from windrow.formats.moment import read_page_time
 
 _NO_PLACE = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
 _NUMBER = re.compile(r"\d{9,13}")
@@ -160,7 +160,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: s
         seconds = int(plain)
         return from_aware(_EPOCH + timedelta(seconds=seconds / (1000 if seconds > _MAX_SECONDS else 1)), zone)
     try:
-        moment = written(plain) if _MAIL.fullmatch(plain) else None
+        moment = read_page_time(plain) if _MAIL.fullmatch(plain) else None
         moment = moment or datetime.fromisoformat(plain)
     except ValueError:
         return _read_written(plain, zone, assumed)
@@ -175,7 +175,7 @@ def _read_written(plain: str, zone: ZoneInfo, assumed: str) -> EventTime | None:
     ['18:00', '15:00', '16:00', '16:00', '22:00']
     """
     dated = split_time_of_day(plain)
-    day = written(dated.day) if dated else None
+    day = read_page_time(dated.day) if dated else None
     if dated is None or day is None:
         return None
     if dated.time is None:

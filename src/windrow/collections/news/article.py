@@ -12,12 +12,12 @@ from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 from windrow.collections.news import standard
-from windrow.content.article import article as read_article
-from windrow.content.markdown import markdown
+from windrow.content.article import read_article
+from windrow.content.markdown import html_to_markdown
 from windrow.contract import Observation, Skip, Task
 from windrow.errors import StepError
-from windrow.formats.http import media_type
-from windrow.formats.moment import written
+from windrow.formats.http import read_media_type
+from windrow.formats.moment import read_page_time
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
 
@@ -60,7 +60,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     title = " ".join(_SCRIPT.sub(" ", article.title).split())[:_MAX_TITLE]
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
-    text = _remove_title(markdown(article.html, normalise(article.base or article.url).url), title)
+    text = _remove_title(html_to_markdown(article.html, normalise(article.base or article.url).url), title)
     if not text.strip():
         return Skip(Reason.NO_TEXT, article.url)
     stamp, doubt = parse_date(article.date, zone, seen)
@@ -125,7 +125,7 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
     """
     if not date:
         return None, ""
-    at = written(date)
+    at = read_page_time(date)
     if at is None:
         return None, "not a date"
     if at.tzinfo is None:
@@ -164,8 +164,8 @@ _HTML = frozenset(("", "text/html", "application/xhtml+xml"))
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
     """Return the article of a page, or a skip; `feed_entry` may have a `title` and a `published` date from a feed."""
     url = task.request.url if task.request else task.item.key
-    if media_type(task.fields) not in _HTML:
-        return Skip(Reason.NOT_WANTED, url, f"type {media_type(task.fields)}")
+    if read_media_type(task.fields) not in _HTML:
+        return Skip(Reason.NOT_WANTED, url, f"type {read_media_type(task.fields)}")
     body = task.view.read()
     if not body.strip():
         return Skip(Reason.NO_TEXT, url, "the response is empty")

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windrow.collections.news import feed, townnews, wordpress
-from windrow.content.page import read as read_page
+from windrow.content.page import read_page
 from windrow.contract import (
     CAPTURED,
     REQUEST,
@@ -136,7 +136,7 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
         requests = tuple(Request(address, GUESS, priority=2, when_named=True) for address in sitemaps)
         return FollowResult(requests, skip=None if sitemaps else Reason.NOT_A_FEED)
     other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
-    if answer.status != 200 or url_hints.read(body, url).kind is HintKind.NONE:
+    if answer.status != 200 or url_hints.read_hints(body, url).kind is HintKind.NONE:
         skip = Reason.NOT_A_FEED if answer.status == 200 else Reason.NOT_FOUND
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
         return FollowResult(
@@ -162,7 +162,7 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
         return {"kind": "wordpress", "api": f"{root.rstrip('/')}/wp/v2/posts"}
     if _BLOX.search(body):
         return {"kind": "townnews"}
-    if url_hints.read(body, url).kind is not HintKind.NONE:
+    if url_hints.read_hints(body, url).kind is not HintKind.NONE:
         return {"kind": "feed", "addresses": [url]}
     feeds = read_page(body, url, fields.get("content-type", "")).head.feeds
     addresses = [normalise(feed_link.href, url).url for feed_link in feeds]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from windrow.collections.news import article
-from windrow.content.page import read as read_page
+from windrow.content.page import read_page
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.digest import number
 from windrow.errors import StepError
@@ -138,7 +138,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if part == ARTICLE:
         return FollowResult((), (Offering(url),))
     body = answer.view.read()
-    hints = url_hints.read(body, url)
+    hints = url_hints.read_hints(body, url)
     if hints.kind is HintKind.INDEX:
         every = answer.request.every
         newest = sorted(hints.entries, key=lambda entry: str(entry.modified or ""), reverse=True)[:100]
@@ -187,7 +187,7 @@ def _article_requests(
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
     """Return the titles and dates of a feed's articles, by address."""
     try:
-        parsed = entries.read(body)
+        parsed = entries.read_feed(body)
     except StepError:
         return {}
     details = {}

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from windrow.errors import StepError
-from windrow.formats.moment import written
+from windrow.formats.moment import read_page_time
 from windrow.formats.url import normalise, parts
 
 FIELDS = (
@@ -170,7 +170,7 @@ def _check_place(article: dict[str, Any], folder: str, name: str) -> Iterator[tu
 
 def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
     stamp, date = article.get("publication_timestamp_gmt"), article.get("publication_date")
-    if not isinstance(stamp, int) or not isinstance(date, str) or (at := written(date)) is None:
+    if not isinstance(stamp, int) or not isinstance(date, str) or (at := read_page_time(date)) is None:
         return
     try:
         difference = abs(at.timestamp() - stamp)

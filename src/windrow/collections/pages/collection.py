@@ -13,7 +13,7 @@ _VERSION = "4"
 
 def version() -> str:
     """Return the version of the readers on this machine, with the names of the extras that are installed."""
-    extras = (("pdf", portable.known()), ("language", sniff.known()))
+    extras = (("pdf", portable.is_installed()), ("language", sniff.is_detector_installed()))
     return "+".join([_VERSION, *(name for name, installed in extras if installed)])
 
 

@@ -23,7 +23,7 @@ from windrow.collections.pages.database.entries import (
 )
 from windrow.collections.pages.redirect import read_redirect
 from windrow.digest import number
-from windrow.formats.moment import moment
+from windrow.formats.moment import read_utc_time
 from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
@@ -176,7 +176,7 @@ def log_attempt(recorded: RecordedAttempt, holder: str) -> LoggedCrawl:
     """Return the rows of an attempt; `holder` is the name of the agent that made the request."""
     attempt = recorded.attempt
     code = classify_attempt(attempt)
-    modified = moment(attempt.validators[1])
+    modified = read_utc_time(attempt.validators[1])
     changed = max(0, int(modified.timestamp())) if modified else None
     request = None
     if _was_asked(attempt, code):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import DAY, InformationSource
 from windrow.contract import ContentCheck
-from windrow.formats.http import as_utf_8
+from windrow.formats.http import redecode_as_utf_8
 from windrow.formats.url import Resolved, normalise
 from windrow.reasons import Reason
 
@@ -60,7 +60,7 @@ def read_redirect(base: str, status: int, location: str) -> RedirectTarget | Non
     permanent = status in PERMANENT
     if not location.strip():
         return RedirectTarget("", permanent=permanent, reason=Reason.BAD_ADDRESS)
-    resolved = normalise(as_utf_8(location), base)  # older ledgers store it undecoded
+    resolved = normalise(redecode_as_utf_8(location), base)  # older ledgers store it undecoded
     if resolved.reason or resolved.url == base:
         return RedirectTarget("", None, permanent, reason=resolved.reason or Reason.REDIRECTED)
     return RedirectTarget(resolved.url, resolved.fragment, permanent)
@@ -83,7 +83,7 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
     >>> resolve_refresh("0; url=/caf\u00c3\u00a9", "http://a.example/").url, resolve_refresh("", "http://a.example/")
     ('http://a.example/caf%C3%A9', None)
     """
-    reference = read_refresh(as_utf_8(header))
+    reference = read_refresh(redecode_as_utf_8(header))
     return normalise(reference, base) if reference else None
 
 
@@ -112,7 +112,7 @@ def find_link_targets(header: str, relation: str) -> list[str]:
     ['/b', 'c']
     """
     targets: list[str] = []
-    text = as_utf_8(header[:_LONGEST])
+    text = redecode_as_utf_8(header[:_LONGEST])
     position = 0
     for _ in range(_MAX_LINKS):
         target = _TARGET.match(text, position)

@@ -9,12 +9,12 @@ from weakref import WeakSet
 
 from windrow.collections.pages.code import mime
 from windrow.content.charset import decode
-from windrow.content.head import RELATIONS, refresh
+from windrow.content.head import RELATIONS, read_refresh
 from windrow.content.tree import parse
 from windrow.formats import robots
 from windrow.formats.sniff import sniff
 from windrow.formats.url import normalise
-from windrow.formats.url_hints import read as read_hint
+from windrow.formats.url_hints import read_hints as read_hint
 
 MOST_LINKS = 20_000
 """Most references of one page that are followed."""
@@ -50,7 +50,7 @@ class References:
             sniff(body, declared.essence).essence if declared else "text/html" if body.lstrip()[:1] == b"<" else ""
         )
         # The values of a repeated field are separated by line feeds.
-        if robots.header(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
+        if robots.read_header_directives(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINTS:
             return url, [entry.url for entry in read_hint(body, url).entries[:MOST_LINKS]]
@@ -59,7 +59,7 @@ class References:
         return self._page(url, decode(body, lower_fields.get("content-type", "")).text)
 
     def _page(self, url: str, text: str) -> tuple[str, list[str]]:
-        base, directives = "", robots.NOTHING
+        base, directives = "", robots.NO_DIRECTIVES
         references: list[str] = []
         for node in parse(text).css(_LINKING):
             tag, attributes = node.tag, node.attributes
@@ -68,9 +68,11 @@ class References:
             elif tag == "meta":
                 name_and_content = (attributes.get("name") or "", attributes.get("content") or "")
                 directives = (
-                    directives.join(robots.meta([name_and_content], self._agent)) if name_and_content[0] else directives
+                    directives.join(robots.read_meta_directives([name_and_content], self._agent))
+                    if name_and_content[0]
+                    else directives
                 )
-                references += filter(None, (refresh(attributes),))
+                references += filter(None, (read_refresh(attributes),))
             elif len(references) < MOST_LINKS:
                 references += self._find_references(tag or "", attributes)
         return base or url, [] if directives.nofollow else references
@@ -79,7 +81,7 @@ class References:
         """Yield the reference of one element, if a crawl may follow it."""
         rel = attributes.get("rel") or ""
         reference = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
-        if not reference or (rel and robots.nofollow(rel)):
+        if not reference or (rel and robots.is_nofollow(rel)):
             return
         if tag == "link":
             if not _FOLLOWED_RELATIONS.intersection(rel.lower().split()):

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 from windrow.collections.pages.code import Locality
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import host_matches, host_pattern
-from windrow.formats.robots import Pattern, canonical, pattern
+from windrow.formats.robots import Pattern, read_pattern, spell_canonically
 from windrow.formats.url import Parts, normalise, parts
 
 _SCHEMES = ("http", "https")
@@ -105,13 +105,13 @@ def path_pattern(text: str, setting: str) -> Pattern:
     """Parse the pattern of a path; raise ConfigError if it is malformed."""
     if not text.startswith(("/", "*")):
         raise ConfigError(f"{setting}: {text[:200]!r} is not a path: it starts with / or *")
-    return pattern(text)
+    return read_pattern(text)
 
 
 def spell_path(address: Parts) -> str:
     """Return the path and query of an address in the spelling that patterns match."""
     query = f"?{address.query}" if address.query is not None else ""
-    return canonical(address.path + query, literal=True)
+    return spell_canonically(address.path + query, is_literal=True)
 
 
 def locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:

@@ -16,9 +16,9 @@ from windrow.collections.pages.references import LinkMemo, ReadReferences, asset
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
 from windrow.fetch.politeness import pace, robots_state
-from windrow.formats.robots import header
+from windrow.formats.robots import read_header_directives
 from windrow.formats.url import Resolver, normalise, parts
-from windrow.formats.url_hints import HintKind, read
+from windrow.formats.url_hints import HintKind, read_hints
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
 from windrow.reasons import Reason
 
@@ -184,7 +184,7 @@ class SiteRules:
         No references are returned if the header has the directive `nofollow`.
         """
         robots_tag = fields.get("x-robots-tag", "")
-        if robots_tag and header(robots_tag.split("\n"), self._options.agent).nofollow:
+        if robots_tag and read_header_directives(robots_tag.split("\n"), self._options.agent).nofollow:
             return url, []
         base, references = self._link_memo(url, fields, body)
         refresh = resolve_refresh(fields.get("refresh", ""), url)
@@ -197,7 +197,7 @@ class SiteRules:
         kind = mime(fields.get("content-type", ""))
         if job.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
             return None
-        hint = read(body, job.url)
+        hint = read_hints(body, job.url)
         if hint.kind is HintKind.INDEX:
             depth = job.place + 1
             sitemaps = (

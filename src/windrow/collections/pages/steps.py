@@ -28,8 +28,8 @@ from windrow.collections.pages.scope import Scope, scope
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import robots
-from windrow.formats.http import plain
-from windrow.formats.moment import moment
+from windrow.formats.http import decode_body
+from windrow.formats.moment import read_utc_time
 from windrow.formats.robots import Directives
 from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
@@ -65,7 +65,7 @@ def summarise(task: Task) -> TextSummary:
     fields = task.fields
     kind = mime(fields.get("content-type", ""))
     try:
-        raw = plain(_read_body(task), fields, most=MAX_BYTES, ratio=task.limits.ratio)
+        raw = decode_body(_read_body(task), fields, most=MAX_BYTES, ratio=task.limits.ratio)
     except StepError as error:
         return _summarise_file(kind, None, task.item.digest, error.reason)
     summary = _summarise_page(read(raw, task.item.key, fields, _find_scope(task.source)), task, len(raw))
@@ -177,12 +177,14 @@ def _explain_missing_text(page: PageDocument) -> str:
 
 def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
     """Return the robots directives of a page: those of `X-Robots-Tag` joined with those of its `meta` elements."""
-    return robots.header(fields.get("x-robots-tag", "").split("\n"), agent).join(robots.meta(page.asks, agent))
+    return robots.read_header_directives(fields.get("x-robots-tag", "").split("\n"), agent).join(
+        robots.read_meta_directives(page.asks, agent)
+    )
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
     """Return the time of an answer: its `Date` header, or else the time of the attempt."""
-    return moment(fields.get("date", "")) or visited or _EPOCH
+    return read_utc_time(fields.get("date", "")) or visited or _EPOCH
 
 
 def _summarise_file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from windrow.collections.papers.collection import LEGACY, TABLE
 from windrow.errors import ConfigError, StoreError
 from windrow.formats.cdx import surt
-from windrow.formats.tei import metadata
+from windrow.formats.tei import drop_full_text
 from windrow.formats.url import normalise
 from windrow.model import CdxLine, RecordedAttempt
 
@@ -270,7 +270,7 @@ def _make_grobid_cells(answer: Mapping[str, Any] | None, extra: Mapping[str, Any
         contents["grobid0:tei_xml"] = b64decode(packed)
     if table := extra.get("tei_json"):
         contents["grobid0:tei_json"] = (extra.get("later_json") or table) if shape == LEGACY else table
-        contents["grobid0:metadata"] = metadata(contents["grobid0:tei_json"])
+        contents["grobid0:metadata"] = drop_full_text(contents["grobid0:tei_json"])
     return contents
 
 

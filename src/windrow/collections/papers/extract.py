@@ -372,6 +372,6 @@ def _known(title: str | None, authors: list[str], doi: str | None) -> dict[str, 
 def _thumbnail(task: Task) -> str:
     task.view.seek(0)
     try:
-        return b64encode(pdf.picture(task.view.read(), *_THUMBNAIL)).decode()
+        return b64encode(pdf.draw_first_page(task.view.read(), *_THUMBNAIL)).decode()
     except (StepError, MissingExtra):
         return ""

@@ -14,7 +14,7 @@ from windrow.collections.papers.collection import GROBID
 from windrow.collections.papers.verdict import plain
 from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
-from windrow.formats.tei import legacy_shape, read, table_shape
+from windrow.formats.tei import legacy_shape, read_tei, table_shape
 from windrow.model import Limits
 from windrow.reasons import OVERSIZE, Reason
 
@@ -122,7 +122,7 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
         status = {"status": "fail", "reason": "NOT_XML", "description": _text(content[:200])}
         return GrobidOutcome(200, status, transient=True)
     try:
-        root = read(content, limits)
+        root = read_tei(content, limits)
         table = table_shape(root)
     except StepError as error:
         # A document that is not well-formed was cut off in transfer; another root element will be the same next time.

@@ -15,7 +15,7 @@ from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import number, spelled_alike, warc
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
-from windrow.formats.http import location, media_type, read_head
+from windrow.formats.http import read_head, read_location, read_media_type
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
@@ -125,13 +125,13 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
     kept: KeptResponse | None = None
     refers = record.kind == "revisit" and _UNMODIFIED not in record.fields.get("warc-profile", "")
     if record.kind in {"response", "resource"} and record.reason is None:
-        mime = media_type(fields if record.head else record.fields)
+        mime = read_media_type(fields if record.head else record.fields)
         kept = KeptResponse(
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=at, mime=mime
         )
     attempt = Attempt(
         number(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
-        (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), location(fields),
+        (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
     return ImportedRecord(
         attempt, payload=spelled_alike(record.fields.get("warc-payload-digest", "")[:160]), refers=refers

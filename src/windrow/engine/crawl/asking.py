@@ -19,7 +19,7 @@ from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.fetch.http_client import GET, HttpClient, Reply, ReplyLimits
 from windrow.fetch.secret import SentSecrets
-from windrow.formats.http import location, plain
+from windrow.formats.http import decode_body, read_location
 from windrow.formats.url import parts
 from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, Limits, Source
 from windrow.reasons import Reason
@@ -178,7 +178,9 @@ class ArchivingClient:
                     head = open_response(self._archive.folder, kept.place)
                     head.view.close()
                     fields = {**fields, **head.fields} if head.status == NOT_MODIFIED else dict(head.fields)
-                body = plain(raw, _content_codings(fields), most=max(most, limits.member_size), ratio=limits.ratio)
+                body = decode_body(
+                    raw, _content_codings(fields), most=max(most, limits.member_size), ratio=limits.ratio
+                )
         except (ArchiveError, StepError, MemoryError):
             return None
         status = attempt.status
@@ -223,7 +225,7 @@ class ArchivingClient:
                 if codings := _content_codings(fields):
                     limits = self._archive.limits
                     with self.reading(job.target):
-                        body = plain(body, codings, most=max(bounds.most, limits.member_size), ratio=limits.ratio)
+                        body = decode_body(body, codings, most=max(bounds.most, limits.member_size), ratio=limits.ratio)
             except StepError as error:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:
@@ -244,7 +246,7 @@ class ArchivingClient:
             return _discard_response(attempt, sink, error)
         validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
         attempt = Attempt(
-            *attempt[:6], reply.status, kept, reason, message, validators, location(fields), wait=reply.wait
+            *attempt[:6], reply.status, kept, reason, message, validators, read_location(fields), wait=reply.wait
         )
         return CrawlResult(attempt, fields, body)
 
@@ -255,7 +257,7 @@ class ArchivingClient:
         try:
             raw = sink.content(bounds.most)
             return self._secrets.contains_secret(
-                plain(raw, _content_codings(fields), most=limits.member_size, ratio=limits.ratio)
+                decode_body(raw, _content_codings(fields), most=limits.member_size, ratio=limits.ratio)
             )
         except (StepError, MemoryError):
             return True

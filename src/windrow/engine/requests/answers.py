@@ -23,8 +23,8 @@ from windrow.contract import (
 )
 from windrow.digest import number
 from windrow.errors import StepError
-from windrow.formats.http import plain
-from windrow.formats.url import normalise, parts, without
+from windrow.formats.http import decode_body
+from windrow.formats.url import normalise, parts, remove_parameters
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -86,7 +86,7 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
     view.seek(0)
     if not codings:
         return view
-    return cast(BinaryIO, io.BytesIO(plain(view.read(), codings, most=limits.member_size, ratio=limits.ratio)))
+    return cast(BinaryIO, io.BytesIO(decode_body(view.read(), codings, most=limits.member_size, ratio=limits.ratio)))
 
 
 def context_text(request: Request, hops: int = 0) -> str:
@@ -311,4 +311,4 @@ def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) ->
 def without_secrets(request: Request, source: Source) -> Request:
     """Return a request without the parameters that carry secrets: links in responses often repeat them."""
     names = [credential.query for credential in source.credentials if credential.query]
-    return request._replace(url=without(request.url, names)) if names else request
+    return request._replace(url=remove_parameters(request.url, names)) if names else request

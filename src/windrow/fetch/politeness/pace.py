@@ -17,7 +17,7 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.formats.moment import moment
+from windrow.formats.moment import read_utc_time
 from windrow.reasons import Reason
 
 MAX_RETRY_AFTER = 86_400.0
@@ -116,7 +116,7 @@ def retry_after(text: str, now: datetime) -> float | None:
     text = text.strip()
     if _DIGITS.fullmatch(text):
         return min(float(text), MAX_RETRY_AFTER)
-    time = None if text[:1].isdigit() else moment(text)
+    time = None if text[:1].isdigit() else read_utc_time(text)
     return min(max((time - now).total_seconds(), 0.0), MAX_RETRY_AFTER) if time else None
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database.near_duplicates import update_near_duplicates
 from windrow.collections.pages.database.writer import schema as made
-from windrow.formats.near import ALIKE, similarity, sketch
+from windrow.formats.near import NEAR_DUPLICATE_SIMILARITY, estimate_similarity, make_sketch
 
 WORDS = [
     f"{a}{b}" for a in ("harbour", "lantern", "meadow", "copper", "winter") for b in ("light", "stone", "gate", "s")
@@ -85,7 +85,7 @@ def test_edits_across_sites_are_found_and_others_are_not(link: sqlite3.Connectio
         frozenset({"https://a.example/news", "https://b.example/copied", "https://c.example/more"}),
         frozenset({"https://a.example/story", "https://a.example/print/story"}),
     }
-    assert all(ALIKE <= share < 1 for _, _, share in clusters(link))
+    assert all(NEAR_DUPLICATE_SIMILARITY <= share < 1 for _, _, share in clusters(link))
 
 
 def test_what_closes_leaves_and_its_cluster_stays(link: sqlite3.Connection) -> None:
@@ -166,9 +166,12 @@ def test_any_order_in_any_pieces_gives_the_same(
         assert near.execute(bands).fetchall() == expected.execute(bands).fetchall()
         for generation, first, share in clusters(near):
             assert share == round(
-                similarity(*(sketch(last[int(url[8:].partition(".")[0])] or "") for url in (generation, first))), 4
+                estimate_similarity(
+                    *(make_sketch(last[int(url[8:].partition(".")[0])] or "") for url in (generation, first))
+                ),
+                4,
             )
-            assert share >= ALIKE
+            assert share >= NEAR_DUPLICATE_SIMILARITY
         joined = {generation for generation, _, _ in clusters(near)}
         assert not joined & {hub for _, hub, _ in clusters(near)}, "clusters are stars"
 

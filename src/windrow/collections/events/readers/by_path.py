@@ -20,7 +20,7 @@ from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocum
 from windrow.collections.events.readers.by_fields import decode_text, event_of, read_json
 from windrow.errors import StepError
 from windrow.formats import xml
-from windrow.formats.text import clean
+from windrow.formats.text import replace_controls
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -52,7 +52,7 @@ def xml_tree(document: SourceDocument) -> etree._Element:
     wanted_root = document.rules.root
     if wanted_root and admitted.root != wanted_root:
         raise StepError(f"the root is {admitted.root[:60]!r}, not {wanted_root!r}", Reason.WRONG_ROOT)
-    return xml.tree(admitted.content)
+    return xml.build_tree(admitted.content)
 
 
 def any_namespace(path: str) -> str:
@@ -73,7 +73,7 @@ def element_text(element: etree._Element, path: str) -> str | None:
         texts = [attribute_text for match in matches if (attribute_text := match.get(attribute))]
     else:
         texts = [text for match in matches if (text := " ".join("".join(map(str, match.itertext())).split()))]
-    return clean(", ".join(texts)) if matches else None
+    return replace_controls(", ".join(texts)) if matches else None
 
 
 _MAX_BYTES = 32 << 20
@@ -135,7 +135,7 @@ def _node_text(event_node: LexborNode, path: str, columns: dict[int, list[str]])
     if node is None:
         return None
     text = (node.attributes.get(attribute) or "") if attribute else node.text(separator=" ")
-    return clean(" ".join(text.split()))
+    return replace_controls(" ".join(text.split()))
 
 
 def _cell_text(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str | None:
@@ -154,7 +154,7 @@ def _cell_text(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str
     heading = name.casefold()
     if heading not in headings or headings.index(heading) >= len(cells):
         return None
-    return clean(" ".join(cells[headings.index(heading)].text(separator=" ").split()))
+    return replace_controls(" ".join(cells[headings.index(heading)].text(separator=" ").split()))
 
 
 _FEED_LIMITS = Limits(member_size=64 << 20, elements=1_000_000)
@@ -178,7 +178,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _FEED_LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
         raise StepError(f"this is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
-    tree = xml.tree(admitted.content, recover=True)
+    tree = xml.build_tree(admitted.content, recover=True)
     document = document._replace(rules=replace(document.rules, fields={**_FIELDS, **document.rules.fields}))
     for entry in tree.iterdescendants("{*}item", "{*}entry"):
         text = etree.tostring(entry, encoding="unicode", with_tail=False)
@@ -198,5 +198,5 @@ def _entry_text(entry: etree._Element, path: str) -> str | None:
         if name == "guid" and path == "guid" and child.get("isPermaLink") == "false" and text.strip() == "":
             continue
         if text and text.strip():
-            return clean(text)
+            return replace_controls(text)
     return None

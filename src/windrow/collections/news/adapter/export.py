@@ -13,7 +13,7 @@ from windrow.collections.news import standard
 from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
-from windrow.formats.markdown import read as render_markdown
+from windrow.formats.markdown import read_markdown as render_markdown
 from windrow.formats.text import json_text, xml_text
 
 NEWEST = 200

@@ -14,7 +14,7 @@ from windrow.collections.pages.database.writer import ADDRESS
 from windrow.content.charset import decode
 from windrow.engine.check import Fault
 from windrow.errors import WindrowError
-from windrow.formats.http import plain
+from windrow.formats.http import decode_body
 from windrow.ledger import Ledger
 from windrow.ledger.rows import LoggedAttempt
 from windrow.model import ArchivePlace
@@ -103,7 +103,7 @@ class CrawlerProjection:
         assert self._archive is not None
         capture = open_response(self._archive, place)
         with capture.view as view:
-            return plain(view.read(MOST), capture.fields, most=MOST, ratio=RATIO), capture.fields
+            return decode_body(view.read(MOST), capture.fields, most=MOST, ratio=RATIO), capture.fields
 
     def _offers(self, ledger: Ledger) -> bool:
         """Project some addresses, and tell whether there may be more."""

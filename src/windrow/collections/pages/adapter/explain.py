@@ -20,7 +20,7 @@ from windrow.collections.pages.adapter.story import (
 )
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
-from windrow.formats.text import counted, show, span
+from windrow.formats.text import counted, show, spell_duration
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
@@ -135,7 +135,7 @@ def _describe_unfinished(tombstones: tuple[Tombstone, ...]) -> Iterator[str]:
 
 def _format_duration(seconds: int) -> str:
     days = seconds / 86_400
-    return f"{days:.1f} days".replace(".0 ", " ") if days >= 2 else span(seconds)
+    return f"{days:.1f} days".replace(".0 ", " ") if days >= 2 else spell_duration(seconds)
 
 
 def _describe_index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:

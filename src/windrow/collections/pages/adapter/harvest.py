@@ -20,8 +20,8 @@ from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.user_agent import user_agent
-from windrow.formats.http import plain
-from windrow.formats.robots import CAP
+from windrow.formats.http import decode_body
+from windrow.formats.robots import MAX_BYTES
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Source
@@ -211,6 +211,6 @@ def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:
         with response.view as view:
             codings = {name: response.fields[name] for name in ("content-encoding",) if name in response.fields}
             limits = workspace.section(Pages).limits
-            return plain(view.read(2 * CAP), codings, most=limits.member_size, ratio=limits.ratio)
+            return decode_body(view.read(2 * MAX_BYTES), codings, most=limits.member_size, ratio=limits.ratio)
     except WindrowError:
         return b""

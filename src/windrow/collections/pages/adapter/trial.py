@@ -29,7 +29,7 @@ from windrow.digest import digest
 from windrow.engine.sample import sample_address
 from windrow.errors import UsageError
 from windrow.fetch.politeness.guard import loopback, read_allowed
-from windrow.formats.http import plain
+from windrow.formats.http import decode_body
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site, Source
 
@@ -55,7 +55,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
     if answer.redirected:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
-    body = plain(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
+    body = decode_body(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
     page = read(body, answer.url, answer.fields)
     records = list(_records(answer.url, page))
     for directive in sorted(page.robots):

@@ -36,7 +36,7 @@ from windrow.engine.replay import SCRATCH, settle_unread
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
-from windrow.formats.text import json_text, plain
+from windrow.formats.text import json_text, to_json_value
 from windrow.ledger import Ledger
 from windrow.query.word import counted
 from windrow.reasons import Reason
@@ -218,7 +218,7 @@ def pages(workspace: Workspace, form: str, output: TextIO) -> int:
     with summaries(workspace) as reader:
         for generation in generations(reader):
             record = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
-            output.write(json_text(plain(record)) + "\n")
+            output.write(json_text(to_json_value(record)) + "\n")
             count += 1
     return count
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from windrow.collections.pages.code import Mime
-from windrow.formats.url import apart, normalise
+from windrow.formats.url import normalise, split_safe
 
 
 class Sight(Enum):
@@ -166,7 +166,7 @@ def split(url: str) -> AddressEntry:
     >>> split("sftp://me:pw@b.example:2222/x").text
     'sftp://b.example:2222/x'
     """
-    if address := apart(url):
+    if address := split_safe(url):
         return AddressEntry(address[0], address[1], address[2][1:] or None, url)
     if url.startswith("http") or url[:4].lower() == "http":
         text = normalise(url).url

@@ -20,10 +20,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from windrow.formats.near import ALIKE, LONGEST, bands, similarity, sketch
+from windrow.formats.near import (
+    MAX_CHARACTERS,
+    NEAR_DUPLICATE_SIMILARITY,
+    estimate_similarity,
+    make_sketch,
+    split_bands,
+)
 
 _OPEN = f"""
-SELECT g.entity_generation_id, p.blake2b512_digest, u.str_url, substr(p.text, 1, {LONGEST})
+SELECT g.entity_generation_id, p.blake2b512_digest, u.str_url, substr(p.text, 1, {MAX_CHARACTERS})
 FROM entity_generation g JOIN text_pile p ON p.text_pile_id = g.text_pile_id JOIN url u ON u.url_id = g.url_id
 WHERE g.entity_generation_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL
 """
@@ -72,7 +78,7 @@ def _read_changes(
         rank = _hash_order(digest, url)
         if number in signed and signed[number].order_hash == rank:
             staying.add(number)
-        elif text_sketch := sketch(text):
+        elif text_sketch := make_sketch(text):
             added.append(SignedText(number, rank, text_sketch))
     return added, staying
 
@@ -95,17 +101,17 @@ class _Comparison:
 
     def run(self, removed: list[SignedText], added: list[SignedText]) -> set[int]:
         """Remove texts, add others, and compare all affected texts again; return the ids of changed ones."""
-        affected = {band for text in (*removed, *added) for band in bands(text.sketch)}
+        affected = {band for text in (*removed, *added) for band in split_bands(text.sketch)}
         hubs = {band: self._hub(band) for band in affected}
         self._hubs.clear()
         execute_many = self._connection.executemany
         for text in removed:
-            rows = [(band, *text.order_key) for band in bands(text.sketch)]
+            rows = [(band, *text.order_key) for band in split_bands(text.sketch)]
             execute_many("DELETE FROM windrow_band WHERE band = ? AND rank = ? AND generation_id = ?", rows)
             self._detach(text.id)
         execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(text.id,) for text in removed])
         execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", added)
-        rows = sorted((band, *new.order_key) for new in added for band in bands(new.sketch))
+        rows = sorted((band, *new.order_key) for new in added for band in split_bands(new.sketch))
         execute_many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
         self._signed = {new.id: new for new in added}
         for text in added:
@@ -130,14 +136,14 @@ class _Comparison:
 
     def _join_nearest(self, text: SignedText) -> None:
         """Join a generation to the most similar one that it may be joined to, or to none."""
-        own_bands = bands(text.sketch)
+        own_bands = split_bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._hub(band)) is not None and hub < text.order_key}
         hub_ids = {self._find_joined(number) or number for _, number in hubs}
         candidates = [
-            (similarity(text.sketch, hub_text.sketch), -hub_text.order_hash, hub_text.id)
+            (estimate_similarity(text.sketch, hub_text.sketch), -hub_text.order_hash, hub_text.id)
             for hub_text in map(self._load, hub_ids)
         ]
-        best = max((candidate for candidate in candidates if candidate[0] >= ALIKE), default=None)
+        best = max((candidate for candidate in candidates if candidate[0] >= NEAR_DUPLICATE_SIMILARITY), default=None)
         previous = self._find_joined(text.id)
         if best is None:
             self._detach(text.id)
@@ -346,7 +352,7 @@ def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
     return (
         member.sketch is None
         or target.sketch is None
-        or similarity(member.sketch, target.sketch) >= MIN_CANONICAL_SIMILARITY
+        or estimate_similarity(member.sketch, target.sketch) >= MIN_CANONICAL_SIMILARITY
     )
 
 

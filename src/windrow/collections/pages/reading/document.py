@@ -9,14 +9,14 @@ from datetime import UTC
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import Link, LinkClassifier, LinkTarget, count_links, indexiness, links
-from windrow.content.article import headline
+from windrow.content.article import find_headline
 from windrow.content.head import PageHead
-from windrow.content.outline import Outline, PageLocation, table_row
-from windrow.content.page import main_content, read
+from windrow.content.outline import Outline, PageLocation, find_table_row
+from windrow.content.page import main_content, read_page
 from windrow.content.tail import headline_level
-from windrow.content.tree import unseen
-from windrow.formats.moment import written
-from windrow.formats.sniff import normal
+from windrow.content.tree import find_unseen_blocks
+from windrow.formats.moment import read_page_time
+from windrow.formats.sniff import normalise_tag
 from windrow.model import Finding
 
 
@@ -28,7 +28,7 @@ def seconds(text: str) -> int | None:
     >>> seconds("2024-03-01T12:00:00+01:00"), seconds("Thu, 01 Jan 1970 00:01:00 GMT"), seconds("yesterday")
     (1709290800, 60, None)
     """
-    time = written(text)
+    time = read_page_time(text)
     if time is None:
         return None
     try:
@@ -79,11 +79,11 @@ def describe(
     `og:title`, then the first headline; for the description `description`, then `og:description`, then the first
     paragraph of at least 80 characters.
     """
-    first_headline = headline(outline, is_main, head)
+    first_headline = find_headline(outline, is_main, head)
     return Description(
         created=seconds(head.published),
         updated=_parse_first_time(head.modified, last_modified),
-        language=normal(head.language) or normal(language.partition(",")[0]),
+        language=normalise_tag(head.language) or normalise_tag(language.partition(",")[0]),
         title=head.title or head.property("og:title") or first_headline or None,
         headline=first_headline or None,
         description=head.description or head.property("og:description") or _first_paragraph(outline, is_main),
@@ -98,7 +98,7 @@ def _parse_first_time(*texts: str) -> int | None:
 def _first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | None:
     blocks = outline.blocks
     for text, box, keep in zip(blocks.text, blocks.box, is_main, strict=True):
-        if keep and len(text) >= _PARAGRAPH and outline.boxes.marks[box] & _LINES:
+        if keep and len(text) >= _PARAGRAPH and outline.boxes.locations[box] & _LINES:
             return " ".join(text.split())
     return None
 
@@ -150,16 +150,16 @@ def pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
     main, secondary, big_headlines, small, code, quote = texts
     is_first = True
-    hidden = unseen(outline)
+    hidden = find_unseen_blocks(outline)
     row = -1
     for number, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
         if not is_main[number]:
             if number not in hidden:
                 secondary.append(text)
             continue
-        previous_row, row = row, table_row(outline, box)
+        previous_row, row = row, find_table_row(outline, box)
         _append_text(main, text, same_row=row == previous_row >= 0)
-        marks = boxes.marks[box]
+        marks = boxes.locations[box]
         level = headline_level(outline, box) if marks & _HEADLINE else 0
         if level == 1 and is_first:
             is_first = False
@@ -218,7 +218,7 @@ def document(
     >>> page.links[0].url, page.links[0].text, page.description.headline
     ('http://a.example/cup', 'a cup', 'Tea')
     """
-    page = read(raw, url, content_type)
+    page = read_page(raw, url, content_type)
     is_main = main_content(page.outline, page.hint)
     page_links = links(page.outline, page.head, url)
     index = indexiness(count_links(page_links, publishing_date=seconds(page.head.published) is not None))
@@ -235,5 +235,5 @@ def document(
         page.encoding,
         canonicals=tuple(dict.fromkeys(canonicals)),
         refresh=refresh if refresh and refresh.url != classifier.here else None,
-        asks=page.head.asks,
+        asks=page.head.robots_metas,
     )

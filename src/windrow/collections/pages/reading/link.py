@@ -10,7 +10,7 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.scope import Scope, locality
 from windrow.content.head import PageHead
 from windrow.content.outline import Outline, PageLocation
-from windrow.formats.url import Resolved, Resolver, normalise, other, parts
+from windrow.formats.url import Resolved, Resolver, normalise, normalise_other_scheme, parts
 from windrow.reasons import Reason
 
 _FILE_SCHEMES = frozenset({"ftp", "ftps", "sftp", "gemini", "gopher", "file"})
@@ -88,7 +88,7 @@ def _resolver(origin: str) -> Resolver:
 
 def _classify_other_scheme(reference: str) -> LinkTarget | None:
     """Return the target of a reference with another scheme than http and https."""
-    resolved: Resolved = other(reference)
+    resolved: Resolved = normalise_other_scheme(reference)
     scheme = resolved.url.partition(":")[0]
     if not scheme or scheme in _IGNORED_SCHEMES:
         return None

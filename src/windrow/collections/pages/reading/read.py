@@ -31,14 +31,14 @@ from windrow.collections.pages.reading.link import (
 from windrow.collections.pages.scope import Scope
 from windrow.content.charset import decode
 from windrow.content.head import PageHead
-from windrow.content.page import read as read_html
+from windrow.content.page import read_page as read_html
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import feed as news
 from windrow.formats import markdown as marked
 from windrow.formats import pdf as portable
-from windrow.formats.sniff import language as language_of
-from windrow.formats.sniff import normal, root, sniff
-from windrow.formats.text import clean, first, paragraphs
+from windrow.formats.sniff import detect_language as language_of
+from windrow.formats.sniff import normalise_tag, root_name, sniff
+from windrow.formats.text import first_paragraph, paragraphs, replace_controls
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
@@ -56,8 +56,8 @@ def plain(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:  # noq
     description = replace(
         NOTHING,
         updated=seconds(headers.last_modified),
-        language=normal(headers.language.partition(",")[0]),
-        title=first(lines) or None,
+        language=normalise_tag(headers.language.partition(",")[0]),
+        title=first_paragraph(lines) or None,
         description=paragraph(lines),
     )
     findings = (cut_finding(len(text.text)),) if len(text.text) > LONGEST else ()
@@ -109,9 +109,9 @@ UTF8 = "text/html; charset=utf-8"
 def markdown(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     """Read Markdown; a document that is too long is read as plain text."""
     text = decode(raw, headers.content_type)
-    if len(text.text) > marked.LONGEST:
+    if len(text.text) > marked.MAX_CHARACTERS:
         return plain(raw, url, headers)
-    converted = marked.read("\n".join(map(clean, text.text.splitlines())))
+    converted = marked.read_markdown("\n".join(map(replace_controls, text.text.splitlines())))
     page = read_html(f"<main>{converted.html}</main>".encode(), url, UTF8)
     outline = page.outline
     is_main = [True] * len(outline.blocks.text)
@@ -145,7 +145,7 @@ _BIG = 1  # levels of the table of contents, from 0
 
 def pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     """Read a PDF; raise `StepError` if it is broken, `MissingExtra` if the extra is not installed."""
-    file = portable.read(raw)
+    file = portable.read_pdf(raw)
     lines = [line for page in file.pages for line in paragraphs(page)]
     text = "\n".join(lines)
     page_links = [
@@ -156,8 +156,8 @@ def pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         NOTHING,
         created=file.created,
         updated=next((time for time in (file.modified, seconds(headers.last_modified)) if time is not None), None),
-        language=normal(file.language) or normal(headers.language.partition(",")[0]),
-        title=_title(file.title) or first(lines) or None,
+        language=normalise_tag(file.language) or normalise_tag(headers.language.partition(",")[0]),
+        title=_title(file.title) or first_paragraph(lines) or None,
         description=file.subject or paragraph(lines),
         indexiness=index(page_links, dated=file.created is not None),
     )
@@ -182,7 +182,7 @@ def _title(metadata: str) -> str:
 
 def feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     """Read a feed; other XML and JSON gives a document without text."""
-    channel = news.read(raw)
+    channel = news.read_feed(raw)
     if channel is None:
         return blank_document()
     entry_links: list[Link] = []
@@ -198,7 +198,7 @@ def feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         updated=next(
             (t for t in (seconds(channel.updated), newest, seconds(headers.last_modified)) if t is not None), None
         ),
-        language=normal(channel.language) or normal(headers.language.partition(",")[0]),
+        language=normalise_tag(channel.language) or normalise_tag(headers.language.partition(",")[0]),
         title=channel.title or None,
         description=channel.description or None,
         indexiness=index(entry_links),
@@ -247,7 +247,7 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
     claimed = mime(content_type)
     headers = ContentHeaders(content_type, fields.get("last-modified", ""), fields.get("content-language", ""))
     charset = dict(claimed.parameters).get("charset", "") if claimed else ""
-    sniffed = sniff(raw, claimed.essence if claimed else "", encoded=charset.lower().startswith("utf-16"))
+    sniffed = sniff(raw, claimed.essence if claimed else "", is_utf_16=charset.lower().startswith("utf-16"))
     reader = _choose_reader(sniffed.essence, raw, url)
     try:
         page = reader(raw, url, headers)
@@ -274,7 +274,7 @@ def _place_links(page: PageDocument, url: str, site: Scope | None) -> PageDocume
 def _choose_reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, ContentHeaders], PageDocument]:
     if essence == "text/plain" and _lower_path(url).endswith(_ENDINGS):
         return markdown
-    if essence in _MAY_BE_FEEDS and root(raw) == b"html":
+    if essence in _MAY_BE_FEEDS and root_name(raw) == b"html":
         return _read_html
     return _READERS.get(essence, _read_nothing)
 
