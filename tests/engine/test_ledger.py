@@ -50,7 +50,7 @@ def test_facts_come_back_in_one_order(ledger):
     ]
     ended = [fact for fact in written_facts if isinstance(fact, AttemptClosed)]
     assert [fact.subject.key for fact in ended] == ["add/0.zip", "add/1.zip", "add/2.zip"]
-    pieces = [fact for part in batches(ledger, 0, size=4) for fact in part]
+    pieces = [fact for part in batches(ledger, 0, max_facts=4) for fact in part]
     assert pieces == written_facts
     assert list(facts(ledger, after=written_facts[5].seq)) == written_facts[6:]
 

@@ -86,7 +86,7 @@ class Walk:
             return
         self.seen.add(table)
         element = ELEMENTS[table]
-        fields = {field.place: field.column for field in element.fields}
+        fields = {field.location: field.column for field in element.fields}
         children = dict(element.children)
         expected, below = {}, {}
         for attribute in self.parts(kind, "attribute"):
@@ -98,7 +98,7 @@ class Walk:
             if inner in self.types:
                 below[name] = self.types[inner]
             elif child.get("maxOccurs") == "unbounded":
-                assert ELEMENTS[children[name]].fields[0].place == ".", name  # a text with a row of its own
+                assert ELEMENTS[children[name]].fields[0].location == ".", name  # a text with a row of its own
                 self.seen.add(children[name])
             else:
                 expected[name] = inner

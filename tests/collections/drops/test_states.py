@@ -89,7 +89,7 @@ def test_an_ended_zip_stands_where_its_xml_files_stood_then():
 def test_each_attempt_stands_where_its_own_xml_files_do():
     members = {1: Counter({(phase_id("data"), FAILED): 1}), 4: Counter({(phase_id("overview"), DONE): 1})}
     changes = events(ATTEMPT, END, read("unzip"), ATTEMPT, END, read("unzip"), ATTEMPT, ATTEMPT)
-    downloads = zip_states(None, changes, members).downloads
+    downloads = zip_states(None, changes, members).attempt_states
     assert downloads == {
         1: (phase_id("data"), FAILED), 4: (phase_id("overview"), DONE),
         7: (phase_id("download"), FAILED),  # it was cut: another one was begun

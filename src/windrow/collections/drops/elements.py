@@ -91,32 +91,32 @@ class Element(NamedTuple):
     entity: str = ""
 
 
-def _make_field(place: str, name: str, kind: ColumnKind = ColumnKind.TEXT) -> ElementField:
+def _field(place: str, name: str, kind: ColumnKind = ColumnKind.TEXT) -> ElementField:
     return ElementField(place, Column(name, kind))
 
 
-def _make_id_field(place: str, name: str, *, indexed: bool = True) -> ElementField:
+def _id_field(place: str, name: str, *, indexed: bool = True) -> ElementField:
     return ElementField(place, Column(name, ColumnKind.NAME, indexed))
 
 
-_SEQUENCE_FIELD = _make_field("@sequenceID", "sequence_id", ColumnKind.INTEGER)
-_PARAMETER_FIELD = _make_id_field("@parameterID", "parameter_id")
-_STATUS_FIELD = _make_field("parameterStatus", "parameter_status")
-_MEDIA_FIELDS = (_make_field("@URI", "uri"), _make_field("@fileType", "file_type"), _make_field("@link", "link"))
+_SEQUENCE_FIELD = _field("@sequenceID", "sequence_id", ColumnKind.INTEGER)
+_PARAMETER_FIELD = _id_field("@parameterID", "parameter_id")
+_STATUS_FIELD = _field("parameterStatus", "parameter_status")
+_MEDIA_FIELDS = (_field("@URI", "uri"), _field("@fileType", "file_type"), _field("@link", "link"))
 _MEDIA_CHILDREN = (("parameterAssociation", "parameter_association"), ("procedureMetadata", "procedure_metadata"))
 
 _SPECIMEN_FIELDS = (
-    _make_id_field("@specimenID", "specimen_id"),
-    _make_id_field("@colonyID", "colony_id"),
-    _make_id_field("@strainID", "strain_id"),
-    _make_field("@isBaseline", "is_baseline", ColumnKind.BOOLEAN),
-    _make_field("@gender", "gender"),
-    _make_field("@zygosity", "zygosity"),
-    _make_field("@litterId", "litter_id"),
-    _make_field("@pipeline", "pipeline"),
-    _make_field("@productionCentre", "production_centre"),
-    _make_field("@phenotypingCentre", "phenotyping_centre"),
-    _make_field("@project", "project"),
+    _id_field("@specimenID", "specimen_id"),
+    _id_field("@colonyID", "colony_id"),
+    _id_field("@strainID", "strain_id"),
+    _field("@isBaseline", "is_baseline", ColumnKind.BOOLEAN),
+    _field("@gender", "gender"),
+    _field("@zygosity", "zygosity"),
+    _field("@litterId", "litter_id"),
+    _field("@pipeline", "pipeline"),
+    _field("@productionCentre", "production_centre"),
+    _field("@phenotypingCentre", "phenotyping_centre"),
+    _field("@project", "project"),
 )
 _SPECIMEN_CHILDREN = (
     ("relatedSpecimen", "related_specimen"),
@@ -125,43 +125,31 @@ _SPECIMEN_CHILDREN = (
     ("parentalStrain", "parental_strain"),
     ("statusCode", "status_code"),
 )
-_CHROMOSOME_FIELDS = (
-    _make_field("@start", "start_position"),
-    _make_field("@end", "end_position"),
-    _make_field("@species", "species"),
-)
+_CHROMOSOME_FIELDS = (_field("@start", "start_position"), _field("@end", "end_position"), _field("@species", "species"))
 
 ELEMENTS: dict[str, Element] = {
     element.table: element
     for element in (
         # specimens
+        Element("centre_specimen", (_id_field("@centreID", "centre_id"),), (("mouse", "mouse"), ("embryo", "embryo"))),
         Element(
-            "centre_specimen", (_make_id_field("@centreID", "centre_id"),), (("mouse", "mouse"), ("embryo", "embryo"))
-        ),
-        Element(
-            "mouse",
-            (*_SPECIMEN_FIELDS, _make_field("@DOB", "dob", ColumnKind.DATE)),
-            _SPECIMEN_CHILDREN,
-            entity="specimen",
+            "mouse", (*_SPECIMEN_FIELDS, _field("@DOB", "dob", ColumnKind.DATE)), _SPECIMEN_CHILDREN, entity="specimen"
         ),
         Element(
             "embryo",
-            (*_SPECIMEN_FIELDS, _make_field("@stage", "stage"), _make_field("@stageUnit", "stage_unit")),
+            (*_SPECIMEN_FIELDS, _field("@stage", "stage"), _field("@stageUnit", "stage_unit")),
             _SPECIMEN_CHILDREN,
             entity="specimen",
         ),
-        Element(
-            "related_specimen",
-            (_make_id_field("@specimenID", "specimen_id"), _make_field("@relationship", "relationship")),
-        ),
+        Element("related_specimen", (_id_field("@specimenID", "specimen_id"), _field("@relationship", "relationship"))),
         Element(
             "genotype",
             (
-                _make_id_field("@MGIGeneId", "mgi_gene_id"),
-                _make_field("@geneSymbol", "gene_symbol"),
-                _make_field("@MGIAlleleId", "mgi_allele_id"),
-                _make_field("@fatherZygosity", "father_zygosity"),
-                _make_field("@motherZygosity", "mother_zygosity"),
+                _id_field("@MGIGeneId", "mgi_gene_id"),
+                _field("@geneSymbol", "gene_symbol"),
+                _field("@MGIAlleleId", "mgi_allele_id"),
+                _field("@fatherZygosity", "father_zygosity"),
+                _field("@motherZygosity", "mother_zygosity"),
             ),
         ),
         Element(
@@ -174,52 +162,52 @@ ELEMENTS: dict[str, Element] = {
         Element(
             "parental_strain",
             (
-                _make_field("@percentage", "percentage", ColumnKind.DOUBLE),
-                _make_field("@MGIStrainID", "mgi_strain_id"),
-                _make_field("@gender", "gender"),
-                _make_field("@level", "level", ColumnKind.INTEGER),
+                _field("@percentage", "percentage", ColumnKind.DOUBLE),
+                _field("@MGIStrainID", "mgi_strain_id"),
+                _field("@gender", "gender"),
+                _field("@level", "level", ColumnKind.INTEGER),
             ),
         ),
-        Element("status_code", (_make_field(".", "value"), _make_field("@date", "date", ColumnKind.DATE))),
+        Element("status_code", (_field(".", "value"), _field("@date", "date", ColumnKind.DATE))),
         # experiments
         Element(
             "centre_procedure",
             (
-                _make_id_field("@centreID", "centre_id"),
-                _make_id_field("@pipeline", "pipeline", indexed=False),
-                _make_field("@project", "project"),
+                _id_field("@centreID", "centre_id"),
+                _id_field("@pipeline", "pipeline", indexed=False),
+                _field("@project", "project"),
             ),
             (("housing", "housing"), ("line", "line"), ("experiment", "experiment")),
         ),
         Element(
             "housing",
             (
-                _make_field("@fromLIMS", "from_lims", ColumnKind.BOOLEAN),
-                _make_field("@lastUpdated", "last_updated", ColumnKind.DATE),
+                _field("@fromLIMS", "from_lims", ColumnKind.BOOLEAN),
+                _field("@lastUpdated", "last_updated", ColumnKind.DATE),
             ),
             (("procedure", "procedure"),),
             entity="housing",
         ),
         Element(
             "line",
-            (_make_id_field("@colonyID", "colony_id"), _make_id_field("@sequenceID", "sequence_id", indexed=False)),
+            (_id_field("@colonyID", "colony_id"), _id_field("@sequenceID", "sequence_id", indexed=False)),
             (("procedure", "procedure"), ("statusCode", "status_code")),
             entity="line",
         ),
         Element(
             "experiment",
             (
-                _make_id_field("@experimentID", "experiment_id"),
-                _make_id_field("@sequenceID", "sequence_id", indexed=False),
-                _make_field("@dateOfExperiment", "date_of_experiment", ColumnKind.DATE),
+                _id_field("@experimentID", "experiment_id"),
+                _id_field("@sequenceID", "sequence_id", indexed=False),
+                _field("@dateOfExperiment", "date_of_experiment", ColumnKind.DATE),
             ),
             (("specimenID", "experiment_specimen"), ("procedure", "procedure"), ("statusCode", "status_code")),
             entity="experiment",
         ),
-        Element("experiment_specimen", (_make_id_field(".", "specimen_id"),)),
+        Element("experiment_specimen", (_id_field(".", "specimen_id"),)),
         Element(
             "procedure",
-            (_make_id_field("@procedureID", "procedure_id"),),
+            (_id_field("@procedureID", "procedure_id"),),
             (
                 ("simpleParameter", "simple_parameter"),
                 ("ontologyParameter", "ontology_parameter"),
@@ -232,59 +220,49 @@ ELEMENTS: dict[str, Element] = {
         ),
         Element(
             "simple_parameter",
-            (
-                _PARAMETER_FIELD,
-                _SEQUENCE_FIELD,
-                _make_field("@unit", "unit"),
-                _make_field("value", "value"),
-                _STATUS_FIELD,
-            ),
+            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("@unit", "unit"), _field("value", "value"), _STATUS_FIELD),
         ),
         Element("ontology_parameter", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _STATUS_FIELD), (("term", "ontology_term"),)),
-        Element("ontology_term", (_make_field(".", "term"),)),
+        Element("ontology_term", (_field(".", "term"),)),
         Element(
             "series_parameter",
-            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _make_field("@unit", "unit"), _STATUS_FIELD),
+            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("@unit", "unit"), _STATUS_FIELD),
             (("value", "series_value"),),
         ),
         Element(
             "series_value",
             (
-                _make_field("@incrementValue", "increment_value"),
-                _make_field(".", "value"),
-                _make_field("@incrementStatus", "increment_status"),
+                _field("@incrementValue", "increment_value"),
+                _field(".", "value"),
+                _field("@incrementStatus", "increment_status"),
             ),
         ),
         Element("media_parameter", (_PARAMETER_FIELD, *_MEDIA_FIELDS, _STATUS_FIELD), _MEDIA_CHILDREN),
         Element("media_sample_parameter", (_PARAMETER_FIELD, _STATUS_FIELD), (("mediaSample", "media_sample"),)),
-        Element("media_sample", (_make_field("@localId", "local_id"),), (("mediaSection", "media_section"),)),
-        Element("media_section", (_make_field("@localId", "local_id"),), (("mediaFile", "media_file"),)),
-        Element("media_file", (_make_field("@localId", "local_id"), *_MEDIA_FIELDS), _MEDIA_CHILDREN),
+        Element("media_sample", (_field("@localId", "local_id"),), (("mediaSection", "media_section"),)),
+        Element("media_section", (_field("@localId", "local_id"),), (("mediaFile", "media_file"),)),
+        Element("media_file", (_field("@localId", "local_id"), *_MEDIA_FIELDS), _MEDIA_CHILDREN),
         Element(
             "series_media_parameter",
             (_PARAMETER_FIELD, _STATUS_FIELD),
             (("value", "series_media_value"), ("procedureMetadata", "procedure_metadata")),
         ),
-        Element(
-            "series_media_value", (_make_field("@incrementValue", "increment_value"), *_MEDIA_FIELDS), _MEDIA_CHILDREN
-        ),
+        Element("series_media_value", (_field("@incrementValue", "increment_value"), *_MEDIA_FIELDS), _MEDIA_CHILDREN),
         Element(
             "parameter_association",
-            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _make_field("@link", "link")),
+            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("@link", "link")),
             (("dim", "dimension"),),
         ),
         Element(
             "dimension",
             (
-                _make_field("@id", "dimension_id"),
-                _make_field(".", "value", ColumnKind.DECIMAL),
-                _make_field("@origin", "origin"),
-                _make_field("@unit", "unit"),
+                _field("@id", "dimension_id"),
+                _field(".", "value", ColumnKind.DECIMAL),
+                _field("@origin", "origin"),
+                _field("@unit", "unit"),
             ),
         ),
-        Element(
-            "procedure_metadata", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _make_field("value", "value"), _STATUS_FIELD)
-        ),
+        Element("procedure_metadata", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("value", "value"), _STATUS_FIELD)),
     )
 }
 """Every type of element by its table, parents before their children."""

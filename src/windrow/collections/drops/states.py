@@ -60,7 +60,7 @@ def xml_state_at_step(step: str | None, status: Status | None, *, has_started: b
     if step is None:
         return OVERVIEW, Status.DONE
     if status is Status.FAILED:
-        return _phase_of_step(step), Status.FAILED
+        return phase_of_step(step), Status.FAILED
     return (phase_id(step), Status.RUNNING) if has_started else (phase_id(step) - 1, Status.DONE)
 
 
@@ -132,9 +132,9 @@ def _state_after_step(event: StateEvent) -> State:
     """Return the state of a zip or an XML file after a step was started or has finished."""
     if event.event == "start":
         return phase_id(event.step), Status.RUNNING
-    return _phase_of_step(event.step), Status.FAILED if event.reason else Status.DONE
+    return phase_of_step(event.step), Status.FAILED if event.reason else Status.DONE
 
 
-def _phase_of_step(step: str) -> int:
+def phase_of_step(step: str) -> int:
     """Return the phase id of a step; an empty `step` means `xml_name`, at which an XML file's name was refused."""
     return phase_id(step) if step else XML_NAME

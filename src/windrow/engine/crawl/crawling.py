@@ -23,7 +23,7 @@ from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failure
 from windrow.engine.run import Close, HarvestRun, release
 from windrow.errors import Stopped
 from windrow.ledger import LedgerWriter
-from windrow.ledger.addresses import EVERY
+from windrow.ledger.addresses import ABOVE_EVERY_ORDER
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.ledger.typed.addresses import DueAddress
@@ -293,7 +293,7 @@ class CrawlDispatcher:
         count = min(count, most - tally.handed_out) if most else count
         # Requests may be due again every second: a run makes those that were due when it began.
         at = self._began if self._following and not service_of(host.source) else int(now().timestamp())
-        priority_limit = BEHIND if host.endless else EVERY
+        priority_limit = BEHIND if host.endless else ABOVE_EVERY_ORDER
         rows = run.ledger.addresses.due(host.seq, at, count + len(host.handed_out), priority_limit) if count > 0 else []
         fresh = [row for row in rows if row.digest not in host.handed_out][:count]
         host.exhausted = len(fresh) < count

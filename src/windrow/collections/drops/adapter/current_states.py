@@ -25,6 +25,7 @@ from windrow.collections.drops.states import (
     ZipStates,
     xml_state,
     xml_state_at_step,
+    phase_of_step,
     zip_states,
 )
 from windrow.ledger import Ledger
@@ -44,66 +45,62 @@ XmlCounts = Mapping[int, Mapping[int, Counter[State]]]
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
     """Return the states of zips and XML files, by item."""
     seen_items = ledger.items.seen(items)
-    states_of_xmls = read_xml_states(ledger, [item for item in seen_items if item.kind == XML_KIND])
+    xml_states = read_xml_states(ledger, [item for item in seen_items if item.kind == XML_KIND])
     states_of_zips = read_zip_states(ledger, [item.item for item in seen_items if item.kind == ZIP_KIND])
-    return states_of_xmls | {item: zip_state.state for item, zip_state in states_of_zips.items()}
+    return xml_states | {item: states_of_zip.state for item, states_of_zip in states_of_zips.items()}
 
 
 def find_shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
     """Return the states of zips and of XML files, by item; zips that contain one of the XML files are included."""
     zip_numbers: dict[int, None] = {}
-    states_of_xmls: dict[int, State] = {}
-    for page in _split_pages(sorted(items)):
+    xml_states: dict[int, State] = {}
+    for page in _pages(sorted(items)):
         seen_items = ledger.items.seen(page)
         zip_numbers |= dict.fromkeys(item.file or item.item for item in seen_items)
-        states_of_xmls |= read_xml_states(ledger, [item for item in seen_items if item.kind == XML_KIND])
-    return {
-        item: zip_state
-        for page in _split_pages([*zip_numbers])
-        for item, zip_state in read_zip_states(ledger, page).items()
-    }, states_of_xmls
+        xml_states |= read_xml_states(ledger, [item for item in seen_items if item.kind == XML_KIND])
+    states_of_zips: dict[int, ZipStates] = {}
+    for page in _pages([*zip_numbers]):
+        states_of_zips |= read_zip_states(ledger, page)
+    return states_of_zips, xml_states
 
 
 def all_states(ledger: Ledger) -> dict[int, State]:
     """Return the state of every zip and XML file on the ledger, by item."""
     states_by_item: dict[int, State] = {}
-    for page in _split_pages(ledger.items.numbers(COLLECTION.name)):
+    for page in _pages(ledger.items.numbers(COLLECTION.name)):
         states_by_item |= states(ledger, page)
     return states_by_item
 
 
 def read_xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
     """Return the states of XML files, by item; those that an operator cancelled take another query."""
-    waiting_states = {
+    xml_states = {
         item.item: xml_state_at_step(item.step, item.status, has_started=item.started)
         for item in xmls
         if item.status is not Status.CANCELLED
     }
     cancelled_xmls = [item for item in xmls if item.status is Status.CANCELLED]
-    return waiting_states | {
-        item.item: xml_state(item.reason, events) for item, events in _read_events(ledger, cancelled_xmls)
-    }
+    for item, events in _read_events(ledger, cancelled_xmls):
+        xml_states[item.item] = xml_state(item.reason, events)
+    return xml_states
 
 
 def read_zip_states(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
     """Return the states of zips and of the attempts to fetch them, by item."""
     xml_counts = _count_xmls(ledger, zips)
     return {
-        item.item: _derive_zip_states(ledger, item, events, xml_counts)
+        item.item: _zip_states(ledger, item, events, xml_counts)
         for item, events in _read_events(ledger, ledger.items.seen(zips))
     }
 
 
-def _derive_zip_states(
-    ledger: Ledger, item: SeenItem, events: Sequence[StateEvent], xml_counts: XmlCounts
-) -> ZipStates:
-    return zip_states(
-        item.reason, events, xml_counts.get(item.item, {}), partial(_count_xmls_before, ledger, item.item)
-    )
+def _zip_states(ledger: Ledger, zip_: SeenItem, events: Sequence[StateEvent], xml_counts: XmlCounts) -> ZipStates:
+    count_xmls_before = partial(_count_xmls_before, ledger, zip_.item)
+    return zip_states(zip_.reason, events, xml_counts.get(zip_.item, {}), count_xmls_before)
 
 
 def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[int, Counter[State]]:
-    """Count a zip's XML files by attempt and by their state before the event number `event_seq`."""
+    """Count the XML files of a zip by attempt and by their state before the event with the number `event_seq`."""
     counts: dict[int, Counter[State]] = {}
     for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_number))):
         earlier = [event for event in events if event.seq < event_seq]
@@ -118,7 +115,7 @@ def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> XmlCounts:
         if count.status is not Status.CANCELLED:
             state = xml_state_at_step(count.step, count.status, has_started=count.started)
             counts.setdefault(count.file, {}).setdefault(count.attempt, Counter())[state] += count.number
-    for page in _split_pages(ledger.members.ended(zips)):
+    for page in _pages(ledger.members.ended(zips)):
         cancelled_xmls = ledger.items.seen(page)
         states_by_item = read_xml_states(ledger, cancelled_xmls)
         for item in cancelled_xmls:
@@ -129,14 +126,14 @@ def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> XmlCounts:
 
 def _read_events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
     """Yield each item with the events that changed its state, in their order."""
-    for page in _split_pages(items):
+    for page in _pages(items):
         rows = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
         events = {number: [StateEvent(*row[1:]) for row in group] for number, group in rows}
         for item in page:
             yield item, events.get(item.item, [])
 
 
-def _split_pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
+def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
     for start in range(0, len(items), PAGE_SIZE):
         yield items[start : start + PAGE_SIZE]
 
@@ -144,38 +141,32 @@ def _split_pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
     """Count zips, and the XML files that the latest attempt at each zip fetched, by (kind, state)."""
     counts: Counter[tuple[str, State]] = Counter()
-    for page in _split_pages(ledger.listed_files.numbers(COLLECTION.name)):
+    for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         xml_counts = _count_xmls(ledger, page)
-        waiting_zips = [zip_number.item for zip_number in ledger.items.seen(page) if zip_number.step is not None]
+        waiting_zips = [zip_.item for zip_ in ledger.items.seen(page) if zip_.step is not None]
         waiting_states = {
-            zip_number.item: _derive_zip_states(ledger, zip_number, events, xml_counts)
-            for zip_number, events in _read_events(ledger, ledger.items.seen(waiting_zips))
+            zip_.item: _zip_states(ledger, zip_, events, xml_counts)
+            for zip_, events in _read_events(ledger, ledger.items.seen(waiting_zips))
         }
         for zip_number in page:
             counts_by_attempt = xml_counts.get(zip_number, {})
             if zip_number in waiting_states:
-                state, latest_attempt = (
-                    waiting_states[zip_number].state,
-                    max(waiting_states[zip_number].attempt_states, default=0),
-                )
+                state = waiting_states[zip_number].state
+                latest_attempt = max(waiting_states[zip_number].attempt_states, default=0)
             else:  # all its steps are done: its state is that of its documents
                 latest_attempt = max(counts_by_attempt, default=0)
                 state = parent_state(counts_by_attempt[latest_attempt]) if latest_attempt else (UNZIP, Status.DONE)
             counts[ZIP_KIND, state] += 1
-            counts.update(
-                {
-                    (XML_KIND, xml_file_state): number
-                    for xml_file_state, number in counts_by_attempt.get(latest_attempt, {}).items()
-                }
-            )
+            latest_counts = counts_by_attempt.get(latest_attempt, {})
+            counts.update({(XML_KIND, xml_state): number for xml_state, number in latest_counts.items()})
     return counts
 
 
 def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
     """Count zips and XML files by (kind, state) in the tracker, without XML files whose names it cannot store."""
     counts: Counter[tuple[str, State]] = Counter()
-    for page in _split_pages(ledger.listed_files.numbers(COLLECTION.name)):
-        counts.update((ZIP_KIND, zip_state.shown) for zip_state in read_zip_states(ledger, page).values())
+    for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
+        counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
         for attempts in _count_xmls(ledger, page).values():
             for state_counts in attempts.values():
                 counts.update({(XML_KIND, state): number for state, number in state_counts.items()})
@@ -189,11 +180,11 @@ StateReason = tuple[str, int, Status, Reason | None]
 """Kind of item, phase id, status, and the reason of a failure."""
 
 
-def count_rests(ledger: Ledger, fact_range: tuple[int, int]) -> list[RestCount]:
-    """Count the zips and XML files that reached each state, by reason; `fact_range` has the first and last fact."""
+def count_rests(ledger: Ledger, facts: tuple[int, int]) -> list[RestCount]:
+    """Count the zips and XML files that reached each state, by reason; `facts` has the first and last fact."""
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
-        _count_arrivals(ledger, fact_range), _count_readings(ledger, fact_range), _count_cancelled(ledger, fact_range)
+        _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
     ):
         counts[state_reason] += number
     return [
@@ -202,40 +193,38 @@ def count_rests(ledger: Ledger, fact_range: tuple[int, int]) -> list[RestCount]:
     ]
 
 
-def _count_arrivals(ledger: Ledger, fact_range: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
+def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
     """Yield counts of attempts by outcome, of zips whose names were refused, and of XML files found."""
-    for arrival in ledger.listed_files.fetched_between(COLLECTION.name, fact_range):
+    for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
                 yield (ZIP_KIND, phase, Status.DONE, None), arrival.number
         else:
             phase = ZIP_MD5 if arrival.reason is Reason.DIGEST_MISMATCH else DOWNLOAD
             yield (ZIP_KIND, phase, Status.FAILED, arrival.reason), arrival.number
-    for named in ledger.items.named_between(COLLECTION.name, fact_range):
+    for named in ledger.items.named_between(COLLECTION.name, facts):
         if named.kind == XML_KIND:
             yield (XML_KIND, XML_NAME, _status_for(named.reason), named.reason), named.number
         elif named.reason is not None:
             yield (ZIP_KIND, ZIP_NAME, Status.FAILED, named.reason), named.number
 
 
-def _count_readings(ledger: Ledger, fact_range: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
+def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
     """Yield counts of readings, of zips whose XML files all passed a step, and of zips with an XML file that failed."""
-    for reading in ledger.items.read_between(fact_range):
+    for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
-            yield (
-                (reading.kind, _phase_of_step(reading.step), _status_for(reading.reason), reading.reason),
-                reading.number,
-            )
-    for passed in ledger.members.passed_between(COLLECTION.name, fact_range):
+            phase, status = phase_of_step(reading.step), _status_for(reading.reason)
+            yield (reading.kind, phase, status, reading.reason), reading.number
+    for passed in ledger.members.passed_between(COLLECTION.name, facts):
         if passed.passed or passed.failed:
             status = Status.DONE if passed.passed else Status.FAILED
-            yield (ZIP_KIND, _phase_of_step(passed.step), status, None), passed.number
+            yield (ZIP_KIND, phase_of_step(passed.step), status, None), passed.number
 
 
-def _count_cancelled(ledger: Ledger, fact_range: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
+def _count_cancelled(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
     """Yield the state of each item that an operator cancelled, with a count of 1."""
-    reasons_by_item = ledger.items.ended_between(COLLECTION.name, fact_range)
-    for page in _split_pages([*reasons_by_item]):
+    reasons_by_item = ledger.items.ended_between(COLLECTION.name, facts)
+    for page in _pages([*reasons_by_item]):
         kinds = {item.item: item.kind for item in ledger.items.seen(page)}
         for item, (phase, status) in states(ledger, page).items():
             if status is Status.CANCELLED:
@@ -244,7 +233,3 @@ def _count_cancelled(ledger: Ledger, fact_range: tuple[int, int]) -> Iterator[tu
 
 def _status_for(reason: Reason | None) -> Status:
     return Status.DONE if reason is None else Status.FAILED
-
-
-def _phase_of_step(step: str) -> int:
-    return PHASES.index(step) + 1 if step else XML_NAME

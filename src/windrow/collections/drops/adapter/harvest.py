@@ -61,16 +61,11 @@ def read_schema(name: str, path: Path) -> Resource:
     while unsearched_contents:
         for import_location in _IMPORT_PATTERN.findall(unsearched_contents.pop()):
             sibling = path.parent / import_location.decode("utf-8", "replace").strip().removeprefix("./")
-            if (
-                sibling.parent == path.parent
-                and sibling.name not in {path.name, *siblings_by_name}
-                and sibling.is_file()
-            ):
-                sibling_content = _read_file(sibling)
-                siblings_by_name[sibling.name] = Resource(
-                    sibling.name, sibling, digest(sibling_content), sibling_content
-                )
-                unsearched_contents.append(sibling_content)
+            is_new = sibling.name not in {path.name, *siblings_by_name}
+            if is_new and sibling.parent == path.parent and sibling.is_file():
+                imported = _read_file(sibling)
+                siblings_by_name[sibling.name] = Resource(sibling.name, sibling, digest(imported), imported)
+                unsearched_contents.append(imported)
     siblings = tuple(siblings_by_name[sibling_name] for sibling_name in sorted(siblings_by_name))
     schema_digest = combine([digest(content), *(f"{file.name} {file.digest}" for file in siblings)])
     return Resource(name, path, schema_digest, content, siblings)
@@ -117,16 +112,10 @@ class Tracker:
         self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint = self.projection.checkpoint()
         source_names = ledger.mirrors.sources()
-        removed_sources = tuple(sorted(source_names - {source.name for source in self._declarations.sources}))
-        removed_centres = tuple(
-            sorted(set(self.projection.keys("centre")) - {name.lower() for name in self._declarations.names})
-        )
-        self.projection.apply(
-            make_declared_rows(
-                replace(self._declarations, removed_sources=removed_sources, removed_centres=removed_centres)
-            ),
-            checkpoint,
-        )
+        removed_sources = source_names - {source.name for source in self._declarations.sources}
+        removed_centres = set(self.projection.keys("centre")) - {name.lower() for name in self._declarations.names}
+        removed = {"removed_sources": tuple(sorted(removed_sources)), "removed_centres": tuple(sorted(removed_centres))}
+        self.projection.apply(make_declared_rows(replace(self._declarations, **removed)), checkpoint)
         return checkpoint
 
     def catch_up(self, ledger: Ledger) -> None:
@@ -165,10 +154,9 @@ class DropsStore:
         name_parts = read_xml_name(item.member, self._centres, self._pattern)
         centre, kind = (name_parts.centre, name_parts.kind) if isinstance(name_parts, XmlName) else ("", "")
         action = item.key.partition("/")[0]
-        record_sort_key = sort_key(item.rank)
-        return Submission(
-            item.id, item.member, zip_name_in_key(item.key), action, centre, item.digest, str(kind), at, record_sort_key
-        )
+        zip_name = zip_name_in_key(item.key)
+        key = sort_key(item.rank)
+        return Submission(item.id, item.member, zip_name, action, centre, item.digest, str(kind), at, sort_key=key)
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> list[tuple[Finding, ...]]:
         """Make staged documents current or withhold them, in their order; return the findings of each publication."""
@@ -189,7 +177,7 @@ def harvest(workspace: Workspace) -> Harvest:
     Raises ConfigError if the configuration, a schema or a list cannot be used.
     """
     drops = workspace.section(Drops)
-    sources = tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
+    sources = _sources_of_drops(workspace)
     declarations = read_declarations(workspace, sources)
     _check_centres(declarations)
     _check_lengths(declarations)
@@ -218,6 +206,10 @@ def harvest(workspace: Workspace) -> Harvest:
         listing_deadline=drops.listing_deadline,
         download_deadline=drops.download_deadline,
     )
+
+
+def _sources_of_drops(workspace: Workspace) -> tuple[Source, ...]:
+    return tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
 
 
 def _check_centres(declarations: Declarations) -> None:
@@ -258,11 +250,7 @@ def _check_files(files: Mapping[str, Resource]) -> None:
 
 def require_ready(workspace: Workspace) -> None:
     """Raise ConfigError if the centre of a source is not declared."""
-    _check_centres(
-        read_declarations(
-            workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
-        )
-    )
+    _check_centres(read_declarations(workspace, _sources_of_drops(workspace)))
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
@@ -278,7 +266,7 @@ def check_source(workspace: Workspace, source: Source) -> None:
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:
     """Open the tracker and project every fact after its checkpoint."""
-    tracker = Tracker(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
+    tracker = Tracker(workspace, _sources_of_drops(workspace))
     try:
         tracker.catch_up(ledger)
     finally:

@@ -53,26 +53,13 @@ class TrialSetup:
 
 def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
     """Return the set-up of a trial as the workspace configures it, or with the defaults if there is no workspace."""
-    tables_by_name = {table.name: table for table in TABLES}
-    step_options = make_step_options(workspace, address.rpartition("/")[2])
+    tables = {table.name: table for table in TABLES}
+    options = make_step_options(workspace, address.rpartition("/")[2])
     if workspace is None:
-        return TrialSetup(
-            COLLECTION,
-            {kind: read_schema(kind, path) for kind, path in SHIPPED_SCHEMAS.items()},
-            step_options,
-            Limits(),
-            tables_by_name,
-        )
-    resource_files = read_resources(workspace)
-    return TrialSetup(
-        COLLECTION,
-        resource_files,
-        step_options,
-        workspace.limits,
-        tables_by_name,
-        workspace.sources,
-        workspace.user_agent,
-    )
+        schemas = {kind: read_schema(kind, path) for kind, path in SHIPPED_SCHEMAS.items()}
+        return TrialSetup(COLLECTION, schemas, options, Limits(), tables)
+    files, sources, agent = read_resources(workspace), workspace.sources, workspace.user_agent
+    return TrialSetup(COLLECTION, files, options, workspace.limits, tables, sources, agent)
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
@@ -137,14 +124,15 @@ class _TrialReader:
 
     def read(self, key: str, *, is_document: bool) -> Iterator[TrialPart]:
         """Yield the results for a zip and the documents in it, or for the file itself if it is a document."""
-        collection = self._setup.collection
+        collection, size, digest = self._setup.collection, self._response.size, self._response.digest
         if is_document:
-            member = Member(key, self._response.size, self._response.digest, "")
+            member = Member(key, size, digest, "")
             yield from self._read_document(
-                member, Item(1, collection.name, collection.members.kind, key, digest=self._response.digest)
+                member, Item(1, collection.name, collection.members.kind, key, digest=digest)
             )
             return
-        zip_item = Item(1, collection.name, collection.listing.kind, key, digest=self._response.digest)
+        zip_kind = collection.listing.kind
+        zip_item = Item(1, collection.name, zip_kind, key, digest=digest)
         members: list[Member] = []
         for step in self._steps_of(Read):
             reading = self._run_step(step, zip_item)
@@ -152,19 +140,11 @@ class _TrialReader:
                 yield from _report_findings(key, step, reading)
                 members += reading.members
                 if reading.reason:
-                    yield DocumentReport(
-                        key,
-                        collection.listing.kind,
-                        self._response.size,
-                        self._response.digest,
-                        step.phase,
-                        reading.reason,
-                    )
+                    yield DocumentReport(key, zip_kind, size, digest, step.phase, reading.reason)
         for number, member in enumerate(sorted(members, key=lambda entry: entry.rank), 2):
-            document_item = Item(
-                number, collection.name, collection.members.kind, f"{key}/{member.name}", digest=member.digest
-            )
-            yield from self._read_document(member, replace(document_item, member=member.name))
+            document_key = f"{key}/{member.name}"
+            item = Item(number, collection.name, collection.members.kind, document_key, digest=member.digest)
+            yield from self._read_document(member, replace(item, member=member.name))
 
     def _read_document(self, member: Member, item: Item) -> Iterator[TrialPart]:
         """Apply the steps to one document until one of them refuses it; yield findings, records and a report."""

@@ -191,9 +191,7 @@ class TableStore:
             name: {column["name"] for column in columns} for (_, name), columns in columns_by_table.items()
         }
         for table in self._schema.metadata.sorted_tables:
-            missing = sorted(
-                set(table.columns.keys()) - names_by_table.get(table.name, set(table.columns.keys()))
-            )
+            missing = sorted(set(table.columns.keys()) - names_by_table.get(table.name, set(table.columns.keys())))
             if missing:
                 raise StoreError(
                     f"the table {table.name} was created by another version of windrow and lacks {', '.join(missing)}",
