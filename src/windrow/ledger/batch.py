@@ -15,24 +15,24 @@ _FACT_TABLES = (
 )  # fmt: skip
 
 
-def _make_insert(table: str, verb: str = "INSERT") -> str:
+def _insert(table: str, verb: str = "INSERT") -> str:
     """Return the statement that inserts a row with all columns of a table."""
     return f"{verb} INTO {table} VALUES ({','.join('?' * WIDTHS[table])})"
 
 
 # Rows are written in this order, so that a row is written after the rows to which it refers.
-_STATEMENTS = {table: _make_insert(table) for table in _FACT_TABLES}
+_STATEMENTS = {table: _insert(table) for table in _FACT_TABLES}
 _STATEMENTS["refusal"] += " ON CONFLICT DO NOTHING"
 _STATEMENTS |= {
     "attempt": queries()["attempt_made"],
     "attempt_begun": queries()["attempt_begun"],
     "attempt_ended": queries()["attempt_ended"],
-    "pending_step": _make_insert("pending_step"),
+    "pending_step": _insert("pending_step"),
     "item_waits": queries()["item_waits"],
     "item_ends": queries()["item_ends"],
     "item_through": queries()["item_through"],
     "mirror": (
-        f"{_make_insert('mirror')} ON CONFLICT (source, listed_file) DO UPDATE SET"
+        f"{_insert('mirror')} ON CONFLICT (source, listed_file) DO UPDATE SET"
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
@@ -49,27 +49,27 @@ _STATEMENTS |= {
         " VALUES (?,?,?,0,?,NULL,-1,0,0,?) ON CONFLICT DO NOTHING"
     ),
     "intake_at": "UPDATE intake SET place_offset = ? WHERE seq = ?",
-    "intake_named": f"{_make_insert('intake_name')} ON CONFLICT DO NOTHING",
-    "intake_waits": f"{_make_insert('intake_waiting')} ON CONFLICT DO NOTHING",
+    "intake_named": f"{_insert('intake_name')} ON CONFLICT DO NOTHING",
+    "intake_waits": f"{_insert('intake_waiting')} ON CONFLICT DO NOTHING",
     "intake_waited": "DELETE FROM intake_waiting WHERE intake = ? AND place_offset = ?",
-    "payload": f"{_make_insert('payload')} ON CONFLICT DO NOTHING",
+    "payload": f"{_insert('payload')} ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
     # An address that became a page while it was requested as a file beside pages is requested as a page next.
     "visited": "UPDATE address SET due = CASE WHEN ?1 = ?2 AND kind <> ?1 THEN 0 ELSE ?3 END, pause = ?4,"
     " failures = ?5, capture = coalesce(?6, capture) WHERE digest = ?7 AND host = ?8",
     "hinted": queries()["address_hinted"],
-    "rest": f"{_make_insert('rest')} ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
-    "request": f"{_make_insert('request')} ON CONFLICT DO NOTHING",
-    "asked": f"{_make_insert('asked')} ON CONFLICT DO NOTHING",
-    "followed": _make_insert("followed", "INSERT OR REPLACE"),
-    "learned": f"{_make_insert('learned')} ON CONFLICT DO UPDATE SET value = excluded.value, attempt = excluded.attempt",
-    "whole_listing": f"{_make_insert('whole_listing')} ON CONFLICT DO NOTHING",
-    "offered": f"{_make_insert('offered')} ON CONFLICT DO NOTHING",
-    "offer_known": f"{_make_insert('offer_known')} ON CONFLICT DO NOTHING",
+    "rest": f"{_insert('rest')} ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
+    "request": f"{_insert('request')} ON CONFLICT DO NOTHING",
+    "asked": f"{_insert('asked')} ON CONFLICT DO NOTHING",
+    "followed": _insert("followed", "INSERT OR REPLACE"),
+    "learned": f"{_insert('learned')} ON CONFLICT DO UPDATE SET value = excluded.value, attempt = excluded.attempt",
+    "whole_listing": f"{_insert('whole_listing')} ON CONFLICT DO NOTHING",
+    "offered": f"{_insert('offered')} ON CONFLICT DO NOTHING",
+    "offer_known": f"{_insert('offer_known')} ON CONFLICT DO NOTHING",
     "asked_again": queries()["ask_again"],
     "asked_when_named": queries()["ask_when_named"],
-    "capture_failed": _make_insert("capture_failed", "INSERT OR REPLACE"),
-    "captured": _make_insert("captured"),
+    "capture_failed": _insert("capture_failed", "INSERT OR REPLACE"),
+    "captured": _insert("captured"),
 }
 
 

@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record that an entry was refused whose name does not fit the tables, once for each source, path and reason."""
+        """Record, once per source, path and reason, that an entry was refused as its name does not fit the tables."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

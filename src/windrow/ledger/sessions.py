@@ -59,7 +59,7 @@ class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
     def telling(self, session: int) -> tuple[int, int]:
-        """Return (first, last) numbers of the facts whose changes a session reports; the last is less if there are none.
+        """Return the (first, last) number of the facts that a session reports; the last is less if there are none.
 
         A session reports its own changes, and those of killed sessions directly before it. A killed session that is
         followed by another reports nothing, and neither does a session without a task, such as an operator's decision.

@@ -75,7 +75,7 @@ class TakedownWriter:
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Clear the results of attempts at a target, and its host's requests; `attempts_to_keep` keep their captures."""
+        """Clear the results of attempts at a target and its host's requests; `attempts_to_keep` keep their captures."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)

@@ -33,9 +33,8 @@ def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None
         if not text:
             findings.report("ValueMissing", f"{_title(element)} has an empty term", term)
         elif rule is not None and not text.startswith(rule.ontologies):
-            findings.report(
-                "TermNotPermitted", f"{_title(element)}: {quote(text)} is not in a permitted ontology", term
-            )
+            message = f"{_title(element)}: {quote(text)} is not in a permitted ontology"
+            findings.report("TermNotPermitted", message, term)
 
 
 def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
@@ -92,20 +91,16 @@ def _check_value(
     findings: Findings, element: Node, text: str, rule: ParameterRule | None, series: Node | None = None
 ) -> None:
     """Check the text of a parameter's value: `element` is the parameter, or an increment of the parameter `series`."""
-    title_element = element if series is None else series
+    owner = element if series is None else series
     if not text:
-        findings.report("ValueMissing", f"{_title(title_element)} has no value", element)
+        findings.report("ValueMissing", f"{_title(owner)} has no value", element)
         return
     if rule is None:
         return
     if not is_of_type(text, rule.value_type):
-        findings.report(
-            "ValueNotCastable", f"{_title(title_element)}: {quote(text)} is not of type {rule.value_type}", element
-        )
+        findings.report("ValueNotCastable", f"{_title(owner)}: {quote(text)} is not of type {rule.value_type}", element)
     if rule.options and text not in rule.options:
-        findings.report(
-            "OptionNotPermitted", f"{_title(title_element)}: {quote(text)} is not one of its options", element
-        )
+        findings.report("OptionNotPermitted", f"{_title(owner)}: {quote(text)} is not one of its options", element)
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
@@ -123,9 +118,8 @@ def _check_increments(findings: Findings, element: Node, values: list[Node], rul
             findings.report("IncrementNotPermitted", f"{name}: {quote(text)} is not one of its increments", value)
         value_type = {"datetime": "DATETIME", "float": "FLOAT"}.get(first_increment.kind.lower(), "")
         if value_type and not is_of_type(text, value_type):
-            findings.report(
-                "IncrementNotCastable", f"{name}: increment {quote(text)} is not of type {value_type}", value
-            )
+            message = f"{name}: increment {quote(text)} is not of type {value_type}"
+            findings.report("IncrementNotCastable", message, value)
     if first_increment.text:
         for text in sorted(permitted - {value.get("incrementValue", "") for value in values}):
             findings.report("IncrementMissing", f"{name} lacks increment {quote(text)}", element)
@@ -238,13 +232,12 @@ def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None
     if pipeline is not None:
         procedure = pipeline.get(procedure_id)
         if procedure is None:
-            findings.report(
-                "ProcedureNotInPipeline", f"procedure {quote(procedure_id)} is not part of the pipeline", element
-            )
+            message = f"procedure {quote(procedure_id)} is not part of the pipeline"
+            findings.report("ProcedureNotInPipeline", message, element)
             return
     parameters = [(local_name(parameter), parameter.get("parameterID", ""), parameter) for parameter in element]
     if procedure is not None:
-        _report_missing_parameters(findings, element, procedure, {parameter_id for _, parameter_id, _ in parameters})
+        _report_missing(findings, element, procedure, {parameter_id for _, parameter_id, _ in parameters})
     _report_repeated_parameters(findings, parameters)
     associable_ids = {parameter_id for tag, parameter_id, _ in parameters if tag in ASSOCIABLE_TYPES}
     for tag, parameter_id, parameter in parameters:
@@ -263,12 +256,9 @@ def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None
         PARAMETER_CHECKS[tag](findings, parameter, rule, associable_ids)
 
 
-def _report_missing_parameters(
-    findings: Findings, element: Node, procedure: Procedure, submitted_ids: set[str]
-) -> None:
-    missing = sorted(
-        parameter_id for parameter_id, rule in procedure.items() if rule.required and parameter_id not in submitted_ids
-    )
+def _report_missing(findings: Findings, element: Node, procedure: Procedure, submitted_ids: set[str]) -> None:
+    """Report the required parameters of a procedure whose ids were not submitted."""
+    missing = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
     if missing:
         listed = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
         message = f"procedure {quote(element.get('procedureID', ''))} lacks {listed}"
@@ -280,14 +270,11 @@ def _report_repeated_parameters(findings: Findings, parameters: list[tuple[str, 
     occurrences: dict[tuple[str, str | None], list[Node]] = {}
     for _, parameter_id, parameter in parameters:
         occurrences.setdefault((parameter_id, parameter.get("sequenceID")), []).append(parameter)
-    for (parameter_id, sequence_id), same_parameters in occurrences.items():
-        if len(same_parameters) > 1:
-            sequence_text = "" if sequence_id is None else f" with sequence {quote(sequence_id)}"
-            findings.report(
-                "ParameterRepeated",
-                f"parameter {quote(parameter_id)}{sequence_text} occurs {len(same_parameters)} times",
-                same_parameters[1],
-            )
+    for (parameter_id, sequence_id), repeats in occurrences.items():
+        if len(repeats) > 1:
+            suffix = "" if sequence_id is None else f" with sequence {quote(sequence_id)}"
+            message = f"parameter {quote(parameter_id)}{suffix} occurs {len(repeats)} times"
+            findings.report("ParameterRepeated", message, repeats[1])
 
 
 IMITS_CENTRE_NAMES = {
@@ -338,18 +325,18 @@ def check_baseline(findings: Findings, element: Node) -> None:
     """Check that a baseline specimen (one without a mutation) has a known strain."""
     strain = element.get("strainID")
     if not strain:
-        findings.report("StrainMissing", f"baseline {_specimen_title(element)} has no strainID", element)
+        findings.report("StrainMissing", f"baseline {_specimen(element)} has no strainID", element)
     elif findings.lists.strains is None:
         findings.skip_checks("the list strains is not configured", "UnknownStrain")
     elif strain not in findings.lists.strains:
-        findings.report("UnknownStrain", f"{_specimen_title(element)}: strain {quote(strain)} is not in MGI", element)
+        findings.report("UnknownStrain", f"{_specimen(element)}: strain {quote(strain)} is not in MGI", element)
 
 
 def check_mutant(findings: Findings, element: Node) -> None:
     """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the same centre."""
     colony = element.get("colonyID")
     if not colony:
-        findings.report("ColonyMissing", f"mutant {_specimen_title(element)} has no colonyID", element)
+        findings.report("ColonyMissing", f"mutant {_specimen(element)} has no colonyID", element)
         return
     colonies = findings.lists.colonies
     if colonies is None:
@@ -359,7 +346,7 @@ def check_mutant(findings: Findings, element: Node) -> None:
         return
     imits_colony = colonies.get(colony)
     if imits_colony is None:
-        findings.report("UnknownColony", f"{_specimen_title(element)}: colony {quote(colony)} is not in iMITS", element)
+        findings.report("UnknownColony", f"{_specimen(element)}: colony {quote(colony)} is not in iMITS", element)
         return
     parent_colonies = findings.lists.parent_colonies
     if imits_colony.status in UNREADY_STATUSES:
@@ -385,13 +372,12 @@ def check_birth(findings: Findings, element: Node) -> None:
     """Check that a mouse has a date of birth that is not in the future."""
     birth_date = element.get("DOB", "").strip()
     if not birth_date:
-        findings.report("BirthDateMissing", f"{_specimen_title(element)} has no DOB", element)
+        findings.report("BirthDateMissing", f"{_specimen(element)} has no DOB", element)
     elif not findings.today:
         findings.skip_checks("the date of today is not known", "BirthDateInFuture")
     elif birth_date[:10] > findings.today:
-        findings.report(
-            "BirthDateInFuture", f"{_specimen_title(element)} has a DOB in the future: {quote(birth_date)}", element
-        )
+        message = f"{_specimen(element)} has a DOB in the future: {quote(birth_date)}"
+        findings.report("BirthDateInFuture", message, element)
 
 
 def check_stage(findings: Findings, element: Node) -> None:
@@ -400,13 +386,11 @@ def check_stage(findings: Findings, element: Node) -> None:
     pattern, minimum, limit = (_DPC_PATTERN, 0, 20) if unit == "DPC" else (_THEILER_PATTERN, 1, 26)
     match = pattern.fullmatch(stage)
     if match is None:
-        findings.report(
-            "StageNotRecognised", f"{_specimen_title(element)}: {quote(stage)} is not a {unit} stage", element
-        )
+        findings.report("StageNotRecognised", f"{_specimen(element)}: {quote(stage)} is not a {unit} stage", element)
     elif not minimum <= float(match[1]) < limit:
-        message = f"{_specimen_title(element)}: {unit} stage {quote(stage)} is not in {minimum} to under {limit}"
+        message = f"{_specimen(element)}: {unit} stage {quote(stage)} is not in {minimum} to under {limit}"
         findings.report("StageOutOfRange", message, element)
 
 
-def _specimen_title(element: Node) -> str:
+def _specimen(element: Node) -> str:
     return f"specimen {quote(element.get('specimenID', ''))}"

@@ -233,9 +233,8 @@ def _identify_specimen(centre_id: str, element: Node) -> str:
 
 def _identify_experiment(centre_id: str, element: Node) -> str:
     specimen_ids = _child_texts(element, "specimenID")
-    return documents.experiment_identifier(
-        centre_id, element.get("experimentID", ""), element.get("sequenceID"), specimen_ids
-    )
+    experiment_id, sequence_id = element.get("experimentID", ""), element.get("sequenceID")
+    return documents.experiment_identifier(centre_id, experiment_id, sequence_id, specimen_ids)
 
 
 def _identify_line(centre_id: str, element: Node) -> str:

@@ -78,12 +78,8 @@ def make_name_rules(key: str, options: Mapping[str, str]) -> NameRules:
     name_parts = names.read_zip_name(zip_name_in_key(key), centres, options.get("zip_name") or names.ZIP_PATTERN)
     folder = key.partition("/")[0]
     folder_index = FOLDERS.index(folder) if folder in FOLDERS else 0
-    return NameRules(
-        name_parts if isinstance(name_parts, ZipName) else None,
-        centres,
-        options.get("xml_name") or names.XML_PATTERN,
-        folder_index,
-    )
+    zip_parts = name_parts if isinstance(name_parts, ZipName) else None
+    return NameRules(zip_parts, centres, options.get("xml_name") or names.XML_PATTERN, folder_index)
 
 
 def zip_name_in_key(key: str) -> str:
@@ -195,13 +191,10 @@ def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
     cached = _latest_schemas.get(schema_file.name)
     if cached is None or cached[0] is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
-        schema_digest = combine(
-            [schema_file.digest, *(f"{sibling.path.name} {sibling.digest}" for sibling in schema_file.siblings)]
-        )
-        cached = _latest_schemas[schema_file.name] = (
-            schema_file,
-            xsd.load(xsd.Sheets(schema_digest, schema_file.content, imports)),
-        )
+        sibling_digests = (f"{sibling.path.name} {sibling.digest}" for sibling in schema_file.siblings)
+        digest = combine([schema_file.digest, *sibling_digests])
+        compiled = xsd.load(xsd.Sheets(digest, schema_file.content, imports))
+        cached = _latest_schemas[schema_file.name] = (schema_file, compiled)
     return cached[1]
 
 

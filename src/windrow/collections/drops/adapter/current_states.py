@@ -23,9 +23,9 @@ from windrow.collections.drops.states import (
     ZIP_NAME,
     StateEvent,
     ZipStates,
+    phase_of_step,
     xml_state,
     xml_state_at_step,
-    phase_of_step,
     zip_states,
 )
 from windrow.ledger import Ledger

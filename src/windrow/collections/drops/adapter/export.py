@@ -19,10 +19,7 @@ from windrow.stores.databases import connect, map_errors, with_database
 
 
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
-    """Write the tracker's 17 tables as SQL for the client of `dialect`; return the number of rows written.
-
-    Raises WindrowError if the tracker does not exist or has no tables.
-    """
+    """Write the tracker as SQL for the client of `dialect`; return the number of rows, or raise if it has no tables."""
     tracker_address = workspace.section(Drops).tracker
     engine = connect(with_database(tracker_address.url, DATABASE), password(tracker_address))
     try:
@@ -45,7 +42,7 @@ EXPORTS = (
     Export(
         "tracker",
         ("mysql", "postgresql", "sqlite"),
-        "its tables as SQL that creates and fills them; load it into an empty database",
+        "its tables as SQL, which makes them, fills them and drops nothing; load it into an empty database",
         tracker,
     ),
 )

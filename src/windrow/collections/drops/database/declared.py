@@ -150,13 +150,8 @@ def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
     for short_name in CENTRES:
         # A centre that was declared inactive and is not declared now is active again if it owns a source.
         active_again = {"is_active": True} if short_name.lower() in owners else {}
-        yield RowChange(
-            "centre",
-            short_name.lower(),
-            active_again,
-            initial_values=make_centre_row(short_name, created_at),
-            insert=Insert.AGAIN,
-        )
+        values = make_centre_row(short_name, created_at)
+        yield RowChange("centre", short_name.lower(), active_again, initial_values=values, insert=Insert.AGAIN)
     for short_name in declarations.removed_centres:
         yield RowChange("centre", short_name, {"is_active": False}, insert=Insert.NEVER)
     for own_centre in declarations.centres:
@@ -167,16 +162,11 @@ def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
             "address": own_centre.address,
             "imits_name": own_centre.imits_name,
         }
-        values = {short_name: value for short_name, value in declared_texts.items() if value}
+        values = {column: text for column, text in declared_texts.items() if text}
+        values["is_active"] = own_centre.is_active
         initial_values = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": created_at}
         row_key = own_centre.short_name.lower()
-        yield RowChange(
-            "centre",
-            row_key,
-            {**values, "is_active": own_centre.is_active},
-            initial_values=initial_values,
-            insert=Insert.AGAIN,
-        )
+        yield RowChange("centre", row_key, values, initial_values=initial_values, insert=Insert.AGAIN)
 
 
 def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from windrow.collections.drops.database import store_statements as statement
 from windrow.collections.drops.database.projection_rows import chunks, is_one_of
-from windrow.collections.drops.database.store_tables import TableSchema
+from windrow.collections.drops.database.store_tables import TableSchema, is_same_record
 from windrow.contract import Undecided
 from windrow.errors import StoreError
 from windrow.model import Finding, Level
@@ -84,9 +84,8 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
         else:
             _update_entities(connection, schema, _entity_ids(connection, schema, submission.id), effect="same")
             _raise_sort_key(connection, schema, same_as, submission.sort_key)
-        connection.execute(
-            statement.mark_as_published(schema), {"its_id": submission.id, "at": published_at, "same": same_as}
-        )
+        parameters = {"its_id": submission.id, "at": published_at, "same": same_as}
+        connection.execute(statement.mark_as_published(schema), parameters)
     return _describe_publication(connection, schema, submission.id, same_as)
 
 
@@ -178,9 +177,8 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: An
     known_ids = {predecessor.entity_id for predecessor in predecessors if not predecessor.tombstone}
     effect_names = _EFFECTS[submission.action]
     # Most documents are new as a whole, for which this statement is enough; the next ones correct the exceptions.
-    connection.execute(
-        statement.put_in_force(schema), {"its_id": submission.id, "at": at, "its_effect": effect_names[False]}
-    )
+    parameters = {"its_id": submission.id, "at": at, "its_effect": effect_names[False]}
+    connection.execute(statement.put_in_force(schema), parameters)
     _update_entities(connection, schema, known_ids.intersection(last_ids.values()), effect=effect_names[True])
     _update_entities(connection, schema, repeated, effect="repeated", valid_from=None)
     for newer_id in {newer.submission_id for newer in newer_predecessors}:
@@ -234,10 +232,7 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
             own_entity.c.id.label("own_id"),
             old_submission.c.sort_key,
         )
-        .join(
-            own_entity,
-            sa.and_(own_entity.c.identifier == old_entity.c.identifier, own_entity.c.kind == old_entity.c.kind),
-        )
+        .join(own_entity, is_same_record(own_entity, old_entity))
         .join(old_submission, old_submission.c.id == old_entity.c.submission_id)
         .where(
             old_entity.c.ended_by == submission,
@@ -270,9 +265,8 @@ def _describe_publication(
     for effect in (effect for effect in _FINDINGS_BY_EFFECT if counts.get(effect)):
         kind, level, message_end = _FINDINGS_BY_EFFECT[effect]
         conditions = (entity.c.submission_id == submission, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission, effect)).where(
-            *conditions
-        )
+        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission, effect))
+        query = query.where(*conditions)
         for record_kind, identifier, zip_ in connection.execute(query.order_by(entity.c.id).limit(MAX_NAMED_RECORDS)):
             message = f"{record_kind} {identifier} {message_end}" + (f": {zip_}" if zip_ else "")
             findings.append(Finding(kind, message, level))
@@ -343,9 +337,8 @@ class _JudgedBatch:
         self._preceded_submissions: set[int] = set()
         self._published_digests: set[str] = set()
         for chunk in chunks(document.item for document in documents):
-            self._submissions_by_item.update(
-                (row.item, row) for row in connection.execute(statement.select_submissions(schema, chunk))
-            )
+            rows = connection.execute(statement.select_submissions(schema, chunk))
+            self._submissions_by_item.update((row.item, row) for row in rows)
         for chunk in chunks(row.id for row in self._submissions_by_item.values()):
             for submission, *name in connection.execute(statement.select_entity_names(schema, chunk)).all():
                 self._record_names.setdefault(submission, []).append(tuple(name))
@@ -369,9 +362,8 @@ class _JudgedBatch:
 
     def judge(self, document: Undecided) -> Published | None:
         """Publish or withhold the next document; return the effect of its publication, or None if it was withheld."""
-        submission = self._submissions_by_item.get(document.item) or find_submission(
-            self._connection, self._schema, document.item
-        )
+        submission = self._submissions_by_item.get(document.item)
+        submission = submission or find_submission(self._connection, self._schema, document.item)
         record_names = self._record_names.get(submission.id, [])
         reason = document.decide({question: self._answer(question, keys) for question, keys in document.asks.items()})
         published: Published | None = None

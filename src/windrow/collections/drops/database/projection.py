@@ -129,12 +129,8 @@ def _project_file_found(fact: ledger_facts.FileFound, declarations: Declarations
     if fact.collection == COLLECTION:
         folder, _, name = fact.key.partition("/")
         add_change(_make_zip_file(name, declarations, fact.size))
-        references = {"zip_id": ("zip_file", name.lower())}
-        add_change(
-            RowChange(
-                "zip_action", str(fact.seq), {"todo_id": action_id(folder)}, references, _PENDING_STATE, _QC_GUARD
-            )
-        )
+        values, references = {"todo_id": action_id(folder)}, {"zip_id": ("zip_file", name.lower())}
+        add_change(RowChange("zip_action", str(fact.seq), values, references, _PENDING_STATE, _QC_GUARD))
 
 
 def _project_member_found(fact: ledger_facts.MemberFound, declarations: Declarations, add_change: _AddChange) -> None:
@@ -165,11 +161,8 @@ def _project_listed(fact: ledger_facts.Listed, _: Declarations, add_change: _Add
     # A host that does not list the zip any more keeps its row: deleting it would delete its downloads.
     if _is_about(fact.subject, ZIP_KIND) and fact.event in {"listed", "refused", "changed"}:
         references = {"za_id": ("zip_action", str(fact.file)), "file_source_id": ("file_source", fact.source)}
-        add_change(
-            RowChange(
-                "file_source_has_zip", _host_row_key(fact), {}, references, {"num_retries": 0}, insert=Insert.AGAIN
-            )
-        )
+        row = ("file_source_has_zip", _host_row_key(fact))
+        add_change(RowChange(*row, {}, references, {"num_retries": 0}, insert=Insert.AGAIN))
 
 
 def _host_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str:
@@ -188,16 +181,8 @@ def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, a
         add_change(RowChange("file_source_has_zip", _host_row_key(fact), values, insert=Insert.NEVER))
     opened_at = tracker_time(fact.at)
     times = {"request": opened_at, "received": opened_at}
-    add_change(
-        RowChange(
-            "zip_download",
-            str(fact.seq),
-            times,
-            {"zf_id": ("file_source_has_zip", _host_row_key(fact))},
-            _RUNNING_STATE,
-            _QC_GUARD,
-        )
-    )
+    references = {"zf_id": ("file_source_has_zip", _host_row_key(fact))}
+    add_change(RowChange("zip_download", str(fact.seq), times, references, _RUNNING_STATE, _QC_GUARD))
 
 
 def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, add_change: _AddChange) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -77,11 +76,9 @@ class RowBatch:
             if rows:
                 self._write(table, rows)
         for table in self._metadata.sorted_tables:
-            rows_with_late_references = {
-                key: row for key, row in tables.get(table.name, {}).items() if row.late_references
-            }
-            if rows_with_late_references:
-                self._write_late_references(table, rows_with_late_references)
+            late_rows = {key: row for key, row in tables.get(table.name, {}).items() if row.late_references}
+            if late_rows:
+                self._write_late_references(table, late_rows)
 
     def write_shared(self, changes: Iterable[SharedChange]) -> None:
         """Write values that many rows have in common into the rows that exist."""
@@ -107,22 +104,17 @@ class RowBatch:
             if row.values_if_present and key in ids:
                 row.values = {**row.values_if_present, **row.values}
         values_by_key = self._resolve(rows)
-        new_rows = [
-            _NewRow(key, {**rows[key].initial_values, **row_values})
-            for key, row_values in values_by_key.items()
-            if key not in ids
-        ]
+        new_keys = [key for key in values_by_key if key not in ids]
+        new_rows = [_NewRow(key, {**rows[key].initial_values, **values_by_key[key]}) for key in new_keys]
         complete_rows = [new_row for new_row in new_rows if _is_complete(table, new_row.values)]
         complete_keys = {new_row.key for new_row in complete_rows}
         incomplete_keys = [key for key in rows if key not in ids and key not in complete_keys]
         self._id_lookup.record_ids(self._connection, table.name, [(key, LEFT_OUT) for key in incomplete_keys])
-        self._insert(
-            table, [{"id": ids[key], **rows[key].initial_values, **values_by_key[key]} for key in reinserted_keys]
-        )
+        reinserted = [{"id": ids[key], **rows[key].initial_values, **values_by_key[key]} for key in reinserted_keys]
+        self._insert(table, reinserted)
         inserted_keys = self._add_rows(table, complete_rows) | set(reinserted_keys)
-        self._update(
-            table, rows, {key: row_values for key, row_values in values_by_key.items() if key not in inserted_keys}
-        )
+        known_keys = [key for key in values_by_key if key not in inserted_keys]
+        self._update(table, rows, {key: values_by_key[key] for key in known_keys})
 
     def _write_late_references(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> None:
         ids = self._id_lookup.find_ids(self._connection, table.name, rows)
@@ -185,7 +177,7 @@ class RowBatch:
         inserted: set[str] = set()
         for rows in _split_runs(new, natural_columns):
             existing = self._find_existing(table, natural_columns, rows) if natural_columns else {}
-            rows_to_insert: list[_NewRow] = []
+            to_insert: list[_NewRow] = []
             adopted: list[tuple[str, _NaturalKey]] = []
             for row in rows:
                 natural_key = _natural_key(natural_columns, row.values)
@@ -193,19 +185,16 @@ class RowBatch:
                     adopted.append((row.key, natural_key))
                     continue
                 existing[natural_key] = LEFT_OUT
-                rows_to_insert.append(row)
-            new_numbers = (
-                self._id_lookup.allot_ids(self._connection, table, len(rows_to_insert)) if rows_to_insert else range(0)
-            )
-            for row, number in zip(rows_to_insert, new_numbers, strict=True):
+                to_insert.append(row)
+            numbers = self._id_lookup.allot_ids(self._connection, table, len(to_insert)) if to_insert else range(0)
+            numbered_rows = list(zip(to_insert, numbers, strict=True))
+            for row, number in numbered_rows:
                 existing[_natural_key(natural_columns, row.values)] = number
-            self._insert(
-                table, [{"id": number, **row.values} for row, number in zip(rows_to_insert, new_numbers, strict=True)]
-            )
-            new_ids = [(row.key, number) for row, number in zip(rows_to_insert, new_numbers, strict=True)]
+            self._insert(table, [{"id": number, **row.values} for row, number in numbered_rows])
+            new_ids = [(row.key, number) for row, number in numbered_rows]
             new_ids += [(key, existing[natural_key]) for key, natural_key in adopted]
             self._id_lookup.record_ids(self._connection, table.name, new_ids)
-            inserted.update(row.key for row in rows_to_insert)
+            inserted.update(row.key for row in to_insert)
         return inserted
 
     def _find_existing(
@@ -243,31 +232,22 @@ class RowBatch:
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
         """Write new values, by key, into existing rows: one statement for many rows with the same values."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
-        fixed_columns = self._natural_keys.get(table.name, ())
+        fixed = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
         for key, values in new_values.items():
             row_id = ids[key]
-            changed = (
-                {name: value for name, value in values.items() if name not in fixed_columns}
-                if fixed_columns
-                else values
-            )
+            changed = {name: value for name, value in values.items() if name not in fixed} if fixed else values
             if row_id != LEFT_OUT and changed and _has_required_values(table, changed):
-                earlier_change = changes_by_id.get(row_id)
-                changes_by_id[row_id] = (
-                    {**earlier_change[0], **changed} if earlier_change else changed,
-                    rows[key].unless,
-                )
+                earlier = changes_by_id.get(row_id)
+                changes_by_id[row_id] = {**earlier[0], **changed} if earlier else changed, rows[key].unless
         groups: dict[Any, list[int]] = {}
         for row_id, (values, unless) in changes_by_id.items():
             groups.setdefault((tuple(values.items()), unless), []).append(row_id)
         single_updates: dict[Any, list[_Values]] = {}
         for (values, unless), row_ids in groups.items():
             if len(row_ids) < MIN_JOINT_UPDATE:
-                columns_and_guard = (tuple(name for name, _ in values), unless)
-                single_updates.setdefault(columns_and_guard, []).extend(
-                    {**dict(values), "its_id": row_id} for row_id in row_ids
-                )
+                same_statement = single_updates.setdefault((tuple(name for name, _ in values), unless), [])
+                same_statement.extend({**dict(values), "its_id": row_id} for row_id in row_ids)
                 continue
             self._update_shared(table, row_ids, dict(values), unless)
         for (names, unless), update_rows in single_updates.items():
@@ -315,15 +295,17 @@ def _is_not_ascii(value: object) -> bool:
 
 def _split_runs(rows: Sequence[_NewRow], natural_columns: Sequence[str]) -> Iterator[Sequence[_NewRow]]:
     """Split rows into runs of neighbours; a row whose natural key only the database can compare is its own run."""
-    numbered = enumerate(rows)
-
-    def run_of(numbered_row: tuple[int, _NewRow]) -> int:
-        return (
-            numbered_row[0] if any(_is_not_ascii(numbered_row[1].values.get(name)) for name in natural_columns) else -1
-        )
-
-    for _, run in groupby(numbered, key=run_of):
-        yield [row for _, row in run]
+    run: list[_NewRow] = []
+    for row in rows:
+        if any(_is_not_ascii(row.values.get(name)) for name in natural_columns):
+            if run:
+                yield run
+            yield [row]
+            run = []
+        else:
+            run.append(row)
+    if run:
+        yield run
 
 
 _NO_NATURAL_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
@@ -377,13 +359,10 @@ class ProjectionTables:
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
         """Tell whether rows were written before but all tables are empty now, so that all facts are projected again."""
-        written_tables = [
-            table for name, table in self.metadata.tables.items() if self.id_lookup.has_rows(connection, name)
-        ]
-        first_rows = (
-            connection.scalar(sa.select(sa.literal(1)).select_from(table).limit(1)) for table in written_tables
-        )
-        return bool(written_tables) and not any(first_rows)
+        tables = self.metadata.tables.items()
+        written_tables = [table for name, table in tables if self.id_lookup.has_rows(connection, name)]
+        first_rows = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)
+        return bool(written_tables) and not any(map(connection.scalar, first_rows))
 
     def seed(self, seeds: Iterable[Seed]) -> int:
         """Insert the missing seed rows of the standard; return their number."""

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from windrow.collections.drops.database.projection_rows import is_one_of
-from windrow.collections.drops.database.store_tables import TableSchema, UtcTime, cache_per_schema
+from windrow.collections.drops.database.store_tables import TableSchema, UtcTime, cache_per_schema, is_same_record
 from windrow.contract import Rows
 
 _ROWS_PER_INSERT = 20_000  # rows that are shifted to their final ids at a time
@@ -121,10 +121,8 @@ def select_entities(schema: TableSchema) -> sa.Select[Any]:
 def put_in_force(schema: TableSchema) -> sa.Update:
     """Put all entities of submission `its_id` in force at the time `at`, with the effect `its_effect`."""
     entity = schema.entity
-    values = {
-        "valid_from": sa.bindparam("at", type_=UtcTime()),
-        "effect": sa.bindparam("its_effect", type_=sa.String()),
-    }
+    valid_from, effect = sa.bindparam("at", type_=UtcTime()), sa.bindparam("its_effect", type_=sa.String())
+    values = {"valid_from": valid_from, "effect": effect}
     return entity.update().where(entity.c.submission_id == sa.bindparam("its_id")).values(values)
 
 
@@ -137,10 +135,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
             *(new_entity.c.id.label("entity_id"), old_entity.c.id.label("predecessor_id")),
             *(old_entity.c.submission_id, old_entity.c.tombstone, submission.c.sort_key),
         )
-        .join(
-            old_entity,
-            sa.and_(old_entity.c.identifier == new_entity.c.identifier, old_entity.c.kind == new_entity.c.kind),
-        )
+        .join(old_entity, is_same_record(old_entity, new_entity))
         .join(submission, submission.c.id == old_entity.c.submission_id)
         .where(
             new_entity.c.submission_id == sa.bindparam("its_id"),
@@ -200,10 +195,10 @@ def select_entity_names(schema: TableSchema, submissions: Sequence[int]) -> sa.S
 def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
     """Select the submissions with a record of which another submission has an entity in force."""
     new_entity, old_entity = schema.newer_entity, schema.older_entity
-    same_record = sa.and_(old_entity.c.identifier == new_entity.c.identifier, old_entity.c.kind == new_entity.c.kind)
+
     return (
         sa.select(new_entity.c.submission_id)
-        .join(old_entity, same_record)
+        .join(old_entity, is_same_record(old_entity, new_entity))
         .where(
             is_one_of(new_entity.c.submission_id, submissions),
             old_entity.c.submission_id != new_entity.c.submission_id,

@@ -91,9 +91,8 @@ class TableSchema:
         self.entity = self._make_entity_table()
         self.older_entity, self.newer_entity = self.entity.alias("older"), self.entity.alias("newer")
         self.elements = {table.name: self._make_element_table(table) for table in self.element_tables}
-        self.context = self._make_summary_table(
-            "context", _make_reference("submission_id", "submission.id", index=True)
-        )
+        submission_id = _make_reference("submission_id", "submission.id", index=True)
+        self.context = self._make_summary_table("context", submission_id)
         self.overview = self._make_summary_table("overview")
         self.overview.append_column(sa.Column("counted_at", UtcTime()))
 
@@ -123,9 +122,9 @@ class TableSchema:
         for kind in dict.fromkeys(table.entity for table in self.element_tables):
             tables_of_kind = [table for table in self.element_tables if table.entity == kind]
             if kind and len(tables_of_kind) > 1:
-                queries += [
+                queries.extend(
                     (f"{prefix}{kind}", _make_union_query(prefix, tables_of_kind)) for prefix in ("", "current_")
-                ]
+                )
         return queries
 
     def _is_in_entity(self, table: ElementTable) -> bool:
@@ -195,11 +194,14 @@ class TableSchema:
             sa.Column("last_change", UtcTime()),
         )
         if self.keys:
-            prefix_lengths: dict[str, Any] = {
-                f"{engine}_length": dict.fromkeys(self.keys, 64) for engine in _MYSQL_DIALECTS
-            }
-            sa.Index(f"ix_{name}_keys", *(table.c[key] for key in reversed(self.keys)), **prefix_lengths)
+            lengths: dict[str, Any] = {f"{engine}_length": dict.fromkeys(self.keys, 64) for engine in _MYSQL_DIALECTS}
+            sa.Index(f"ix_{name}_keys", *(table.c[key] for key in reversed(self.keys)), **lengths)
         return table
+
+
+def is_same_record(entity: sa.FromClause, other_entity: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Return the condition that two entities are versions of the same record."""
+    return sa.and_(entity.c.identifier == other_entity.c.identifier, entity.c.kind == other_entity.c.kind)
 
 
 @cache

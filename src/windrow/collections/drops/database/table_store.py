@@ -56,9 +56,8 @@ def update_summary(
     if counts_all:
         keys_to_sum.update(_select_keys(connection, schema.overview, schema.keys, sa.true()))
         connection.execute(submission.update().values(dirty=True))
-    dirty_submissions = list(
-        connection.scalars(sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id))
-    )
+    dirty_query = sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)
+    dirty_submissions = list(connection.scalars(dirty_query))
     count_insert = sa.text(_make_count_insert(schema, summary))
     for chunk in chunks(dirty_submissions):
         condition = is_one_of(schema.context.c.submission_id, chunk)
