@@ -12,8 +12,7 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def host(origin: str, collection: str, source: str = "") -> int | None
--- Return the number of an origin as a host of a source, or of any source if `source` is empty.
--- None means that the collection does not have the origin; of several sources, the first that had it counts.
+-- Return the number of an origin as a host of a source (empty: of any), or None if it is not known.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
@@ -50,7 +49,7 @@ SELECT a.rowid AS "place: int", a.url FROM address a CROSS JOIN host h ON h.seq 
 WHERE a.rowid > :after ORDER BY a.rowid LIMIT :limit;
 
 -- def count_upto(collection: str, place: int) -> int
--- Count a collection's addresses up to a place in the order of finding, without those taken down.
+-- Count a collection's addresses up to and including a place in that order, without those taken down.
 SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
 WHERE a.rowid <= :place
 AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
@@ -60,8 +59,7 @@ AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host
 SELECT coalesce(max(rowid), 0) FROM address;
 
 -- row: AddressCount
--- The numbers of a source's addresses of one kind: known, with a body, failing and due.
--- `next_due` is the time when the next one is due.
+-- Counts of a source's addresses of one kind: known, with a body, failing and due, and the next due time.
 
 -- def by_source(at: int) -> list[AddressCount]
 -- Count the addresses of each source by kind; due addresses are those due at the time `at`.
@@ -109,8 +107,7 @@ FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHER
 {address};
 
 -- row: HostState
--- An origin, and the numbers of its addresses: all, with a body, failing and due.
--- `next_due` is the time when the next one is due, and `asked` the time of the last attempt.
+-- An origin with counts of its addresses, the next time when one is due, and the last attempt (`asked`).
 
 -- def host_states(source: str, host: str, at: int) -> list[HostState]
 -- Return the hosts of a source, or those at a host name, with counts of their addresses at the time `at`.

@@ -47,6 +47,8 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 
 -- row: AttemptRow
 -- An attempt to fetch an address, or a file that a source lists.
+-- `at` is when its begin was written to the ledger, and `started` the date of its archive record. `end`, the number of
+-- the fact of its end, and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
 
 -- def of_file(file: int) -> list[AttemptRow]
 -- Return the attempts to fetch a listed file, in order.
@@ -154,8 +156,7 @@ SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host AND h.collect
 WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
--- Return hosts whose robots.txt could not be fetched between two facts, by their last attempt.
--- `kind` is the collection's number for requests for robots.txt.
+-- Return hosts whose robots.txt (requested as `kind`) could not be fetched between two facts.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
@@ -170,9 +171,7 @@ SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h O
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
--- Return the last requests for the robots.txt of an origin, the latest first.
--- `kind` is the collection's number for such requests. They are found by an index of their own, however many pages were
--- requested between them.
+-- Return the last requests for the robots.txt of an origin, made as `kind`, the latest first.
 SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
 CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
@@ -182,7 +181,6 @@ AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.
--- If all were requests for robots.txt, the latest address is empty.
 SELECT o.reason, o.status, o.number AS "number: int", coalesce(a.url, '') AS "latest: str"
 FROM (SELECT reason, status, count(*) AS number, max(CASE WHEN address <> 0 THEN seq END) AS latest
       FROM attempt WHERE host = :host GROUP BY 1, 2) o

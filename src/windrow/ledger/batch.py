@@ -96,10 +96,7 @@ class LedgerBatch:
         self._at_time, self._at_text = moment, spell(moment)
 
     def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
-        """Collect a fact, given by the columns after its number and time; return its number.
-
-        `at` is the time of the fact if it is not that of the transaction.
-        """
+        """Collect a fact with these columns after its time (`at`, or the transaction's time); return its number."""
         self._seq += 1
         self._rows_by_statement[table].append((self._seq, spell(at) if at else self._at_text, *values))
         return self._seq

@@ -17,7 +17,7 @@ SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE d
 
 -- def promised() -> dict[str, int]
 -- Return the length that each file of the archive must have at least, by the end of its last record.
--- For responses that are not archived, erased records do not count.
+-- Erased records do not count if their responses were not archived.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
     UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span
@@ -140,8 +140,7 @@ LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return wanted lines after a place whose record could not be read for some reasons, or is to be retried.
--- `after` is the name of a WARC file and an offset in it.
+-- Return index lines after a place whose record failed for one of these reasons or is to be retried.
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
@@ -153,14 +152,12 @@ ORDER BY f.warc, f.place_offset LIMIT :limit;
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str
--- Return the reason why the record at a place could not be read; empty if it could, or was not wanted.
--- A place is the name of a WARC file and an offset in it.
+-- Return the reason why the record at a (WARC file, offset) could not be read, or an empty text.
 SELECT coalesce((SELECT reason FROM capture_failed
     WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 
 -- def failed_line(collection: str, place: tuple[str, int]) -> str
--- Return the index line, as JSON, of a record that could not be read; empty if there is none at the place.
--- A place is the name of a WARC file and an offset in it.
+-- Return the index line, as JSON, of the unreadable record at a (WARC file, offset), or an empty text.
 SELECT coalesce((SELECT line FROM capture_failed
     WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 

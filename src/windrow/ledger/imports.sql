@@ -1,10 +1,10 @@
 -- Queries on imported WARC files, which other programs wrote. Files are given by their numbers.
 
 -- row: ImportRow
--- An imported WARC file: all its records before `offset` are recorded.
+-- An imported WARC file: all its records before `offset` are on the ledger.
 
 -- def get(warc: str) -> ImportRow | None
--- Return how far an imported file is recorded, or None if it is not known.
+-- Return how far the records of an imported file are on the ledger, or None if the file is not known.
 SELECT seq, source, place_offset AS offset FROM intake WHERE warc = :warc;
 
 -- def payload(spelled: str) -> KeptResponse | None

@@ -52,10 +52,7 @@ class ItemWriter:
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a file that an attempt fetched wait for its first step; if `step` is empty, the file is done.
-
-        `since` is the number of the fact from which it waits.
-        """
+        """Make a fetched file wait for its first step, from the fact `since`, or finish it if `step` is empty."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:

@@ -94,8 +94,7 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
        level ORDER BY 3 DESC, 1;
 
 -- def by_reason() -> list[ReasonCountRow]
--- Count the items that failed or were ended, by reason; a reason may occur twice.
--- Of members, only those of the latest attempt are counted.
+-- Count the items that failed or were ended (members only of the latest attempt) by reason, maybe twice.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 WHERE p.status >= 4 AND p.reason IS NOT NULL AND {of_latest} GROUP BY p.reason
 UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
@@ -198,8 +197,7 @@ LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- The number of items of a kind that wait for a step, failed at it or were ended before it.
--- The step is None for items whose steps are all done.
+-- The number of items of a kind with this pending step, or without one (None) since all steps are done.
 
 -- def by_step() -> list[KindCount]
 -- Count the items of all collections by the step that they wait for, failed at or were ended before.

@@ -15,12 +15,10 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for the same reason.
--- `compared` tells whether their bytes were compared with a side-car.
+-- The number of files that were fetched (with or without a side-car to compare), or failed for a reason.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
 -- Count the files with an attempt that ended between two facts, each once for each reason.
--- `facts` are the numbers of the first and the last fact.
 SELECT v.reason, v.checksum <> '' AS "compared: bool", count(DISTINCT v.listed_file) AS "number: int" FROM attempt v
 JOIN listed_file f ON f.seq = v.listed_file WHERE v.end_seq BETWEEN :facts[0] AND :facts[1]
 AND f.collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;

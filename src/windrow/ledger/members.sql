@@ -42,8 +42,7 @@ FROM member m LEFT JOIN pending_step p ON p.item = m.seq WHERE m.attempt = :atte
 SELECT count(*) FROM member WHERE collection = :collection AND reason IN (SELECT value FROM json_each(:reasons));
 
 -- row: MemberCount
--- The number of an attempt's members with the same pending step and status.
--- `step` is None for members whose steps are all done; `started` tells whether the step has begun for them.
+-- The number of an attempt's members with the same pending step (None: all steps are done) and status.
 
 -- def count(files: Sequence[int]) -> list[MemberCount]
 -- Count the members of files by attempt and pending step.

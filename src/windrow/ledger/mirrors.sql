@@ -52,7 +52,6 @@ WHERE o.present = 1 GROUP BY o.source;
 
 -- def refused(name: str) -> list[RefusalRow]
 -- Return refused entries by path, by its last part, by source and path, or by the end of an unreadable line.
--- The path of a line that could not be parsed is the whole line, and its end may be the name.
 SELECT seq, at, session, source, path, reason FROM refusal
 WHERE path = :name OR substr(path, -length('/' || :name)) = '/' || :name OR source || '/' || path = :name
 OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :name) ORDER BY seq;
@@ -85,8 +84,7 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 -- A source that lists a file whose bytes, with this digest, were fetched from `held_from`.
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
--- Return the mirrors of fetched files at other sources, with the same size, that are still to be compared.
--- A mirror is compared once after it was listed and the bytes were fetched.
+-- Return mirrors of fetched files at other sources, with the same size, that are still to be compared.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

@@ -16,8 +16,7 @@ WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
--- Return the values that a discovery learned about a source, as JSON by name.
--- Values that the engine records for itself are left out.
+-- Return the values learned about a source, as JSON by name, without those of the engine itself.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source
 AND name NOT IN ('windrow.address', 'windrow.listing');
 
@@ -75,8 +74,7 @@ SELECT r.digest, r.method, r.headers, r.body, r.context, r.attachments, r.second
 FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = :attempt;
 
 -- row: RequestAttempt
--- An attempt at a request; `kept` tells whether the bytes of its answer are in the archive.
--- The bytes of an answer that is not archived are deleted after it is read, and its digest is kept.
+-- An attempt at a request; `kept` tells whether the bytes of its answer (still) exist.
 
 -- def attempts(collection: str, address: int, limit: int) -> list[RequestAttempt]
 -- Return the last attempts at a request, the latest first, with the source or service that was asked.
@@ -102,6 +100,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = ?1 AND v.host = ?2 AND
 
 -- def unarchived(collection: str) -> list[UnarchivedAnswer]
 -- Return a collection's answers that are not archived and whose bytes still exist.
+-- The names of their files begin with `unarchived-`, which is a range of the index since '.' follows '-'.
 SELECT v.seq AS attempt, v.address AS "address: int", v.host, v.warc FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.warc >= 'unarchived-' AND v.warc < 'unarchived.' AND h.collection = :collection;
 

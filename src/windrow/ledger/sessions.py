@@ -146,6 +146,7 @@ class Lease:
         self._renewed = at
 
     def _refuse_if_held(self, lease: LeaseRow) -> None:
+        """Raise Locked if a lease has not expired and its holder may still run."""
         remaining = lease.expires - self._clock()
         # If a lease ends later than any lease can, the clock was set back since it was taken.
         is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)

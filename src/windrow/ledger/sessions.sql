@@ -61,14 +61,13 @@ SELECT max(seq) FROM session;
 -- A task: one phase of one source. The fields about its end are None while it runs.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
--- Return the tasks that began between two facts, in order; later ends are left out.
--- `facts` are the numbers of the first and the last fact.
+-- Return the tasks that began between two facts (first, last), in order; later ends are left out.
 SELECT t.seq, t.collection, t.source, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
 FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] AND :facts[1]
 WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
 
 -- row: SourceSession
--- A session at one source: how many of its tasks failed or never ended, and the end of the last one.
+-- A session at one source: how many of its tasks failed or never ended, and when the latest of its tasks ended.
 -- `first_phase` is the least phase of its tasks. It is that of a step if the session fetched nothing.
 
 -- def by_source() -> list[SourceSession]

@@ -47,7 +47,6 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
 
 -- def attempts(address: int, host: int) -> list[int]
 -- Return the attempts at a target, and those of other collections that used their captures.
--- Their bytes may be deleted already.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
     UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
@@ -76,8 +75,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- An attempt whose record is also that of another attempt, with that one's collection and source.
--- `same_address` tells whether both are attempts at the same address.
+-- An attempt whose record another attempt shares, at the same address or not, and that one's source.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
 -- Return the attempts whose record is also that of an attempt that is not in `gone`.

@@ -159,6 +159,7 @@ def _read_parameter(element: Node) -> ParameterRule:
 
 
 def _read_colonies(content: bytes) -> dict[str, Colony]:
+    """Return the colonies by name."""
     colonies = {}
     for attempt in _parse_xml(content).iter("{*}phenotypeAttempt"):
         genotype = attempt.find("{*}genotypicInformation")

@@ -184,10 +184,7 @@ def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 
 def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
-    """Compile a schema with the files that it imports; raise StepError if it cannot be used.
-
-    It is called for every document, so the latest schema of each name is remembered.
-    """
+    """Compile a schema, unless it is the latest of its name, with its imports; raise StepError if it cannot be used."""
     cached = _latest_schemas.get(schema_file.name)
     if cached is None or cached[0] is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
@@ -210,10 +207,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry to its end; return it as a member, or add to `findings` why it is left out.
-
-    Raises StepError if the entry is itself an archive.
-    """
+    """Inflate an entry and return it as a member, or add to `findings` why not; raise StepError if it is an archive."""
     hasher = Hasher("md5")
     note = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

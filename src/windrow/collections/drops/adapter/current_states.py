@@ -73,7 +73,7 @@ def all_states(ledger: Ledger) -> dict[int, State]:
 
 
 def read_xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
-    """Return the states of XML files, by item; those that an operator cancelled take another query."""
+    """Return the states of XML files, by item."""
     xml_states = {
         item.item: xml_state_at_step(item.step, item.status, has_started=item.started)
         for item in xmls

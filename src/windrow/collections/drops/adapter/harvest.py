@@ -38,10 +38,7 @@ _MAX_FILE_BYTES = 256 * 2**20
 
 
 def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
-    """Return the configured schemas and lists by name: `specimen`, `experiment`, `projects`, ...
-
-    Raises ConfigError if a file cannot be read.
-    """
+    """Return the schemas and lists by name (`specimen`, `projects`, ...); raise ConfigError if one cannot be read."""
     drops = workspace.section(Drops)
     files = {name: read_schema(name, path) for name, path in drops.schemas.items()}
     for name, path in drops.lists.items():
@@ -172,10 +169,7 @@ class DropsStore:
 
 
 def harvest(workspace: Workspace) -> Harvest:
-    """Build the harvest of drops from the workspace's configuration, and open its store and tracker.
-
-    Raises ConfigError if the configuration, a schema or a list cannot be used.
-    """
+    """Build the harvest of drops and open its store and tracker; raise ConfigError if a setting or file is unusable."""
     drops = workspace.section(Drops)
     sources = _sources_of_drops(workspace)
     declarations = read_declarations(workspace, sources)

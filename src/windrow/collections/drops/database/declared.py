@@ -137,14 +137,12 @@ class Declarations:
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
-    """Return the changes that bring the rows of `centre` and `file_source` up to date with the declarations.
-
-    Of a secret only the place is written, never the secret itself.
-    """
+    """Return changes that bring centres and sources up to date; of a secret, only its place is written."""
     return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 
 def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
+    """Yield the standard's centres, those to make inactive, and those that the workspace declares."""
     created_at = tracker_time(declarations.created_at)
     owners = {source.owner.lower() for source in declarations.sources}
     for short_name in CENTRES:

@@ -141,10 +141,7 @@ def make_valid_condition(schema: TableSchema, at: datetime) -> sa.ColumnElement[
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the keys (identifiers) that were ever published, for the question `KIND`, or are current (`KIND:current`).
-
-    Raises StoreError for another question.
-    """
+    """Return the identifiers among `keys` that were ever published (question `KIND`) or are current (`KIND:current`)."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")
@@ -199,10 +196,7 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
-    """Return the id of another published submission with the same bytes, action and kind, all of it in force, or None.
-
-    `row` is the row of the submission.
-    """
+    """Return the id of another published submission with the bytes, action and kind of `row`, all in force, or None."""
     parameters = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
     same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_submission

@@ -23,7 +23,7 @@ COLLECTION = "drops"
 ZIP_KIND, XML_KIND = "zip", "xml"
 """The kinds of items: a zip in one of the folders `add`, `edit` and `delete`, and an XML file fetched with it."""
 
-_QC_GUARD = ("phase_id", phase_id("qc"))
+_UNLESS_IN_QC = ("phase_id", phase_id("qc"))
 """The column and value of rows that are not changed, because quality control has taken them over."""
 _DOWNLOAD_PHASE = phase_id("download")
 _RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
@@ -78,7 +78,7 @@ def project_states(
     for item, state in xml_states_by_item.items():
         keys_by_state.setdefault(("xml_file", state), []).append(str(item))
     return [
-        SharedChange(table, keys, {"phase_id": phase, "status_id": int(status)}, _QC_GUARD)
+        SharedChange(table, keys, {"phase_id": phase, "status_id": int(status)}, _UNLESS_IN_QC)
         for (table, (phase, status)), keys in keys_by_state.items()
     ]
 
@@ -128,9 +128,9 @@ def _project_task_closed(fact: ledger_facts.TaskClosed, _: Declarations, add_cha
 def _project_file_found(fact: ledger_facts.FileFound, declarations: Declarations, add_change: _AddChange) -> None:
     if fact.collection == COLLECTION:
         folder, _, name = fact.key.partition("/")
-        add_change(_make_zip_file(name, declarations, fact.size))
+        add_change(_make_zip_row(name, declarations, fact.size))
         values, references = {"todo_id": action_id(folder)}, {"zip_id": ("zip_file", name.lower())}
-        add_change(RowChange("zip_action", str(fact.seq), values, references, _PENDING_STATE, _QC_GUARD))
+        add_change(RowChange("zip_action", str(fact.seq), values, references, _PENDING_STATE, _UNLESS_IN_QC))
 
 
 def _project_member_found(fact: ledger_facts.MemberFound, declarations: Declarations, add_change: _AddChange) -> None:
@@ -139,10 +139,10 @@ def _project_member_found(fact: ledger_facts.MemberFound, declarations: Declarat
         values, references = _make_name_values(name_parts)
         values |= {"fname": fact.name, "size_bytes": fact.size, "content_md5": fact.md5 or None}
         references["zip_id"] = ("zip_download", str(fact.attempt))
-        add_change(RowChange("xml_file", str(fact.seq), values, references, _NAMED_STATE, _QC_GUARD))
+        add_change(RowChange("xml_file", str(fact.seq), values, references, _NAMED_STATE, _UNLESS_IN_QC))
 
 
-def _make_zip_file(name: str, declarations: Declarations, size: int | None = None) -> RowChange:
+def _make_zip_row(name: str, declarations: Declarations, size: int | None = None) -> RowChange:
     values, references = _make_name_values(names.read_zip_name(name, declarations.names, declarations.zip_name))
     initial_values = {"file_name": name, "size_bytes": size}
     return RowChange("zip_file", name.lower(), values, references, initial_values)
@@ -182,7 +182,7 @@ def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, a
     opened_at = tracker_time(fact.at)
     times = {"request": opened_at, "received": opened_at}
     references = {"zf_id": ("file_source_has_zip", _host_row_key(fact))}
-    add_change(RowChange("zip_download", str(fact.seq), times, references, _RUNNING_STATE, _QC_GUARD))
+    add_change(RowChange("zip_download", str(fact.seq), times, references, _RUNNING_STATE, _UNLESS_IN_QC))
 
 
 def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, add_change: _AddChange) -> None:
@@ -208,7 +208,7 @@ def _project_decided(fact: ledger_facts.Decided, declarations: Declarations, add
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.act is Reason.RETRIED and fact.subject.attempt is None:
-        add_change(_make_zip_file(fact.subject.key.partition("/")[2], declarations))  # its centre is known by now
+        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations))  # its centre is known by now
     if fact.act is Reason.CANCELLED and fact.subject.attempt is not None:
         download = ("zip_download", str(fact.subject.attempt))
         _add_log_line(add_change, str(fact.seq), download, name_exception(Reason.CANCELLED), fact.message)

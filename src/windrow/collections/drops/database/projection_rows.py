@@ -204,6 +204,7 @@ def chunks(values: Iterable[_Value]) -> Iterator[list[_Value]]:
 
 
 def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
+    """Return the definitions of the tables of ids and checkpoints."""
     is_server = dialect != "sqlite"
     metadata = sa.MetaData(schema=BOOKKEEPING_SCHEMA if is_server else None)
     prefix = "" if is_server else "windrow_"
@@ -257,15 +258,16 @@ class IdLookup:
         self._ids_by_table: dict[str, dict[str, int]] = {}
         self._next_ids: dict[str, int] = {}
         with map_errors(engine), engine.begin() as connection:
-            self._make_schema(connection)
+            self._create_schema(connection)
             self.link.metadata.create_all(connection)
 
-    def _make_schema(self, connection: sa.Connection) -> None:
+    def _create_schema(self, connection: sa.Connection) -> None:
+        """Create the schema (a database on MariaDB) for the tables; raise StoreError if that is not permitted."""
         if self._dialect == "sqlite" or sa.inspect(connection).has_schema(BOOKKEEPING_SCHEMA):
             return
-        word = "DATABASE" if self._dialect in MARIADB_DIALECTS else "SCHEMA"
+        sql_word = "DATABASE" if self._dialect in MARIADB_DIALECTS else "SCHEMA"
         try:
-            connection.exec_driver_sql(f"CREATE {word} {BOOKKEEPING_SCHEMA}")
+            connection.exec_driver_sql(f"CREATE {sql_word} {BOOKKEEPING_SCHEMA}")
         except (exc.OperationalError, exc.ProgrammingError) as error:
             url = connection.engine.url
             grant = (
@@ -274,7 +276,7 @@ class IdLookup:
                 else f'GRANT CREATE ON DATABASE "{url.database}" TO "{url.username}"'
             )
             raise StoreError(
-                f"the {word.lower()} {BOOKKEEPING_SCHEMA}, for the checkpoint, is missing and may not be created",
+                f"the {sql_word.lower()} {BOOKKEEPING_SCHEMA}, for the checkpoint, is missing and may not be created",
                 hint=f"let an administrator run: {grant};",
             ) from error
 

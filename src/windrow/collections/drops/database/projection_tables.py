@@ -344,10 +344,7 @@ class ProjectionTables:
                     self.id_lookup.clear(connection)
 
     def _refuse_lost(self, missing: Iterable[str]) -> None:
-        """Raise StoreError if tables that had rows are among the missing ones.
-
-        Created again they would remain empty, because facts before the checkpoint are not projected again.
-        """
+        """Raise StoreError if tables that had rows are missing: old facts are not projected again to fill new tables."""
         with self.engine.begin() as connection:
             lost_tables = sorted(name for name in missing if self.id_lookup.has_rows(connection, name))
         if lost_tables:
@@ -392,12 +389,13 @@ class ProjectionTables:
             try:
                 self._write_once(changes, checkpoint, checks_rows=False)
             except exc.IntegrityError:
-                # Another program deleted or added rows: look which rows exist, and try once more.
+                # Another program deleted or added rows: find out which rows exist, and try once more.
                 self._write_once(changes, checkpoint, checks_rows=True)
 
     def _write_once(
         self, changes: Sequence[RowChange | SharedChange], checkpoint: int | None, *, checks_rows: bool
     ) -> None:
+        """Write changes and a checkpoint in one transaction; `checks_rows` as for `RowBatch`."""
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.id_lookup, self.natural_keys, checks_rows=checks_rows)

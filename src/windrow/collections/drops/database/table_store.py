@@ -79,10 +79,7 @@ def _select_keys(
 
 
 def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
-    """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key.
-
-    The text is the same for all chunks: drivers keep each prepared statement in memory.
-    """
+    """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key."""
     condition = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
     rows = " UNION ALL ".join(query.format(chosen=condition) for query in summary.queries)
     keys = ", ".join(f'q."{key}"' for key in schema.keys)

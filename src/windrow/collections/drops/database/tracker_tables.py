@@ -188,11 +188,11 @@ def _make_reference(
     return [sa.Column(name, column_type, key, nullable=is_nullable, info=info)]
 
 
-def _define_table(name: str, size: str, *parts: _TablePart | list[_TablePart]) -> None:
-    all_parts = [element for part in parts for element in (part if isinstance(part, list) else [part])]
+def _define_table(name: str, id_size: str, *columns_and_keys: _TablePart | list[_TablePart]) -> None:
+    all_parts = [element for part in columns_and_keys for element in (part if isinstance(part, list) else [part])]
     columns = [element for element in all_parts if isinstance(element, sa.Column)]
     constraints = [element for element in all_parts if not isinstance(element, sa.Column)]
-    key = _make_unsigned("id", size, primary_key=True, autoincrement=True)
+    key = _make_unsigned("id", id_size, primary_key=True, autoincrement=True)
     table = sa.Table(name, TRACKER, key, *columns, make_last_update(), *constraints, **_TABLE_OPTIONS)
     for column in columns:
         # InnoDB indexes every column with a reference by itself; other databases need an index for rules on deletes.
