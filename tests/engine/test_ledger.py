@@ -69,8 +69,8 @@ def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
     assert ledger.items.by_step() == [("drops", "zip", "unzip", Status.PENDING, 3)]
     assert [entry.item for entry in ledger.items.due("drops", "unzip", Status.PENDING, ("", 0), 9)] == items
     with ledger.writing() as writer:
-        writer.items.read(1, items[0], ("unzip", "1"), "", Reading(), then="")
-        writer.items.read(1, items[1], ("unzip", "1"), "", Reading(Reason.EMPTY_ARCHIVE), then="")
+        writer.items.add_reading(1, items[0], ("unzip", "1"), "", Reading(), then="")
+        writer.items.add_reading(1, items[1], ("unzip", "1"), "", Reading(Reason.EMPTY_ARCHIVE), then="")
         writer.items.end(1, items[2], Reason.CANCELLED)
     assert ledger.items.by_step() == [
         ("drops", "zip", None, None, 1), ("drops", "zip", "unzip", Status.CANCELLED, 1),

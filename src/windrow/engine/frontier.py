@@ -152,7 +152,7 @@ class FileFrontier:
             for child, (phase, _) in file.children:
                 writer.items.end(session, child, reason, message)
                 if act == CANCEL:
-                    writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
+                    writer.items.add_findings(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
             if act == RETRY:
                 asked = "an operator asked for another attempt"
                 writer.items.retry(session, file.number, self._listing.fetch_phase, asked)

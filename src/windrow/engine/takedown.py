@@ -240,7 +240,7 @@ def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePla
             spans += [(warc, span) for span in _find_related(session, warc, target_spans, takedown)]
         session.lease.beat()
     with session.ledger.writing() as writer:
-        writer.takedowns.mark(takedown.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)])
+        writer.takedowns.record_spans(takedown.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)])
 
 
 def _find_related(

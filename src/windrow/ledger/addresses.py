@@ -99,7 +99,7 @@ class AddressWriter:
         """Make addresses due that have changed by a hint, but at least `min_pause` seconds after their last attempt."""
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
-    def rest(self, origin: str, until: int) -> None:
+    def record_pause(self, origin: str, until: int) -> None:
         """Record the UNIX time until which an origin asked all collections to pause."""
         self._batch.row("rest", origin, until)
 
@@ -121,7 +121,7 @@ class AddressWriter:
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
-    def pace(self, recorded: RecordedAttempt, pause: int) -> None:
+    def set_pause(self, recorded: RecordedAttempt, pause: int) -> None:
         """Record after how many seconds an address is due again, if `recorded` is its last attempt."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), pause, recorded.seq)

@@ -1,5 +1,8 @@
 -- Queries on hosts and addresses. Hosts and addresses are given by their numbers, times in UNIX seconds.
 
+-- row: HostRow
+-- A host: an origin as one source of a collection requests it.
+
 -- def hosts(collection: str) -> list[HostRow]
 -- Return the origins that a collection's crawls may request, as hosts of its sources.
 SELECT seq, source, origin FROM host WHERE collection = :collection ORDER BY seq;
@@ -43,6 +46,9 @@ AND (SELECT max(v.started) FROM attempt v WHERE v.address = :digest AND v.host =
 -- Return the times until which origins ask all collections to pause, by origin, if after the time `at`.
 SELECT origin, until FROM rest WHERE until > :at;
 
+-- row: FoundAddress
+-- An address, and its place in the order in which addresses were found.
+
 -- def found_after(collection: str, after: int, limit: int) -> list[FoundAddress]
 -- Return a collection's addresses in the order in which they were found, after the place `after`.
 SELECT a.rowid AS "place: int", a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
@@ -68,9 +74,15 @@ SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
        sum(coalesce(a.due <= :at, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
 FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
 
+-- row: NeverAsked
+-- The number of a host's addresses that were never requested, and one of them.
+
 -- def never_asked(host: int) -> NeverAsked
 -- Count the addresses of a host that were never requested, and return one of them as an example.
 SELECT count(*) AS "number: int", coalesce(min(url), '') AS "example: str" FROM address WHERE host = :host AND due = 0;
+
+-- row: DueCount
+-- The number of a host's addresses that are due.
 
 -- def due_by_host(collection: str, at: int) -> list[DueCount]
 -- Count the addresses of each host of a collection that are due at the time `at`.
@@ -121,6 +133,9 @@ FROM host h LEFT JOIN address a ON a.host = h.seq
 WHERE (:source = '' OR h.source = :source) AND (:host = '' OR h.origin IN ('http://' || :host, 'https://' || :host)
     OR h.origin LIKE 'http://' || :host || ':%' OR h.origin LIKE 'https://' || :host || ':%')
 GROUP BY h.seq ORDER BY h.origin;
+
+-- row: ChosenAddress
+-- An address, the time when it is due (0: never requested; 1: next), and its failures in a row.
 
 -- def chosen(collection: str, digests: Sequence[int]) -> list[ChosenAddress]
 -- Return the addresses with these digests that a collection knows and that are not taken down.
@@ -175,7 +190,10 @@ UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FRO
 AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
--- def wrong() -> Iterator[WrongAddress]
+-- row: InconsistentAddress
+-- An address whose due time, or last `capture`, is not that of its attempts: `attempts` and `last`.
+
+-- def inconsistent() -> Iterator[InconsistentAddress]
 -- Yield addresses whose due time or last capture does not agree with their attempts.
 -- Addresses that are never due are left out, and so are attempts of other programs, whose duration is not known.
 SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "last: int" FROM (

@@ -62,6 +62,9 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 -- Return one attempt, or None if there is no attempt with this number.
 {attempt} WHERE v.seq = :attempt;
 
+-- row: OpenAttempt
+-- An attempt to fetch a file that was interrupted.
+
 -- def open() -> list[OpenAttempt]
 -- Return attempts at files that were interrupted before their end and not followed by another attempt.
 SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
@@ -154,6 +157,9 @@ SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq 
 -- Count the attempts at a collection's addresses up to and including an attempt.
 SELECT count(*) FROM attempt v CROSS JOIN host h ON h.seq = v.host AND h.collection = :collection
 WHERE v.seq <= :attempt AND v.listed_file IS NULL;
+
+-- row: RulesFailure
+-- A failed request for the robots.txt of an origin.
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
 -- Return hosts whose robots.txt (requested as `kind`) could not be fetched between two facts.

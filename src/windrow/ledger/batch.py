@@ -96,7 +96,7 @@ class LedgerBatch:
         self._at_time, self._at_text = moment, spell(moment)
 
     def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
-        """Collect a fact with these columns after its time (`at`, or the transaction's time); return its number."""
+        """Collect a fact with these columns and return its number; its time is `at`, or that of the transaction."""
         self._seq += 1
         self._rows_by_statement[table].append((self._seq, spell(at) if at else self._at_text, *values))
         return self._seq

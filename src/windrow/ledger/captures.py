@@ -26,7 +26,7 @@ class CaptureWriter:
         assert index is not None
         self._batch.database.execute("capture_index_forget_counts", index.id)
 
-    def reach(self, index: int, place: int, seen: int) -> None:
+    def record_progress(self, index: int, place: int, seen: int) -> None:
         """Record that an index was read up to a place, and add `seen` to the number of its lines that were read."""
         self._batch.database.execute("capture_index_reach", index, place, seen)
 
@@ -43,11 +43,11 @@ class CaptureWriter:
         columns = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
         self._batch.row("capture_failed", collection, source, *columns, attempt)
 
-    def mend(self, collection: str, place: tuple[str, int]) -> None:
+    def remove_failure(self, collection: str, place: tuple[str, int]) -> None:
         """Record that the record at a place (WARC file, offset), which failed before, was read."""
         self._batch.database.execute("capture_mended", collection, *place)
 
-    def take(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
+    def record_taken(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
         """Record that an attempt took the capture `row`, found in an index (0 if in none)."""
         line = json.dumps([*row.line]) if row.line else ""
         self._batch.row("captured", attempt, collection, source, row.original, index, row.warc, row.offset, line)
@@ -77,10 +77,10 @@ class ImportWriter:
         """Record the place of bytes to which revisits refer by the digest `spelled`, unless a place is recorded."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
-    def wait(self, intake: int, offset: int, spelled: str) -> None:
+    def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:
         """Record that the bytes of the revisit at an offset, with the digest `spelled`, are not imported yet."""
         self._batch.row("intake_waits", intake, offset, spelled)
 
-    def resolve(self, intake: int, offset: int) -> None:
+    def remove_waiting_revisit(self, intake: int, offset: int) -> None:
         """Record that the bytes of the revisit at an offset are imported."""
         self._batch.row("intake_waited", intake, offset)

@@ -22,7 +22,9 @@ class ItemWriter:
         """Record that a step has begun for an item; return the fact's number."""
         return self._batch.fact("step_start", session, item, step)
 
-    def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str) -> int:  # noqa: PLR0917
+    def add_reading(
+        self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str
+    ) -> int:  # noqa: PLR0917
         """Record the reading of an item by a step, given by its phase and version; return the fact's number.
 
         If the reading has a reason, the item has failed; otherwise it waits for the step `then`, or is done if `then`
@@ -62,7 +64,7 @@ class ItemWriter:
         """Mark an item as failed at a step, for a reason and since the fact with the number `since`."""
         self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
-    def find(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
+    def add_findings(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
         """Record the findings about an item in one phase."""
         for finding in findings:
             position = (finding.line, finding.column)

@@ -59,6 +59,9 @@ SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase
 SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :key AND i.attempt = :attempt
 ORDER BY i.seq LIMIT 1;
 
+-- row: ReadItem
+-- An item that steps have read.
+
 -- def read_items(collection: str) -> list[ReadItem]
 -- Return the members of a collection, and its files for which a step has a result.
 SELECT i.seq AS item, i.item_key AS key, i.attempt AS "attempt: int" FROM {items} i WHERE i.collection = :collection
@@ -88,10 +91,16 @@ WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
+-- row: FindingCountRow
+-- The number of findings of one kind and level.
+
 -- def found_between(facts: tuple[int, int]) -> list[FindingCountRow]
 -- Count the findings between two facts by kind and level, the most frequent first.
 SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :facts[0] AND :facts[1] GROUP BY kind,
        level ORDER BY 3 DESC, 1;
+
+-- row: ReasonCountRow
+-- The number of items that failed or were ended for a reason.
 
 -- def by_reason() -> list[ReasonCountRow]
 -- Count the items that failed or were ended (members only of the latest attempt) by reason, maybe twice.
@@ -137,9 +146,15 @@ SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.item
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
 
+-- row: ReadingRow
+-- The result of a step for an item: a reason if it failed, and a number such as that of rows.
+
 -- def readings(item: int) -> list[ReadingRow]
 -- Return the results of steps for an item, in order.
 SELECT seq, at, session, step, version, digest, reason, number FROM reading WHERE item = :item ORDER BY seq;
+
+-- row: FindingRow
+-- A finding about an item, from one phase.
 
 -- def findings(item: int) -> list[FindingRow]
 -- Return the findings about an item, in order.

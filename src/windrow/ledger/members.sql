@@ -1,6 +1,9 @@
 -- Queries on members: the documents in listed files, as attempts fetched them. Files and attempts are given by their
 -- numbers, and `facts` are the numbers of the first and the last fact of a range.
 
+-- row: LoadedRow
+-- The number of rows that a step loaded for a member.
+
 -- def loaded(step: str, collection: str) -> list[LoadedRow]
 -- Return the number of rows that a step loaded for each member since the last complete replay.
 SELECT r.item AS member, m.member_key AS key, r.number FROM reading r JOIN member m ON m.seq = r.item

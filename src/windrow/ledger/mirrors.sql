@@ -28,6 +28,9 @@ SELECT DISTINCT source FROM mirror ORDER BY source;
 SELECT source, event, count(*) AS "number: int" FROM listing
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 
+-- row: RefusalCount
+-- The number of entries of a source that were refused for a reason.
+
 -- def refused_between(facts: tuple[int, int]) -> list[RefusalCount]
 -- Count the entries that were refused between two facts, by source and reason.
 SELECT source, reason, count(*) AS "number: int" FROM refusal WHERE seq BETWEEN :facts[0] AND :facts[1] GROUP BY source,
@@ -63,7 +66,10 @@ OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :
 -- Return the events of listings about a file, in order.
 SELECT seq, at, session, source, path, event, size, modified FROM listing WHERE listed_file = :file ORDER BY seq;
 
--- def wrong() -> Iterator[WrongMirror]
+-- row: InconsistentMirror
+-- A mirror whose `present` does not agree with the last event of its listings.
+
+-- def inconsistent() -> Iterator[InconsistentMirror]
 -- Yield mirrors of which `present` does not agree with the last event of a listing.
 SELECT o.source, o.listed_file AS file, o.present AS "present: int", l.event FROM mirror o
 JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k

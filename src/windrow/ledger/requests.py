@@ -49,7 +49,7 @@ class RequestWriter:
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
-    def follow(self, collection: str, source: str, followed: Followed) -> None:
+    def record_followed(self, collection: str, source: str, followed: Followed) -> None:
         """Record the result of following the response of an attempt: the source is followed up to this attempt."""
         self._batch.row("followed", followed.attempt, collection, source, *followed[1:])
 

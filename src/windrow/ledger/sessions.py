@@ -58,7 +58,7 @@ class RuleCount(NamedTuple):
 class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
-    def telling(self, session: int) -> tuple[int, int]:
+    def reported_facts(self, session: int) -> tuple[int, int]:
         """Return the (first, last) number of the facts that a session reports; the last is less if there are none.
 
         A session reports its own changes, and those of killed sessions directly before it. A killed session that is
@@ -66,7 +66,7 @@ class SessionQueries(TypedSessions):
         """
         row = self.get(session)
         assert row is not None
-        reported_before = self.last_told_before(session)
+        reported_before = self.last_reported_before(session)
         reports_changes = row.ended is None and session == self.latest()
         reports_changes = reports_changes or (row.ended is not None and self.has_task(row.span))
         return reported_before + 1, row.last if reports_changes else reported_before

@@ -91,7 +91,7 @@ SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 -- Tell whether a task began between two facts, given by the numbers of the first and the last.
 SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :facts[0] AND :facts[1]);
 
--- def last_told_before(session: int) -> int
+-- def last_reported_before(session: int) -> int
 -- Return the end of the last session with a task that ended before a session, or 0.
 SELECT coalesce((SELECT e.seq FROM session_end e
     WHERE e.seq < :session AND EXISTS (SELECT 1 FROM task t WHERE t.seq BETWEEN e.session AND e.seq)
@@ -112,6 +112,9 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source ORDE
 -- def has_ended(session: int) -> bool
 -- Tell whether a session has ended.
 SELECT 1 FROM session_end WHERE session = :session;
+
+-- row: SessionEnd
+-- The time when a session ended.
 
 -- def ended(sessions: Sequence[int]) -> list[SessionEnd]
 -- Return the times when these sessions ended, without those that have not.

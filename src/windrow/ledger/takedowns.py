@@ -70,7 +70,7 @@ class TakedownWriter:
         self._batch.database.execute(name, target_number)
         return seq
 
-    def mark(self, tombstone: int, places: Iterable[ArchivePlace]) -> None:
+    def record_spans(self, tombstone: int, places: Iterable[ArchivePlace]) -> None:
         """Record which records of the archive must be erased for a tombstone."""
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 

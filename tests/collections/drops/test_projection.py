@@ -68,7 +68,7 @@ class HarvestFacts:
             self.writer.items.start(self.session, item, name)
         else:
             then = COLLECTION.step_after("xml", name)
-            self.writer.items.read(self.session, item, (name, "1"), "", Reading(reason), then)
+            self.writer.items.add_reading(self.session, item, (name, "1"), "", Reading(reason), then)
 
     def fetch(self, item, source, reason=None, *, cut=False):
         host = self.writer.addresses.host_of(self.session, "drops", source, f"ftp://{source}")
@@ -86,7 +86,7 @@ class HarvestFacts:
         return fetch
 
     def unzip(self, item, fetch, *names):
-        self.writer.items.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32), then="")
+        self.writer.items.add_reading(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32), then="")
         members = []
         for name in names:
             reason = Reason.BAD_NAME if name.startswith("no name") else None
@@ -151,7 +151,7 @@ def harvest(ledger):
         fetch = harvest_facts.fetch(item, "two")
         good, _ = harvest_facts.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
         harvest_facts.step(good, "xsd", RUNNING)
-        writer.items.find(
+        writer.items.add_findings(
             1,
             good,
             phase_id("xsd"),
@@ -268,8 +268,8 @@ def test_other_collections_and_unknown_sources(ledger, projection):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
         page = writer.listed_files.add(session, "pages", "page", "http://x/", step="crawl")
-        writer.items.read(session, page, ("crawl", ""), "", Reading(), then="")
-        writer.items.find(session, page, 1, [Finding("X", "y")])
+        writer.items.add_reading(session, page, ("crawl", ""), "", Reading(), then="")
+        writer.items.add_findings(session, page, 1, [Finding("X", "y")])
         host = writer.addresses.host_of(session, "pages", "web", "http://x")
         attempt = writer.attempts.begin(session, host, page, "http://x/", AT)
         end = Attempt(1, "http://x/", 0, True, AT, 1.0, 200, received=5)
@@ -308,7 +308,7 @@ def write(ledger, acts):
                 xmls += harvest_facts.unzip(item, fetches[item], f"H.2024-01-01.{step}.specimen.impc.xml")
             elif act == 4 and xml:
                 harvest_facts.step(xml, "xsd", (DONE, FAILED)[step % 2], (None, Reason.NOT_VALID)[step % 2])
-                writer.items.find(harvest_facts.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
+                writer.items.add_findings(harvest_facts.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
             elif act == 5:
                 harvest_facts.fetch(item, "two", cut=True)
             elif act == 6:

@@ -376,13 +376,13 @@ class CrawlDispatcher:
         fact = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
         if event.held and attempt.kept:
             row = CapturedRow(fact, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
-            writer.captures.take(fact, run.collection.name, host.source.name, row, 0)
+            writer.captures.record_taken(fact, run.collection.name, host.source.name, row, 0)
             tally.shared += 1
         else:
             self._shared.note(host.origin, attempt)
         if attempt.wait:
             until = self._pauses[host.origin] = math.ceil(attempt.started.timestamp() + attempt.seconds + attempt.wait)
-            writer.addresses.rest(host.origin, until)
+            writer.addresses.record_pause(host.origin, until)
         tally.attempts += attempt.status is not None and not event.held
         if attempt.reason:
             tally.reasons[attempt.reason] += 1

@@ -66,8 +66,8 @@ class ListingRow(NamedTuple):
     modified: datetime | None
 
 
-class WrongMirror(NamedTuple):
-    """A row of `wrong`."""
+class InconsistentMirror(NamedTuple):
+    """A row of `inconsistent`."""
 
     source: str
     file: int
@@ -177,9 +177,9 @@ class TypedMirrors(LedgerQueries):
         """Return what listings said of a file, in order."""
         return self._database.rows(_make_listing_row, "mirrors.listings", file)
 
-    def wrong(self) -> Iterator[WrongMirror]:
+    def inconsistent(self) -> Iterator[InconsistentMirror]:
         """Yield mirrors that are there or not, other than the last listing says."""
-        return self._database.stream(WrongMirror._make, "mirrors.wrong")
+        return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
         """Yield what the sources of a collection said between two facts, in order."""

@@ -190,9 +190,9 @@ class TypedSessions(LedgerQueries):
         """Tell whether there is a task between two facts."""
         return bool(self._database.value("sessions.has_task", facts[0], facts[1]))
 
-    def last_told_before(self, session: int) -> int:
+    def last_reported_before(self, session: int) -> int:
         """Return the end of the last session with a task that ended before one, 0 for none."""
-        value: int = self._database.value("sessions.last_told_before", session)
+        value: int = self._database.value("sessions.last_reported_before", session)
         return value
 
     def collection_of(self, source: str) -> str:

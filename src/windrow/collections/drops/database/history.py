@@ -141,7 +141,7 @@ def make_valid_condition(schema: TableSchema, at: datetime) -> sa.ColumnElement[
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the identifiers among `keys` that were ever published (question `KIND`) or are current (`KIND:current`)."""
+    """Return the identifiers among `keys` that were ever published (question KIND) or are current (KIND:current)."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")

@@ -204,11 +204,11 @@ def _project_document_read(fact: ledger_facts.DocumentRead, _: Declarations, add
         add_change(RowChange("zip_file", _zip_row_key(fact.subject), {"content_md5": fact.md5}, insert=Insert.NEVER))
 
 
-def _project_decided(fact: ledger_facts.Decided, declarations: Declarations, add_change: _AddChange) -> None:
+def _project_decision(fact: ledger_facts.Decided, declarations: Declarations, add_change: _AddChange) -> None:
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.act is Reason.RETRIED and fact.subject.attempt is None:
-        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations))  # its centre is known by now
+        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations))  # its centre may be declared now
     if fact.act is Reason.CANCELLED and fact.subject.attempt is not None:
         download = ("zip_download", str(fact.subject.attempt))
         _add_log_line(add_change, str(fact.seq), download, name_exception(Reason.CANCELLED), fact.message)
@@ -281,6 +281,6 @@ _FACT_PROJECTIONS: dict[type, _ProjectFact] = {
     ledger_facts.AttemptOpened: _project_attempt_opened,
     ledger_facts.AttemptClosed: _project_attempt_closed,
     ledger_facts.DocumentRead: _project_document_read,
-    ledger_facts.Decided: _project_decided,
+    ledger_facts.Decided: _project_decision,
     ledger_facts.FindingMade: _project_finding_made,
 }

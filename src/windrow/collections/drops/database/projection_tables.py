@@ -344,7 +344,7 @@ class ProjectionTables:
                     self.id_lookup.clear(connection)
 
     def _refuse_lost(self, missing: Iterable[str]) -> None:
-        """Raise StoreError if tables that had rows are missing: old facts are not projected again to fill new tables."""
+        """Raise StoreError if tables that had rows are missing: no old fact is projected again to fill new tables."""
         with self.engine.begin() as connection:
             lost_tables = sorted(name for name in missing if self.id_lookup.has_rows(connection, name))
         if lost_tables:
