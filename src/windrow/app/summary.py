@@ -199,7 +199,7 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Count by source what the session did, and the changes it reports, which lie between two facts (`reported_facts`)."""
+    """Count by source what the session did, and the changes it reports, which lie between two facts."""
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(telling):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number

@@ -74,7 +74,7 @@ class ImportWriter:
         self._batch.row("intake_named", intake, name[:1024])
 
     def payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record the place of bytes to which revisits refer by the digest `spelled`, unless a place is recorded."""
+        """Record the place of bytes to which revisits refer by the digest `spelled`, unless one is recorded already."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:

@@ -22,9 +22,9 @@ class ItemWriter:
         """Record that a step has begun for an item; return the fact's number."""
         return self._batch.fact("step_start", session, item, step)
 
-    def add_reading(
+    def add_reading(  # noqa: PLR0917
         self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str
-    ) -> int:  # noqa: PLR0917
+    ) -> int:
         """Record the reading of an item by a step, given by its phase and version; return the fact's number.
 
         If the reading has a reason, the item has failed; otherwise it waits for the step `then`, or is done if `then`

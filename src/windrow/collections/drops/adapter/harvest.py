@@ -48,9 +48,9 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as its siblings, the files in its folder that it or they import by `schemaLocation`.
+    """Read a schema and, as its siblings, the files in its folder that it imports directly or indirectly.
 
-    The digest covers all these files. Raises ConfigError if a file cannot be read.
+    The digest is that of all these files. Raises ConfigError if a file cannot be read.
     """
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}

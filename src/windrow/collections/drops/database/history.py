@@ -396,6 +396,6 @@ class _JudgedBatch:
     def flush(self) -> None:
         """Publish the new submissions gathered so far, all together."""
         for chunk in chunks(self._new_submissions):
-            for update in statement.publish_new(self._schema, chunk, self._at):
+            for update in statement.make_publication_updates(self._schema, chunk, self._at):
                 self._connection.execute(update)
         self._new_submissions.clear()

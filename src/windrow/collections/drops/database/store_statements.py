@@ -213,12 +213,14 @@ def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.
     return query.where(submission.c.published_at.is_not(None)).distinct()
 
 
-def publish_new(schema: TableSchema, submissions: Sequence[int], at: datetime) -> tuple[sa.Update, sa.Update]:
-    """Return two statements for submissions whose records are all new: put entities in force, and mark as published."""
+def make_publication_updates(
+    schema: TableSchema, submissions: Sequence[int], at: datetime
+) -> tuple[sa.Update, sa.Update]:
+    """Return two updates for submissions whose records are all new: put entities in force, and mark as published."""
     entity, submission = schema.entity, schema.submission
     entity_update = entity.update().where(is_one_of(entity.c.submission_id, submissions))
-    submission_change = submission.update().where(is_one_of(submission.c.id, submissions))
+    submission_update = submission.update().where(is_one_of(submission.c.id, submissions))
     return (
         entity_update.values(valid_from=at, effect="new"),
-        submission_change.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
+        submission_update.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
     )

@@ -180,15 +180,16 @@ def _make_time(name: str, *, is_nullable: bool = False) -> sa.Column[Any]:
 
 
 def _make_reference(
-    name: str, target: str, size: str, on_delete: str, *, is_nullable: bool = False
+    name: str, target: str, id_size: str, on_delete: str, *, is_nullable: bool = False
 ) -> list[_TablePart]:
     """Return the column of a reference to another table; updates of its id cascade, deletes follow `on_delete`."""
-    column_type, info = unsigned_type(size)
+    column_type, info = unsigned_type(id_size)
     key = sa.ForeignKey(f"{target}.id", onupdate="CASCADE", ondelete=on_delete)
     return [sa.Column(name, column_type, key, nullable=is_nullable, info=info)]
 
 
 def _define_table(name: str, id_size: str, *columns_and_keys: _TablePart | list[_TablePart]) -> None:
+    """Add a table to `TRACKER`, with these columns and keys, an `id` of a size such as `small`, and `last_update`."""
     all_parts = [element for part in columns_and_keys for element in (part if isinstance(part, list) else [part])]
     columns = [element for element in all_parts if isinstance(element, sa.Column)]
     constraints = [element for element in all_parts if not isinstance(element, sa.Column)]
