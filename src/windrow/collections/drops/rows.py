@@ -14,15 +14,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 from windrow.collections.drops import documents
-from windrow.collections.drops.documents import (
-    PARSERS,
-    Node,
-    ParseText,
-    line_number,
-    parse_document,
-    read_all,
-    stream_elements,
-)
+from windrow.collections.drops.documents import PARSERS, Node, ParseText, line_number, parse_document
 from windrow.collections.drops.elements import CENTRE_TABLES, ELEMENTS, ROOT_TAGS, Element, parent_tables
 from windrow.contract import Entity, Rows, Task
 from windrow.errors import StepError
@@ -71,7 +63,7 @@ class RowReader:
 
     def read(self, view: BinaryIO) -> Rows:
         """Return the rows and records of the whole document; raise StepError if it is refused."""
-        content = read_all(view)
+        content = documents.read_all(view)
         if len(content) <= MAX_TREE_BYTES:
             self._read_tree(parse_document(content, self._limits))
         else:
@@ -90,7 +82,7 @@ class RowReader:
         """Add a centre's row at its start tag, and a record's rows at its end tag, when all of it is known."""
         centre, ordinal, depth = (0, ""), 0, 0
         plan: ElementPlan | None = None
-        for event, element in stream_elements(content, self._limits):
+        for event, element in documents.stream_elements(content, self._limits):
             if event == "start":
                 depth += 1
                 if depth == ROOT_DEPTH:

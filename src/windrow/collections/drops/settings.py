@@ -74,7 +74,7 @@ SETTINGS = (
         "drops.listing_deadline",
         DURATION,
         "15 min",
-        "time for all listings together; sources not listed by then are left out of the run; 0: no limit",
+        "time for all listings together; slower sources are left out; 0: no limit",
     ),
     Setting(
         "drops.download_deadline",
