@@ -68,7 +68,7 @@ class AddressWriter:
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Add addresses found at the address `via`; known ones do not change, with one exception.
+        """Add addresses found at the address `via`; known addresses do not change, with one exception.
 
         A known address of the kind `beside` (a file kept beside a page) becomes a page if it is found as a `page`.
         """

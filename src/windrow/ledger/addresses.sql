@@ -20,7 +20,7 @@ SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- row: DueAddress
--- An address to request, and what its last response with a body said.
+-- An address to request, with the validators of its last response with a body.
 -- `last` is the digest of that body, or empty, and `at` the date of the archive record with the body.
 
 -- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]

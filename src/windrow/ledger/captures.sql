@@ -60,7 +60,7 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 
 -- def after(attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
 --     -> list[RecordedAttempt]
--- Return the responses kept after an attempt, and those that said that known bytes are unchanged, in order.
+-- Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
 -- `origins` are pairs of collection and source whose responses are wanted, with an empty source for all of the
 -- collection. Responses with a status in `statuses` are wanted too, although they have no document. The last `seq` is
 -- the next `attempt`.

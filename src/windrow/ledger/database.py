@@ -181,7 +181,7 @@ class LedgerQueries:
 
 
 def schema(path: Path) -> int | None:
-    """Return the number of a ledger's last migration, None if the file does not exist, or 0 if it is not a database."""
+    """Return the number of a ledger's last migration, or 0 for a file that is not a database, or None for no file."""
     if not path.is_file():
         return None
     with closing(sqlite3.connect(path)) as connection:

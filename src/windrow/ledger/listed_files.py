@@ -56,7 +56,7 @@ class MirrorWriter:
         """Record an event of a listing and return the fact's number.
 
         A source began to list a file (`listed`, or `refused` for its name), `changed` it, or stopped listing it
-        (`gone`); or its file was `compared` with the one fetched from another source.
+        (`gone`); or its file was `compared` with the file fetched from another source.
         """
         modified = spell(offer.modified) if offer.modified else None
         columns = (offer.size, modified, offer.sidecar)

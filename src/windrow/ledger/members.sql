@@ -56,7 +56,7 @@ FROM attempt v JOIN member m ON m.attempt = v.seq LEFT JOIN pending_step p ON p.
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) GROUP BY 1, 2, 3, 4, 5;
 
 -- def of_file(file: int) -> list[int]
--- Return the numbers of the members that all attempts to fetch a file brought, in order.
+-- Return the numbers of the members of a file from all attempts to fetch it, in order.
 SELECT m.seq FROM attempt v JOIN member m ON m.attempt = v.seq WHERE v.listed_file = :file ORDER BY m.seq;
 
 -- def ended(files: Sequence[int]) -> list[int]

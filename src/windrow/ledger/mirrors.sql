@@ -9,7 +9,7 @@ SELECT o.listed_file AS file, f.file_key AS key, f.owner, o.source, o.path, o.pr
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file
 
 -- def of_source(source: str) -> list[Mirror]
--- Return the files that a source lists, and those that it listed before.
+-- Return the files that a source lists or has listed.
 {mirror} WHERE o.source = :source;
 
 -- def of_files(files: Sequence[int]) -> list[Mirror]

@@ -16,7 +16,7 @@ WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
--- Return the values learned about a source, as JSON by name, without those of the engine itself.
+-- Return the values that a discovery learned about a source, as JSON by name.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source
 AND name NOT IN ('windrow.address', 'windrow.listing');
 

@@ -26,7 +26,7 @@ from windrow.reasons import Reason
 
 
 class SourceRecord(NamedTuple):
-    """Counts of the attempts at a source: all, failed, and the bytes and seconds of the successful ones."""
+    """Counts of the attempts at a source, of failed attempts, and of bytes and seconds of successful attempts."""
 
     source: str
     attempts: int

@@ -13,7 +13,7 @@ UPDATE counter SET value = ? WHERE name = 'seq';
 SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL SELECT max(at) FROM session_end);
 
 -- row: LeaseRow
--- The holder of the lease of the workspace, since when, and until when unless renewed.
+-- The lease of a workspace: its holder, since when it has it, and when it expires unless renewed.
 
 -- def lease() -> LeaseRow | None
 -- Return the lease, or None. It may be that of a run that was killed.
@@ -117,7 +117,7 @@ SELECT 1 FROM session_end WHERE session = :session;
 -- The time when a session ended.
 
 -- def ended(sessions: Sequence[int]) -> list[SessionEnd]
--- Return the times when these sessions ended, without those that have not.
+-- Return the times when these sessions ended; sessions that have not ended are left out.
 SELECT session, at FROM session_end WHERE session IN (SELECT value FROM json_each(:sessions)) ORDER BY session;
 
 -- def running() -> bool

@@ -46,7 +46,7 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
 -- def attempts(address: int, host: int) -> list[int]
--- Return the attempts at a target, and those of other collections that used their captures.
+-- Return the attempts at a target, and the attempts of other collections that used their captures.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
     UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
@@ -75,10 +75,10 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- An attempt whose record another attempt shares, at the same address or not, and that one's source.
+-- An attempt whose record belongs to another attempt too; collection and source are those of the other attempt.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
--- Return the attempts whose record is also that of an attempt that is not in `gone`.
+-- Return the attempts whose record belongs to an attempt that is not in `gone` too.
 SELECT v.seq AS attempt, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
 JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> ''
@@ -127,7 +127,7 @@ WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- def taken_down() -> list[TakenDown]
 -- Return the addresses and origins whose tombstones are not lifted.
--- Tombstones for what only one source requested from an origin are left out.
+-- A tombstone for the addresses of one source at an origin, and not for the whole origin, is left out.
 SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
 WHERE (t.host = 0 OR t.target = h.origin)
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');

@@ -120,7 +120,7 @@ def estimate_success(host: OfferingHost) -> float:
 
 
 def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    """Sort the hosts that offer a zip: those of `producer`, its centre, first, then by reliability, speed and name.
+    """Sort the hosts that offer a zip: hosts of `producer`, its centre, first, then by reliability, speed and name.
 
     >>> [host.source for host in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
     ['near', 'far']

@@ -56,7 +56,7 @@ class XmlName(NamedTuple):
 
 
 def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP_PATTERN) -> ZipName | Reason:
-    """Return the parts of a zip's name, or the reason why the name is refused; `centres` are the declared ones.
+    """Return the parts of a zip's name, or the reason why it is refused; `centres` are the declared short names.
 
     >>> read_zip_name("h.2012-11-20.03.impc.zip", ["H", "Ics"])
     ZipName(centre='H', date=datetime.date(2012, 11, 20), inc=3)
@@ -90,7 +90,7 @@ def differs_by_case(name: str, pattern: str = ZIP_PATTERN) -> bool:
 
 
 def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML_PATTERN) -> XmlName | Reason:
-    """Return the parts of an XML file's name, or the reason why the name is refused; `centres` are the declared ones.
+    """Return the parts of an XML file's name, or the reason why it is refused; `centres` are the declared short names.
 
     >>> read_xml_name("Ics.2013-06-19.11.specimen.impc.xml", ["Ics"]).kind.value
     'specimen'

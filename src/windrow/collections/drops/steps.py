@@ -64,7 +64,7 @@ def kind_in_rank(item: Item) -> str:
 
 
 def sort_key(rank: str) -> str:
-    """Return the sort key of an XML file's records: its rank without the kind. Of two versions the greater is current.
+    """Return the sort key of an XML file's records, its rank without the kind; the greatest is that of current records.
 
     >>> sort_key("1.2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml")
     '2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml'

@@ -1,4 +1,4 @@
-"""Compare the store and the tracker of the drops with the ledger."""
+"""Compare the store and the tracker of drops with the ledger."""
 
 from __future__ import annotations
 

@@ -127,8 +127,8 @@ def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> XmlCounts:
 def _read_events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
     """Yield each item with the events that changed its state, in their order."""
     for page in _pages(items):
-        rows = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
-        events = {number: [StateEvent(*row[1:]) for row in group] for number, group in rows}
+        groups = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
+        events = {number: [StateEvent(*row[1:]) for row in group] for number, group in groups}
         for item in page:
             yield item, events.get(item.item, [])
 

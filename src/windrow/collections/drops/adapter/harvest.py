@@ -145,9 +145,9 @@ class DropsStore:
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
         """Write the rows of documents to the store; they are not current until the documents are judged."""
-        self.tables.stage_all([(self._submission(item, at), rows) for item, rows in documents])
+        self.tables.stage_all([(self._make_submission(item, at), rows) for item, rows in documents])
 
-    def _submission(self, item: Item, at: datetime) -> Submission:
+    def _make_submission(self, item: Item, at: datetime) -> Submission:
         name_parts = read_xml_name(item.member, self._centres, self._pattern)
         centre, kind = (name_parts.centre, name_parts.kind) if isinstance(name_parts, XmlName) else ("", "")
         action = item.key.partition("/")[0]
@@ -282,7 +282,7 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, path: str) -> str:
-    """Return the end of a message: what a run would do with the file at `path`. It is empty if that is unknown."""
+    """Return the end of a message about how a run would treat the file at `path`, or an empty text if unknown."""
     folder, _, name = path.rpartition("/")
     folder = folder.rpartition("/")[2]
     in_action_folder = folder in FOLDERS
@@ -291,7 +291,7 @@ def predict(workspace: Workspace, path: str) -> str:
     if offers and offers[0].reason:
         return f"; a file of this name would be refused: {offers[0].reason.meaning}"
     if offers:
-        return "; its name is good, but no source has offered it so far"
+        return "; its name is valid, but no source has offered it so far"
     if in_action_folder or "." in name:
         return "; runs ignore files of this name at sources of drops and do not record them"
     return ""

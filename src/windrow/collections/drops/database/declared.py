@@ -142,7 +142,7 @@ def make_declared_rows(declarations: Declarations) -> list[RowChange]:
 
 
 def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
-    """Yield the standard's centres, those to make inactive, and those that the workspace declares."""
+    """Yield changes for the standard's centres, for centres to make inactive, and for the workspace's centres."""
     created_at = tracker_time(declarations.created_at)
     owners = {source.owner.lower() for source in declarations.sources}
     for short_name in CENTRES:

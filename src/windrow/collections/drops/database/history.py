@@ -321,7 +321,7 @@ class _JudgedBatch:
     def __init__(
         self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
     ) -> None:
-        """Read what is needed to judge all documents, in few queries; `at` is the time of their publication."""
+        """Read the submissions and records of all documents in few queries; `at` is the time of their publication."""
         self._connection = connection
         self._schema = schema
         last_time = connection.scalar(statement.select_last_publication(schema))

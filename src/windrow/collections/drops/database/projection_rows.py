@@ -59,7 +59,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set many existing rows of `table` to the same values, after all `RowChange`s of a batch; `unless` is as there."""
+    """Set many existing rows of `table` to the same values, after the `RowChange`s of a batch, with that `unless`."""
 
     table: str
     keys: Sequence[str]
@@ -312,7 +312,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return the cached ids of a table by key, among them those of `keys` that have an id."""
+        """Return the ids of a table by key: for all `keys` that have an id, and maybe for more keys."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

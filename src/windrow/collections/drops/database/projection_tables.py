@@ -96,7 +96,7 @@ class RowBatch:
             self._connection.execute(_skip_taken_over(update, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> None:
-        """Insert the new rows of a table and those that were deleted, and update the others; `rows` are by key."""
+        """Insert the new rows of a table and deleted rows, and update the others; `rows` are given by key."""
         reinserted_keys = self._find_deleted(table, rows)
         ids = self._id_lookup.find_ids(self._connection, table.name, rows)
         rows = {key: row for key, row in rows.items() if row.insert is not Insert.NEVER or key in ids}
@@ -395,7 +395,7 @@ class ProjectionTables:
     def _write_once(
         self, changes: Sequence[RowChange | SharedChange], checkpoint: int | None, *, checks_rows: bool
     ) -> None:
-        """Write changes and a checkpoint in one transaction; `checks_rows` as for `RowBatch`."""
+        """Write changes and a checkpoint in one transaction; `checks_rows` tells whether to look which rows exist."""
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.id_lookup, self.natural_keys, checks_rows=checks_rows)

@@ -66,7 +66,7 @@ def insert_elements(
         for submission_id, first_id, document in numbered_documents:
             rows = document.tables.get(name, ())
             for start in range(0, len(rows), _ROWS_PER_INSERT):
-                rows_to_insert += [
+                rows_to_insert += [  # each row is (number, parent's number, record's number, other cells)
                     (
                         first_id + row[0],
                         None if row[1] is None else first_id + row[1],
@@ -125,7 +125,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select the entities in force of the same records as those of submission `its_id`, with both ids of each pair."""
+    """Select pairs: an entity of submission `its_id`, and the entity in force of the same record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(

@@ -229,7 +229,7 @@ class TableStore:
             return [submission_ids[submission.item] for submission, _ in documents]
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> list[Published | None]:
-        """Publish or withhold staged documents in their order; return each publication's effect, None if withheld."""
+        """Publish or withhold staged documents in their order; return the publications' effects, None if withheld."""
         with self._write() as connection:
             return judge(connection, self._schema, documents, at)
 
@@ -246,8 +246,8 @@ class TableStore:
     def known(self, question: str, keys: Collection[str]) -> set[str]:
         """Return the identifiers among `keys` for which the answer to the question is yes.
 
-        The question `specimen` is whether such a record was ever published, `specimen:current` whether it is current;
-        other kinds of records likewise.
+        The question `specimen` is whether a specimen with this identifier was ever published, and `specimen:current`
+        whether one is current. Other kinds of records have the same two questions.
         """
         with self._read() as connection:
             return history.find_known(connection, self._schema, question, keys)
@@ -262,7 +262,7 @@ class TableStore:
             return list(versions)
 
     def history(self, kind: str, identifier: str) -> list[EntityVersion]:
-        """Return all versions of one record, oldest first, unpublished ones too."""
+        """Return all versions of one record, published or not, oldest first."""
         entity = self._schema.entity
         with self._read() as connection:
             conditions = (entity.c.kind == kind, entity.c.identifier == identifier)
