@@ -128,7 +128,7 @@ def _read_events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[Se
     """Yield each item with the events that changed its state, in their order."""
     for page in _pages(items):
         groups = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
-        events = {number: [StateEvent(*row[1:]) for row in group] for number, group in groups}
+        events = {number: [StateEvent(*columns) for _, *columns in group] for number, group in groups}
         for item in page:
             yield item, events.get(item.item, [])
 

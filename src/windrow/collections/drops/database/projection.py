@@ -30,7 +30,7 @@ _RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
 _PENDING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.PENDING)}
 _NAMED_STATE = {"phase_id": phase_id("xml_name"), "status_id": int(Status.PENDING)}
 _MAX_MESSAGE_LENGTH = 16_000  # characters of a message: 64 kB in the worst of encodings
-_MAX_SMALLINT = 2**15 - 1  # the greatest value of a signed SMALLINT, and of an unsigned TINYINT
+_MAX_SMALLINT = 2**15 - 1  # the greatest value of the columns `status`
 _MAX_RETRIES = 2**8 - 1
 
 _STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
@@ -103,9 +103,8 @@ def _project_session_closed(fact: ledger_facts.SessionClosed, _: Declarations, a
     if fact.outcome and fact.failed is not None:
         late_references = {"status": LateReference("session_task", str(fact.failed), _MAX_SMALLINT, 1)}
     values = {"finish_time": tracker_time(fact.at), "status": int(bool(fact.outcome))}
-    add_change(
-        RowChange("crawling_session", str(fact.session), values, insert=Insert.NEVER, late_references=late_references)
-    )
+    row = ("crawling_session", str(fact.session))
+    add_change(RowChange(*row, values, insert=Insert.NEVER, late_references=late_references))
 
 
 def _project_task_opened(fact: ledger_facts.TaskOpened, _: Declarations, add_change: _AddChange) -> None:
@@ -113,9 +112,8 @@ def _project_task_opened(fact: ledger_facts.TaskOpened, _: Declarations, add_cha
         opened_at = tracker_time(fact.at)
         values = {"phase_id": fact.phase, "start_time": opened_at, "status": 0, "created": opened_at}
         values["comment"] = clean_text(fact.source, 256) or None
-        add_change(
-            RowChange("session_task", str(fact.seq), values, {"session_id": ("crawling_session", str(fact.session))})
-        )
+        references = {"session_id": ("crawling_session", str(fact.session))}
+        add_change(RowChange("session_task", str(fact.seq), values, references))
 
 
 def _project_task_closed(fact: ledger_facts.TaskClosed, _: Declarations, add_change: _AddChange) -> None:
@@ -170,12 +168,12 @@ def _host_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str
 
 
 def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, add_change: _AddChange) -> None:
+    """Add a download, a log line for the attempt that was interrupted before it, and the failed attempts so far."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.cut is not None:
-        _add_log_line(
-            add_change, f"cut {fact.cut}", ("zip_download", str(fact.cut)), name_exception(Reason.INTERRUPTED), ""
-        )
+        download = ("zip_download", str(fact.cut))
+        _add_log_line(add_change, f"cut {fact.cut}", download, name_exception(Reason.INTERRUPTED), "")
     if fact.errors:
         values = {"num_retries": min(fact.errors, _MAX_RETRIES)}
         add_change(RowChange("file_source_has_zip", _host_row_key(fact), values, insert=Insert.NEVER))
@@ -186,17 +184,17 @@ def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, a
 
 
 def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, add_change: _AddChange) -> None:
+    """Write the end and the size of a download, and a line of the log if the attempt failed."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     size = fact.size if fact.reason is None and fact.size is not None else fact.received
     values = {"received": tracker_time(fact.at), "downloaded_size_bytes": size}
-    add_change(RowChange("zip_download", str(fact.attempt), values, insert=Insert.NEVER))
+    download = ("zip_download", str(fact.attempt))
+    add_change(RowChange(*download, values, insert=Insert.NEVER))
     if fact.reason is None:
         add_change(RowChange("zip_file", _zip_row_key(fact.subject), {"size_bytes": size}, insert=Insert.NEVER))
     else:
-        _add_log_line(
-            add_change, str(fact.seq), ("zip_download", str(fact.attempt)), name_exception(fact.reason), fact.message
-        )
+        _add_log_line(add_change, str(fact.seq), download, name_exception(fact.reason), fact.message)
 
 
 def _project_document_read(fact: ledger_facts.DocumentRead, _: Declarations, add_change: _AddChange) -> None:

@@ -340,13 +340,13 @@ class IdLookup:
             connection.execute(self.link.insert(), rows)
             self._ids_by_table.setdefault(table, {}).update(new_ids)
 
-    def record_deleted(self, connection: sa.Connection, table: str, numbers: Collection[int]) -> None:
+    def record_deleted(self, connection: sa.Connection, table: str, row_ids: Collection[int]) -> None:
         """Record that these rows were deleted by another program and must not be inserted again."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
-        for part in chunks(numbers):
-            connection.execute(link.update().where(condition & link.c.id.in_(part)).values(id=LEFT_OUT))
-        if numbers:
+        for some_ids in chunks(row_ids):
+            connection.execute(link.update().where(condition & link.c.id.in_(some_ids)).values(id=LEFT_OUT))
+        if row_ids:
             self._ids_by_table.pop(table, None)
 
     def drop_keys(self, connection: sa.Connection, table: str, keys: Collection[str]) -> None:

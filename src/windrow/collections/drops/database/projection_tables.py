@@ -358,8 +358,8 @@ class ProjectionTables:
         """Tell whether rows were written before but all tables are empty now, so that all facts are projected again."""
         tables = self.metadata.tables.items()
         written_tables = [table for name, table in tables if self.id_lookup.has_rows(connection, name)]
-        first_rows = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)
-        return bool(written_tables) and not any(map(connection.scalar, first_rows))
+        queries = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)
+        return bool(written_tables) and not any(connection.scalar(query) for query in queries)
 
     def seed(self, seeds: Iterable[Seed]) -> int:
         """Insert the missing seed rows of the standard; return their number."""

@@ -120,11 +120,9 @@ class TableSchema:
                 query = f"SELECT t.* {from_clause} WHERE EXISTS ({current_entities})"
             queries.append((f"current_{table.name}", query))
         for kind in dict.fromkeys(table.entity for table in self.element_tables):
-            tables_of_kind = [table for table in self.element_tables if table.entity == kind]
-            if kind and len(tables_of_kind) > 1:
-                queries.extend(
-                    (f"{prefix}{kind}", _make_union_query(prefix, tables_of_kind)) for prefix in ("", "current_")
-                )
+            same_kind = [table for table in self.element_tables if table.entity == kind]
+            if kind and len(same_kind) > 1:
+                queries += [(f"{prefix}{kind}", _make_union_query(prefix, same_kind)) for prefix in ("", "current_")]
         return queries
 
     def _is_in_entity(self, table: ElementTable) -> bool:

@@ -310,11 +310,8 @@ class TableStore:
             staged_row = staged_rows.get(submission.item)
             if staged_row is None:
                 continue
-            if (staged_row.digest, staged_row.action, staged_row.element_count) == (
-                submission.digest,
-                submission.action,
-                rows.count,
-            ):
+            staged = (staged_row.digest, staged_row.action, staged_row.element_count)
+            if staged == (submission.digest, submission.action, rows.count):
                 staged_ids[submission.item] = int(staged_row.id)
             elif staged_row.published_at is not None:
                 raise StoreError(f"item {submission.item} is already published with other contents: {staged_row.name}")

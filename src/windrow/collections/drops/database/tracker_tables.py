@@ -48,7 +48,7 @@ def unsigned_type(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
     mysql_type = {"tiny": mysql.TINYINT, "small": mysql.SMALLINT, "int": mysql.INTEGER, "big": mysql.BIGINT}[size]
     postgresql_type = {"tiny": sa.SmallInteger, "small": sa.Integer, "int": sa.BigInteger, "big": sa.BigInteger}[size]
     column_type: TypeEngine[int] = sa.Integer().with_variant(postgresql_type(), "postgresql")
-    return column_type.with_variant(mysql_type(unsigned=True), *MARIADB_DIALECTS), {"top": _MAX_UNSIGNED[size]}
+    return column_type.with_variant(mysql_type(unsigned=True), *MARIADB_DIALECTS), {"maximum": _MAX_UNSIGNED[size]}
 
 
 def nocase_type(length: int) -> sa.String:
@@ -104,7 +104,7 @@ def add_checks_and_triggers(metadata: sa.MetaData) -> None:
 
 def _add_checks(table: sa.Table, column: sa.Column[Any]) -> None:
     """Add to a column's table CHECKs for its range and its length, on databases whose types do not limit them."""
-    maximum = column.info.get("top")
+    maximum = column.info.get("maximum")
     if maximum is not None:
         rule = column.between(0, maximum) if maximum < _MAX_UNSIGNED["big"] else column >= 0
         sa.CheckConstraint(rule, name=f"ck_{table.name}_{column.name}").ddl_if(callable_=only_on(*OTHER_DIALECTS))
