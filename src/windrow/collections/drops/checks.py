@@ -340,9 +340,8 @@ def check_mutant(findings: Findings, element: Node) -> None:
         return
     colonies = findings.lists.colonies
     if colonies is None:
-        findings.skip_checks(
-            "the list colonies is not configured", "UnknownColony", "ColonyNotReady", "WrongProductionCentre"
-        )
+        finding_kinds = ("UnknownColony", "ColonyNotReady", "WrongProductionCentre")
+        findings.skip_checks("the list colonies is not configured", *finding_kinds)
         return
     imits_colony = colonies.get(colony)
     if imits_colony is None:
@@ -350,15 +349,13 @@ def check_mutant(findings: Findings, element: Node) -> None:
         return
     parent_colonies = findings.lists.parent_colonies
     if imits_colony.status in UNREADY_STATUSES:
-        findings.report(
-            "ColonyNotReady", f"colony {quote(colony)} has the status {quote(imits_colony.status)} in iMITS", element
-        )
+        message = f"colony {quote(colony)} has the status {quote(imits_colony.status)} in iMITS"
+        findings.report("ColonyNotReady", message, element)
     elif parent_colonies is None:
         findings.skip_checks("the list parent_colonies is not configured", "ColonyNotReady (parent colony)")
     elif parent_colonies.get(imits_colony.parent) != CONFIRMED_STATUS:
-        findings.report(
-            "ColonyNotReady", f"the parent of colony {quote(colony)} is not {CONFIRMED_STATUS!r} in iMITS", element
-        )
+        message = f"the parent of colony {quote(colony)} is not {CONFIRMED_STATUS!r} in iMITS"
+        findings.report("ColonyNotReady", message, element)
     centre_code = attribute_text(element, "productionCentre") or attribute_text(element, "phenotypingCentre")
     expected_centre = IMITS_CENTRE_NAMES.get(centre_code)
     if expected_centre is None:

@@ -48,10 +48,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as its siblings, the files in its folder that it imports directly or indirectly.
-
-    The digest is that of all these files. Raises ConfigError if a file cannot be read.
-    """
+    """Read a schema and, as its siblings, all files in its folder that it imports; its digest covers all of them."""
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}
     unsearched_contents = [content]
@@ -92,15 +89,10 @@ class Tracker:
 
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
         """Open the tracker's database and create missing tables."""
-        drops = workspace.section(Drops)
+        address = workspace.section(Drops).tracker
         self._declarations = read_declarations(workspace, sources)
         self.projection = ProjectionTables(
-            drops.tracker.url,
-            TRACKER,
-            PROJECTION,
-            natural_keys=NATURAL_KEYS,
-            database=DATABASE,
-            password=password(drops.tracker),
+            address.url, TRACKER, PROJECTION, natural_keys=NATURAL_KEYS, database=DATABASE, password=password(address)
         )
         self._checkpoint: int | None = None
 

@@ -97,11 +97,9 @@ def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld
     if submission_row.published_at is not None:
         _undo_publication(connection, schema, submission_row.id)
     submission = schema.submission
-    connection.execute(
-        submission.update()
-        .where(submission.c.id == submission_row.id)
-        .values(published_at=None, withheld_at=withheld_at, reason=reason, same_as=None, dirty=True)
-    )
+    update = submission.update().where(submission.c.id == submission_row.id)
+    values = {"published_at": None, "withheld_at": withheld_at, "reason": reason, "same_as": None, "dirty": True}
+    connection.execute(update.values(**values))
 
 
 def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
@@ -277,11 +275,8 @@ def _select_other_zip(schema: TableSchema, submission: int, effect: str) -> sa.C
     name = sa.select(owner.c.action + "/" + owner.c.zip_name)
     if effect == "overridden":
         return name.where(owner.c.id == entity.c.ended_by).scalar_subquery()
-    ended = (
-        older.c.ended_by == submission,
-        *(older.c[column] == entity.c[column] for column in ("kind", "identifier")),
-        older.c.effect.is_distinct_from("overridden"),
-    )
+    was_ended = (older.c.ended_by == submission, older.c.effect.is_distinct_from("overridden"))
+    ended = (*was_ended, is_same_record(older, entity))
     return name.where(owner.c.id == older.c.submission_id, *ended).limit(1).scalar_subquery()
 
 

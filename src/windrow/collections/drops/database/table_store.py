@@ -106,18 +106,15 @@ def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str
     context, overview = schema.context, schema.overview
     connection.execute(overview.delete().where(*_make_key_conditions(overview, schema.keys, key)))
     sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNT_COLUMNS]
-    row = connection.execute(
-        sa.select(*sums, sa.func.min(context.c.first_seen), sa.func.max(context.c.last_change)).where(
-            *_make_key_conditions(context, schema.keys, key)
-        )
-    ).one()
+    times = (sa.func.min(context.c.first_seen), sa.func.max(context.c.last_change))
+    query = sa.select(*sums, *times).where(*_make_key_conditions(context, schema.keys, key))
+    row = connection.execute(query).one()
     if row[0] is not None:
         *counts, first_time, last_time = row
         values: dict[str, Any] = dict(zip(schema.keys, key, strict=True))
         values |= {name: int(count) for name, count in zip(COUNT_COLUMNS, counts, strict=True)}
-        connection.execute(
-            overview.insert().values(**values, first_seen=first_time, last_change=last_time, counted_at=at)
-        )
+        values |= {"first_seen": first_time, "last_change": last_time, "counted_at": at}
+        connection.execute(overview.insert().values(**values))
 
 
 def _make_key_conditions(table: sa.Table, names: tuple[str, ...], key: tuple[str, ...]) -> list[sa.ColumnElement[bool]]:
@@ -256,10 +253,8 @@ class TableStore:
         """Return the versions of records of a kind that were current at a time."""
         with self._read() as connection:
             same_kind = self._schema.entity.c.kind == kind
-            versions = history.iterate_versions(
-                connection, self._schema, same_kind, history.make_valid_condition(self._schema, at)
-            )
-            return list(versions)
+            conditions = (same_kind, history.make_valid_condition(self._schema, at))
+            return list(history.iterate_versions(connection, self._schema, *conditions))
 
     def history(self, kind: str, identifier: str) -> list[EntityVersion]:
         """Return all versions of one record, published or not, oldest first."""

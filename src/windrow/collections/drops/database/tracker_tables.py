@@ -208,10 +208,7 @@ def _make_index(name: str, *columns: str) -> list[_TablePart]:
 
 
 def _make_unique_key(name: str, *columns: str, with_index: bool = False) -> list[_TablePart]:
-    """Return a unique key; `with_index` tells whether the standard also has a plain index on the same columns.
-
-    Such an index is useless, so it is created only on MariaDB, where the tables equal the report's.
-    """
+    """Return a unique key; if `with_index`, the report also has a (useless) plain index, which only MariaDB gets."""
     keys: list[_TablePart] = [sa.UniqueConstraint(*columns, name=f"uq_{name}_{'_'.join(columns)}")]
     if with_index:
         index = sa.Index(f"ix_{name}_{'_'.join(columns)}", *columns)
