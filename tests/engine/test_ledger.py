@@ -268,7 +268,7 @@ class TestLease:
         first = Lease(ledger, clock=lambda: at[0])
         at[0] += timedelta(seconds=61)
         Lease(second_ledger, clock=lambda: at[0])
-        with pytest.raises(Locked, match="took this workspace's lease over"):
+        with pytest.raises(Locked, match="has taken over the lease of this workspace"):
             first.beat()
 
     def test_a_dead_holder_on_this_machine_does_not_lock(self, ledger):

@@ -164,7 +164,7 @@ class Lease:
         database = self._ledger.database
         with database.transaction():
             if not database.execute("lease_beat", spell(at + LEASE_LENGTH), self.token):
-                raise Locked("another run took this workspace's lease over", hint="windrow status")
+                raise Locked("another run has taken over the lease of this workspace", hint="windrow status")
         self._renewed = at
 
     def release(self) -> None:

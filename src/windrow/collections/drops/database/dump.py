@@ -146,7 +146,7 @@ def _write_time(value: datetime, style: _LiteralStyle, has_zone: bool) -> str:
 
 def _write_number(value: float | Decimal, _style: _LiteralStyle, _has_zone: bool) -> str:
     if not isfinite(value):
-        raise StoreError(f"{value} cannot be exported: not every database has it")
+        raise StoreError(f"{value} cannot be exported: not every database can store it")
     return str(value) if isinstance(value, Decimal) else repr(value)
 
 
