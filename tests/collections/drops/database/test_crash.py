@@ -73,10 +73,10 @@ PROGRAM = """
 import sys
 from tests.collections.drops.sample import at, experiment, experiments, load, submission
 from windrow.collections.drops.elements import TABLES
-from windrow.collections.drops.elements import SUMMARY
+from windrow.collections.drops.elements import SUMMARY_COUNTS
 from windrow.collections.drops.database.table_store import TableStore
 
-with TableStore(sys.argv[1], TABLES, SUMMARY) as store:
+with TableStore(sys.argv[1], TABLES, SUMMARY_COUNTS) as store:
     store.prepare()
     for item in range(1, 61):
         content = experiments(experiment(f"e{item % 7}", "s1", day=f"2024-02-{item % 27 + 1:02}"))
