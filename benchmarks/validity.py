@@ -31,7 +31,7 @@ from benchmarks.cpu import Meter, Taken
 from benchmarks.daemon import Missing, find, place, scratch
 from benchmarks.gather import write
 from benchmarks.shared import shared
-from windrow.collections.drops.settings import SHIPPED
+from windrow.collections.drops.settings import SHIPPED_SCHEMAS
 from windrow.demo.partner import experiments
 from windrow.model import Site
 
@@ -129,7 +129,7 @@ def lay_out(batch: Batch, folder: Path) -> list[Path]:
 
 def main() -> int:
     """Run the step on every capture of a harvest, and print the number of captures and of invalid ones."""
-    from windrow.collections.drops.adapter.harvest import schema  # noqa: PLC0415
+    from windrow.collections.drops.adapter.harvest import read_schema  # noqa: PLC0415
     from windrow.collections.drops.collection import COLLECTION  # noqa: PLC0415
     from windrow.engine.fetchers.message import Job  # noqa: PLC0415
     from windrow.engine.steps.pool import Pool  # noqa: PLC0415
@@ -138,7 +138,7 @@ def main() -> int:
 
     into, cores, most = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     step = next(number for number, step_ in enumerate(COLLECTION.steps) if step_.phase == "xsd")
-    sheets = {name: schema(name, path) for name, path in SHIPPED.items()}
+    sheets = {name: read_schema(name, path) for name, path in SHIPPED_SCHEMAS.items()}
     text = "SELECT f.file_key, e.digest, e.warc, e.place_offset, e.place_length FROM attempt e"
     with closing(sqlite3.connect(into / "ledger.sqlite")) as ledger, ledger:
         rows = ledger.execute(
@@ -178,7 +178,7 @@ def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
                     seconds.append(ours(folder / "kept", cores, most))
                 try:
                     for most, seconds in ((batch.size, theirs), (few, their_idle)):
-                        seconds.append(peer(files[:most], SHIPPED["experiment"], cores))
+                        seconds.append(peer(files[:most], SHIPPED_SCHEMAS["experiment"], cores))
                 except Missing:
                     continue
             runs = f"{batch.size:,} documents, {cores} cores, {turns} runs each, {place(folder)}"

@@ -19,9 +19,9 @@ from benchmarks.cost.local_session import local_sessions
 from benchmarks.pages.generated import pages
 from benchmarks.pages.summarised import keep
 from benchmarks.pages.walked import WALKED, source
-from windrow.collections.drops.adapter.harvest import schema
-from windrow.collections.drops.rows import rows
-from windrow.collections.drops.settings import SHIPPED
+from windrow.collections.drops.adapter.harvest import read_schema
+from windrow.collections.drops.rows import read_rows
+from windrow.collections.drops.settings import SHIPPED_SCHEMAS
 from windrow.collections.drops.steps import check_xsd
 from windrow.collections.pages.adapter.search_index import SPELLING
 from windrow.collections.pages.collection import COLLECTION
@@ -61,7 +61,7 @@ def reading() -> Figures:
 
 def checking() -> Figures:
     """Check documents of both kinds by their schema, and turn them into rows."""
-    schemas = {name: schema(name, path) for name, path in SHIPPED.items()}
+    schemas = {name: read_schema(name, path) for name, path in SHIPPED_SCHEMAS.items()}
     checks, loads = Calls(), Calls()
     for number in range(1 + DOCUMENTS):
         for kind, make in (("specimen", specimens), ("experiment", experiments)):
@@ -72,13 +72,13 @@ def checking() -> Figures:
             )
             if not number:
                 check_xsd(task)
-                rows(task)
+                read_rows(task)
                 continue
             with checks:
                 verdict = check_xsd(task)
             assert verdict.done, verdict
             with loads:
-                loaded = rows(task)
+                loaded = read_rows(task)
             assert loaded, name
     return {
         "calls per document checked": checks.count / (2 * DOCUMENTS),

@@ -138,7 +138,7 @@ def test_killed_sessions_pass_what_they_wrote_to_the_next_that_works_not_to_a_de
                 writer.sessions.close(sessions[-1], 0)
     passed_on = [
         [session for session in sessions if first <= session <= last]
-        for first, last in map(ledger.sessions.telling, sessions)
+        for first, last in map(ledger.sessions.reported_facts, sessions)
     ]
     assert passed_on == [sessions[:1], [], [], [], sessions[1:5], sessions[5:]]
     ledger.close()

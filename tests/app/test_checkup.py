@@ -138,7 +138,7 @@ def test_a_store_of_another_version_is_told_and_mended(root):
         store.execute("ALTER TABLE context DROP COLUMN last_change")
     store.close()
     with pytest.raises(
-        StoreError, match="the table context was made by another version of windrow: it has no last_change"
+        StoreError, match="the table context was created by another version of windrow and lacks last_change"
     ) as error:
         windrow.open(root).run()
     assert "windrow replay" in error.value.hint

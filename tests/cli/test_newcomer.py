@@ -251,4 +251,4 @@ def test_a_mistyped_name_of_a_source_is_guessed(workspace, windrow) -> None:
 def test_why_of_a_name_that_drops_would_leave_out_says_that_it_speaks_of_drops(workspace, windrow) -> None:
     output = windrow("why", "ferry@council.example")
     assert output.code == 1
-    assert "sources of drops leave files of this name out" in output.err
+    assert "runs ignore files of this name at sources of drops" in output.err

@@ -116,9 +116,9 @@ def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) 
     ("name", "message"),
     [
         ("nonsense", "'nonsense' is not known\n"),
-        ("add/readme.txt", "sources of drops leave files of this name out, by rule"),
+        ("add/readme.txt", "runs ignore files of this name at sources of drops"),
         ("add/H.2026-02-30.1.impc.zip", "would be refused: the date in the name is not a day of the calendar"),
-        ("H.2026-03-30.1.impc.zip", "its name is good, but no source has offered it so far"),
+        ("H.2026-03-30.1.impc.zip", "its name is valid, but no source has offered it so far"),
         ("99999999999999999999", "'99999999999999999999' is not known"),
         ("\udcff", "is not known"),
     ],

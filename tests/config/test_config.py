@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.app import Windrow
-from windrow.collections.drops.adapter.harvest import resources
+from windrow.collections.drops.adapter.harvest import read_resources
 from windrow.collections.drops.settings import Drops
 from windrow.config import default_toml, find, load, settings, settings_of, trust
 from windrow.contract import registry
@@ -361,7 +361,7 @@ def test_a_new_workspace_loads(root: Path) -> None:
 def test_resources_bring_their_imports(root: Path) -> None:
     (root / "projects.txt").write_text("IMPC\n")
     (root / "windrow.toml").write_text('[drops.lists]\nprojects = "projects.txt"\n')
-    found_resources = resources(load(root, {}))
+    found_resources = read_resources(load(root, {}))
     assert set(found_resources) == {"specimen", "experiment", "projects"}
     assert found_resources["projects"].content == b"IMPC\n"
     assert [each.name for each in found_resources["specimen"].siblings] == ["common.xsd"]

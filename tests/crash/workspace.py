@@ -15,7 +15,7 @@ from pathlib import Path
 from tests import programs
 from tests.waiting import PATIENCE
 from windrow.app.check import check
-from windrow.collections.drops.adapter.current_states import all_states, xml_states
+from windrow.collections.drops.adapter.current_states import all_states, read_xml_states
 from windrow.collections.drops.states import StateEvent, xml_state
 from windrow.config import load
 from windrow.demo.partner import drop, pack
@@ -162,7 +162,7 @@ def misplaced_documents(root: Path) -> list[tuple[int, object, object]]:
     """Return the documents whose state by their pending step differs from that by all facts: number, both states."""
     with closing(Ledger(root / "ledger.sqlite")) as ledger:
         documents = [item for item in ledger.items.seen(ledger.items.numbers("drops")) if item.kind == "xml"]
-        stated = xml_states(ledger, documents)
+        stated = read_xml_states(ledger, documents)
         events = {item.item: [StateEvent(*row[1:]) for row in ledger.items.events([item.item])] for item in documents}
     derived = {item.item: xml_state(item.reason, events[item.item]) for item in documents}
     return [(item, stated[item], derived[item]) for item in stated if stated[item] != derived[item]]

@@ -50,7 +50,7 @@ def test_facts_come_back_in_one_order(ledger):
     ]
     ended = [fact for fact in written_facts if isinstance(fact, AttemptClosed)]
     assert [fact.subject.key for fact in ended] == ["add/0.zip", "add/1.zip", "add/2.zip"]
-    pieces = [fact for part in batches(ledger, 0, size=4) for fact in part]
+    pieces = [fact for part in batches(ledger, 0, max_facts=4) for fact in part]
     assert pieces == written_facts
     assert list(facts(ledger, after=written_facts[5].seq)) == written_facts[6:]
 
@@ -69,8 +69,8 @@ def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
     assert ledger.items.by_step() == [("drops", "zip", "unzip", Status.PENDING, 3)]
     assert [entry.item for entry in ledger.items.due("drops", "unzip", Status.PENDING, ("", 0), 9)] == items
     with ledger.writing() as writer:
-        writer.items.read(1, items[0], ("unzip", "1"), "", Reading(), then="")
-        writer.items.read(1, items[1], ("unzip", "1"), "", Reading(Reason.EMPTY_ARCHIVE), then="")
+        writer.items.add_reading(1, items[0], ("unzip", "1"), "", Reading(), then="")
+        writer.items.add_reading(1, items[1], ("unzip", "1"), "", Reading(Reason.EMPTY_ARCHIVE), then="")
         writer.items.end(1, items[2], Reason.CANCELLED)
     assert ledger.items.by_step() == [
         ("drops", "zip", None, None, 1), ("drops", "zip", "unzip", Status.CANCELLED, 1),
@@ -268,7 +268,7 @@ class TestLease:
         first = Lease(ledger, clock=lambda: at[0])
         at[0] += timedelta(seconds=61)
         Lease(second_ledger, clock=lambda: at[0])
-        with pytest.raises(Locked, match="took this workspace's lease over"):
+        with pytest.raises(Locked, match="has taken over the lease of this workspace"):
             first.beat()
 
     def test_a_dead_holder_on_this_machine_does_not_lock(self, ledger):

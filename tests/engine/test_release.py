@@ -10,7 +10,7 @@ from windrow.engine.run import release, released
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
 from windrow.ledger import Lease, Ledger
-from windrow.ledger.sessions import holder
+from windrow.ledger.sessions import name_this_process
 from windrow.model import Limits
 
 
@@ -90,7 +90,7 @@ def test_status_does_not_say_that_a_dead_process_is_running(tmp_path: Path) -> N
     Lease(ledger)
     assert f"pid {os.getpid()} " in running(ledger)
     with ledger.database.transaction():
-        dead = holder().replace(f"pid {os.getpid()} ", "pid 999999 ")
+        dead = name_this_process().replace(f"pid {os.getpid()} ", "pid 999999 ")
         ledger.database.connection.execute("UPDATE lease SET holder = ?", (dead,))
     assert running(ledger) == ""
     ledger.close()

@@ -54,7 +54,7 @@ def test_both_collections_get_the_page_and_each_its_own_state(ledger: Ledger, ho
     assert [address.url for address in ledger.addresses.due(hosts["news"], 9, 9)] == [URL]
     assert len(ledger.attempts.of_address(hosts["pages"], number(URL))) == 1
     assert ledger.attempts.of_address(hosts["news"], number(URL)) == []
-    assert [*ledger.addresses.wrong()] == []
+    assert [*ledger.addresses.inconsistent()] == []
 
 
 def test_an_operator_puts_off_the_address_of_one_collection_only(ledger: Ledger, hosts: dict[str, int]) -> None:
@@ -65,8 +65,8 @@ def test_an_operator_puts_off_the_address_of_one_collection_only(ledger: Ledger,
 
 def test_what_an_origin_asked_of_one_collection_holds_for_all(ledger: Ledger, hosts: dict[str, int]) -> None:
     with ledger.writing() as writer:
-        writer.addresses.rest(ORIGIN, 100)
-        writer.addresses.rest(ORIGIN, 50)
+        writer.addresses.record_pause(ORIGIN, 100)
+        writer.addresses.record_pause(ORIGIN, 50)
     assert ledger.addresses.rests(99) == {ORIGIN: 100}
     assert ledger.addresses.rests(100) == {}
 

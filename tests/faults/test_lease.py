@@ -17,7 +17,7 @@ from windrow.cli import main
 from windrow.demo.partner import drop
 from windrow.errors import Locked
 from windrow.ledger import Lease, Ledger
-from windrow.ledger.sessions import LENGTH
+from windrow.ledger.sessions import LEASE_LENGTH
 from windrow.model import Status
 
 NAME, CONTENT = drop("H", DAY, 5)
@@ -58,11 +58,11 @@ def test_the_lease_of_a_machine_that_crashed_expires(make_workspace):
     Ledger(workspace.root / "ledger.sqlite").close()
     time_left = timedelta(seconds=50)
     at = datetime.now(UTC)
-    set_lease(workspace, "elsewhere/0123abcd pid 77 1234", at + time_left - LENGTH, at + time_left)
+    set_lease(workspace, "elsewhere/0123abcd pid 77 1234", at + time_left - LEASE_LENGTH, at + time_left)
     outcome = workspace.run()
     assert outcome.code == 5
     assert "elsewhere" in str(outcome.error)
-    assert clock.spell(at + time_left - LENGTH) in str(outcome.error)
+    assert clock.spell(at + time_left - LEASE_LENGTH) in str(outcome.error)
     pass_time(time_left.total_seconds())
     assert workspace.run().code == 0
     workspace.assert_complete(good)

@@ -49,7 +49,7 @@ def test_no_doctype_hides_behind_what_a_parser_passes_over(before):
         with pytest.raises(StepError):
             xsd.validate(content, SCHEMA, LIMITS)
         with pytest.raises(StepError):
-            list(documents.stream(content, LIMITS))
+            list(documents.stream_elements(content, LIMITS))
 
 
 def test_what_only_looks_like_a_doctype_is_not():
@@ -134,7 +134,7 @@ def test_a_text_of_more_than_ten_megabytes_is_too_large_and_told_with_its_line(b
     message = refusal(content)
     assert (message.reason, message.line) == (Reason.TOO_LARGE, 3)
     with pytest.raises(StepError) as streamed:
-        list(documents.stream(b"<a><b>" + (b"x" * 9_000_000 + b"<!---->") * 2 + b"</b></a>", Limits()))
+        list(documents.stream_elements(b"<a><b>" + (b"x" * 9_000_000 + b"<!---->") * 2 + b"</b></a>", Limits()))
     assert streamed.value.reason is Reason.TOO_LARGE
     assert "XML_PARSE_HUGE" not in f"{message} {streamed.value}"  # no advice for readers of the message
 

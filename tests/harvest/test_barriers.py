@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from tests.crash.workspace import finish_run, make_workspace
-from windrow.collections.drops.phase import phase
+from windrow.collections.drops.phase import phase_id
 from windrow.ledger import Ledger
 from windrow.ledger.facts import facts
 from windrow.ledger_facts import AttemptClosed, AttemptOpened, DocumentRead, Listed, StepStarted, TaskClosed, TaskOpened
@@ -24,7 +24,9 @@ def seqs(recorded_facts, kind, wanted=lambda fact: True):
 
 
 def test_every_source_is_listed_before_anything_is_fetched(recorded_facts):
-    listings = {fact.seq for fact in recorded_facts if isinstance(fact, TaskOpened) and fact.phase == phase("zip_name")}
+    listings = {
+        fact.seq for fact in recorded_facts if isinstance(fact, TaskOpened) and fact.phase == phase_id("zip_name")
+    }
     assert len(listings) == 2
     ends = seqs(recorded_facts, TaskClosed, lambda fact: fact.task in listings)
     first = min(seqs(recorded_facts, AttemptOpened))

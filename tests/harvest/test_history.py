@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from tests.faults.workspace import DropsWorkspace, put
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.database.tracker_tables import MARIADB
-from windrow.collections.drops.elements import SUMMARY, TABLES
+from windrow.collections.drops.database.tracker_tables import MARIADB_DIALECTS
+from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.demo.partner import pack
 from windrow.stores.databases import connect
 
@@ -83,7 +83,7 @@ EXPECTED = {
 
 def assert_overview(connection):
     """Assert the overview after the four documents: by centre, pipeline, procedure and parameter."""
-    quoted = "`procedure`" if connection.dialect.name in MARIADB else '"procedure"'
+    quoted = "`procedure`" if connection.dialect.name in MARIADB_DIALECTS else '"procedure"'
     columns = f"centre, pipeline, {quoted}, parameter, total, valid, superseded, withheld"
     overview = connection.execute(sa.text(f"SELECT {columns} FROM overview ORDER BY 1, 2, 3, 4"))
     assert [tuple(row) for row in overview] == [
@@ -122,7 +122,7 @@ def test_what_is_current_and_what_was(tmp_path, url):
         assert connection.scalar(sa.text("SELECT count(*) FROM mouse WHERE specimen_id = 'M3'")) == 3
         assert_overview(connection)
     engine.dispose()
-    with TableStore(store_url, TABLES, SUMMARY) as store:
+    with TableStore(store_url, TABLES, SUMMARY_COUNTS) as store:
         for word, at in moments.items():
             assert [version.identifier for version in store.as_of("specimen", at)] == [
                 f"H_{mouse}" for mouse, _, _ in EXPECTED[word]

@@ -42,7 +42,7 @@ def observe_then_send(task):
 def changes_of(shop, window=None):
     ledger = shop.ledger()
     try:
-        window = window(ledger) if window else Window(facts=ledger.sessions.telling(ledger.sessions.latest()))
+        window = window(ledger) if window else Window(facts=ledger.sessions.reported_facts(ledger.sessions.latest()))
         listed_changes = shop.adapter.changes(shop.workspace, ledger, window)
         return sorted((change.kind, change.key, change.difference) for change in listed_changes)
     finally:
@@ -86,7 +86,7 @@ def test_a_replay_and_a_lost_store_that_is_made_anew_tell_nothing_again_but_what
     shop.adapter.replay(shop.workspace, session_settings(shop.workspace), Progress(quiet=True))
     assert changes_of(shop) == []
     ledger = shop.ledger()
-    first = ledger.sessions.telling(ledger.sessions.numbered(1))
+    first = ledger.sessions.reported_facts(ledger.sessions.numbered(1))
     ledger.close()
     assert len(changes_of(shop, lambda _: Window(facts=first))) == 2
     for path in tmp_path.glob("workshop.db*"):

@@ -81,7 +81,7 @@ def was_read(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 def of_session(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
     """Return the first changes that a session reports: at most `MOST`, and one more if there are more."""
-    window = Window(facts=ledger.sessions.telling(session))
+    window = Window(facts=ledger.sessions.reported_facts(session))
     return tuple(islice(changes(workspace, ledger, window), MOST + 1))
 
 

@@ -21,7 +21,7 @@ from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
-from windrow.ledger.sessions import RuleCount, is_dead
+from windrow.ledger.sessions import RuleCount, is_certainly_dead
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
@@ -122,7 +122,7 @@ def _attempt_reasons(
 def holder(ledger: Ledger) -> str:
     """Return the process that runs the workspace now; empty if its lease has expired, or the process is dead."""
     lease = ledger.sessions.lease()
-    return lease.holder if lease and lease.expires > now() and not is_dead(lease.holder) else ""
+    return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
 
 
 def killed_session(ledger: Ledger) -> int:

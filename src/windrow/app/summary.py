@@ -134,7 +134,7 @@ def summarise(
     """
     row = ledger.sessions.get(session)
     assert row is not None
-    span, facts = row.span, ledger.sessions.telling(session)
+    span, facts = row.span, ledger.sessions.reported_facts(session)
     facts = (facts[0], 2**62) if until_now else facts
     tasks = ledger.sessions.tasks(span)
     rests = count_rests(ledger, span, {task.collection for task in tasks})
@@ -199,7 +199,7 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Count by source what the session did, and the changes it reports, which lie between two facts (`telling`)."""
+    """Count by source what the session did, and the changes it reports, which lie between two facts."""
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(telling):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number

@@ -252,7 +252,7 @@ class Windrow:
             last = ledger.sessions.latest()
             if last is None or (since is None and killed_session(ledger)):
                 return []
-            window = since_window(ledger, since) if since else Window(facts=ledger.sessions.telling(last))
+            window = since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last))
             found_changes = changes(self.config, ledger, window, source=source, kind=kind)
             return sorted(found_changes, key=lambda change: (change.at, change.source, change.key))
 

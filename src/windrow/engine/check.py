@@ -137,10 +137,10 @@ def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
 
 def check_states(ledger: Ledger) -> Iterator[Fault]:
     """Compare mirrors with the last listing, and addresses with their attempts."""
-    for mirror in ledger.mirrors.wrong():
+    for mirror in ledger.mirrors.inconsistent():
         message = f"present is {mirror.present}, the last listing said {mirror.event}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
-    for address in ledger.addresses.wrong():
+    for address in ledger.addresses.inconsistent():
         state_text = f"due at {address.due}, with capture {address.capture}"
         yield Fault(
             address.url, f"is {state_text}; it has {address.attempts} attempts, the last capture is {address.last}"

@@ -22,7 +22,7 @@ from windrow.engine.requests.origin_rules import walked
 from windrow.engine.steps.due import due
 from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.ledger.rows import SourceRecord
-from windrow.ledger.sessions import RuleCount, holder
+from windrow.ledger.sessions import RuleCount, name_this_process
 from windrow.ledger.typed.addresses import ChosenAddress
 from windrow.ledger.typed.listed_files import KnownFile
 from windrow.ledger.typed.mirrors import Mirror
@@ -152,7 +152,7 @@ class FileFrontier:
             for child, (phase, _) in file.children:
                 writer.items.end(session, child, reason, message)
                 if act == CANCEL:
-                    writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
+                    writer.items.add_findings(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
             if act == RETRY:
                 asked = "an operator asked for another attempt"
                 writer.items.retry(session, file.number, self._listing.fetch_phase, asked)
@@ -450,7 +450,7 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
     lease = Lease(ledger)
     try:
         with ledger.writing() as writer:
-            session = writer.sessions.open(holder(), f"{act} {collection.name} {names}")
+            session = writer.sessions.open(name_this_process(), f"{act} {collection.name} {names}")
             frontier_of(ledger, collection).decide(writer, session, act, chosen)
             writer.sessions.close(session, 0)
     finally:

@@ -156,10 +156,10 @@ def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch: int) -> Non
     reason = new_pending.reason if new_pending else None
     with real.writing() as writer:
         # Without a digest it is not remembered: its findings stand among those of the earlier reading.
-        writer.items.read(run.session, item, (step, version), "", Reading(reason), then="")
+        writer.items.add_reading(run.session, item, (step, version), "", Reading(reason), then="")
         if step:
             phase = run.collection.phase(step)
-            writer.items.find(run.session, item, phase, run.ledger.items.findings_in_phase(scratch, phase))
+            writer.items.add_findings(run.session, item, phase, run.ledger.items.findings_in_phase(scratch, phase))
 
 
 Compared = TypeVar("Compared")

@@ -274,12 +274,12 @@ class HarvestRun:
         with self.ledger.writing() as new_writer:
             new_writer.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
 
-    def record_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
+    def add_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
         """Record a reading's findings; a failure without a finding is given one."""
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
             findings = (*findings, Finding(reading.reason.class_name, reading.reason.meaning))
-        writer.items.find(self.session, item, phase, findings)
+        writer.items.add_findings(self.session, item, phase, findings)
 
 
 Close = Callable[[], object]

@@ -44,7 +44,7 @@ from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import Stopped, WindrowError
 from windrow.ledger import Lease, Ledger
-from windrow.ledger.sessions import holder
+from windrow.ledger.sessions import name_this_process
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -140,7 +140,7 @@ class Session:
                 self.mended = mend(setup.archive, promised)
             last_end = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
-                self.number = writer.sessions.open(holder(), command)
+                self.number = writer.sessions.open(name_this_process(), command)
                 if last_end and last_end > spell(now()):
                     # Facts are ordered by number, so this does no harm; but it is reported.
                     task = writer.sessions.open_task(self.number, "", "", 1)

@@ -25,7 +25,7 @@ from windrow.formats.text import counted
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger
 from windrow.ledger.rows import TargetCapture
-from windrow.ledger.sessions import holder
+from windrow.ledger.sessions import name_this_process
 from windrow.ledger.typed.takedowns import OpenTombstone
 from windrow.model import ArchivePlace
 
@@ -131,7 +131,9 @@ def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reas
     """Record the tombstones, and whether a target is shared, for the run that finishes this."""
     with session.ledger.writing() as writer:
         for target in targets:
-            tombstone = writer.takedowns.begin(session.number, target.collection, target[:3], holder(), reason)
+            tombstone = writer.takedowns.begin(
+                session.number, target.collection, target[:3], name_this_process(), reason
+            )
             if target.shared:
                 writer.takedowns.lift(session.number, tombstone)
 
@@ -238,7 +240,7 @@ def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePla
             spans += [(warc, span) for span in _find_related(session, warc, target_spans, takedown)]
         session.lease.beat()
     with session.ledger.writing() as writer:
-        writer.takedowns.mark(takedown.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)])
+        writer.takedowns.record_spans(takedown.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)])
 
 
 def _find_related(

@@ -1,4 +1,8 @@
-"""Hosts and addresses of crawls: what may be asked, and when."""
+"""Hosts and addresses that crawls may request, and when each address is due.
+
+A host is an origin as one source of a collection requests it, given by its number. An address is given by its
+host and its digest, a 64-bit hash of the request. Times are UNIX times.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +15,30 @@ from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
 NEVER_ASKED = 0
-"""The due time of an address that was never requested; `windrow retry` sets 1, all others are UNIX times."""
+"""The due time of an address that was never requested; `windrow retry` sets 1, and all others are UNIX times."""
 
-EVERY = 2**62
-"""Above every order number."""
+ABOVE_EVERY_ORDER = 2**62
+"""A number above the order number of every address."""
 
 
 ELSEWHERE = -1
-"""The pause of an address that is only known from a WARC file of another program: it is never due."""
+"""The pause of an address that is only known from a WARC file of another program, and so is never due."""
 
 
 class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
-    def due(self, host: int, at: int, limit: int, below: int = EVERY) -> list[DueAddress]:
-        """Return the due addresses of a host, new ones first; of these only those with an order below `below`."""
-        if below == EVERY:
-            return self.due_between(host, NEVER_ASKED, at, EVERY, limit)
+    def due(self, host: int, at: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
+        """Return at most `limit` addresses of a host that are due at the time `at`, new ones first.
+
+        Of the new addresses, only those with an order number under `below` are returned.
+        """
+        if below == ABOVE_EVERY_ORDER:
+            return self.due_between(host, NEVER_ASKED, at, ABOVE_EVERY_ORDER, limit)
         new_addresses = self.due_between(host, NEVER_ASKED, NEVER_ASKED, below, limit)
-        return new_addresses + self.due_between(host, NEVER_ASKED + 1, at, EVERY, limit - len(new_addresses))
+        return new_addresses + self.due_between(
+            host, NEVER_ASKED + 1, at, ABOVE_EVERY_ORDER, limit - len(new_addresses)
+        )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
         """Return the requests of a host's addresses that are not a plain GET, by digest."""
@@ -47,7 +56,7 @@ class AddressWriter:
         return self._batch.fact("host", session, collection, source, origin)
 
     def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Return the number of an origin of a source; it is recorded the first time."""
+        """Return the number of an origin of a source; record the origin if it is not known."""
         number = TypedAddresses(self._batch.database).host(origin, collection, source)
         if number is None:
             number = self.add_host(session, collection, source, origin)
@@ -59,65 +68,65 @@ class AddressWriter:
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Add addresses; known ones stay as they are, except those of the kind `beside`.
+        """Add addresses found at the address `via`; known addresses do not change, with one exception.
 
-        An address kept beside a page becomes a page if it is found as one, that is of the kind `page`.
+        A known address of the kind `beside` (a file kept beside a page) becomes a page if it is found as a `page`.
         """
-        urls_found = [*urls]
+        found_urls = [*urls]
         rows = [
             (url.digest, host, url.url, via, url.place, url.kind, beside if url.kind == page else None)
-            for url in urls_found
+            for url in found_urls
         ]
         self._batch.rows("address", rows)
-        for url in urls_found:
+        for url in found_urls:
             if (request := url.request) is not None:
-                attached = json.dumps([part[:4] for part in request.attachments])
-                columns = (
+                attachments = json.dumps([attachment[:4] for attachment in request.attachments])
+                request_columns = (
                     request.method,
                     json.dumps(request.headers),
                     request.body,
                     request.context,
-                    attached,
+                    attachments,
                     request.seconds,
                 )
-                self._batch.row("request", url.digest, host, *columns)
+                self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
         """Record an address that is never due."""
         self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
 
-    def hint(self, host: int, urls: Iterable[FoundUrl], rest: int) -> None:
-        """Make hinted addresses due, at least `rest` seconds after their last attempt."""
-        self._batch.rows("hinted", [(url.digest, host, rest, spell(url.hinted)) for url in urls if url.hinted])
+    def hint(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
+        """Make addresses due that have changed by a hint, but at least `min_pause` seconds after their last attempt."""
+        self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
-    def rest(self, origin: str, until: int) -> None:
+    def record_pause(self, origin: str, until: int) -> None:
         """Record the UNIX time until which an origin asked all collections to pause."""
         self._batch.row("rest", origin, until)
 
     def due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts due, after those that were never requested; return their number."""
+        """Make the addresses of hosts due, after those that were never requested; return the number of addresses."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
     def due_at(self, collection: str, digests: Iterable[int], due: int | None) -> None:
-        """Make addresses of a collection due at a UNIX time (1: next; None: never again)."""
+        """Make addresses of a collection due at a time; 1 means next, and None never again."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
 
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make a source's seeds, and addresses outside these origins, never due again, except those of `digests`."""
+        """Make a source's seeds of a kind, and its addresses outside `origins`, never due again, except `digests`."""
         self._batch.flush()
-        parameters = (json.dumps([*digests]), json.dumps([*origins]))
-        self._batch.database.execute("begun_never_again", kind, collection, source, *parameters)
+        json_lists = (json.dumps([*digests]), json.dumps([*origins]))
+        self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
-    def pace(self, recorded: RecordedAttempt, pause: int) -> None:
-        """Record the interval of an address, in seconds, if this is its last attempt."""
+    def set_pause(self, recorded: RecordedAttempt, pause: int) -> None:
+        """Record after how many seconds an address is due again, if `recorded` is its last attempt."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), pause, recorded.seq)
 
     def due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make an address due at a UNIX time at the latest, if this is its last attempt."""
+        """Make an address due at the time `until` at the latest, if `recorded` is its last attempt."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

@@ -1,29 +1,32 @@
--- Queries on hosts and addresses.
+-- Queries on hosts and addresses. Hosts and addresses are given by their numbers, times in UNIX seconds.
+
+-- row: HostRow
+-- A host: an origin as one source of a collection requests it.
 
 -- def hosts(collection: str) -> list[HostRow]
--- Return the origins that a collection's crawls may ask.
+-- Return the origins that a collection's crawls may request, as hosts of its sources.
 SELECT seq, source, origin FROM host WHERE collection = :collection ORDER BY seq;
 
 -- def hosts_crawled(collection: str) -> list[HostRow]
--- Return the same without those that are only known from WARC files of other makers.
+-- Return the hosts of a collection, without those known only from WARC files of other programs.
 SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AND (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.pause <> -1))
     OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
 ) ORDER BY h.seq;
 
 -- def host(origin: str, collection: str, source: str = "") -> int | None
--- Return the number of a collection's origin, as one of its sources asks it; empty: whichever did so first.
+-- Return the number of an origin as a host of a source (empty: of any), or None if it is not known.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- row: DueAddress
--- What to ask of a host, and what it said last.
--- `last` is the digest of its last body, empty for none, and `at` the date of the record that holds it.
+-- An address to request, with the validators of its last response with a body.
+-- `last` is the digest of that body, or empty, and `at` the date of the archive record with the body.
 
 -- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
--- Return what to ask of a host, and what it said last: new addresses first.
--- A capture of bytes that were known tells the date of the record that holds them. What came of it as something else is
--- not asked after: of what was kept beside a page and is one now, the whole answer is wanted.
+-- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
+-- Only addresses with a `place` under `below` are returned. If the last response was a revisit, `at` is the date of the
+-- record with the bytes. An address whose kind has changed since its last response is requested without conditions.
 SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
@@ -33,64 +36,72 @@ FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
 WHERE a.host = :host AND a.due BETWEEN :first AND :last AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted
--- Make an address due that is said to have changed since its last attempt, but not sooner than a while after that.
+-- Make an address due that has changed since its last attempt by a hint, but not sooner than `rest` seconds after it.
 UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
     WHERE v.address = :digest AND v.host = :host) + :rest)
 WHERE digest = :digest AND host = :host AND due > 0
 AND (SELECT max(v.started) FROM attempt v WHERE v.address = :digest AND v.host = :host) < :hint;
 
 -- def rests(at: int) -> dict[str, int]
--- Return until when origins asked to be left alone, in UNIX seconds: those that still do at a time.
--- It holds for all collections, whichever of them an origin said that to.
+-- Return the times until which origins ask all collections to pause, by origin, if after the time `at`.
 SELECT origin, until FROM rest WHERE until > :at;
 
+-- row: FoundAddress
+-- An address, and its place in the order in which addresses were found.
+
 -- def found_after(collection: str, after: int, limit: int) -> list[FoundAddress]
--- Return a collection's addresses in the order in which they were found.
+-- Return a collection's addresses in the order in which they were found, after the place `after`.
 SELECT a.rowid AS "place: int", a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
 WHERE a.rowid > :after ORDER BY a.rowid LIMIT :limit;
 
 -- def count_upto(collection: str, place: int) -> int
--- Count a collection's addresses up to a place in that order, without those that were taken down.
+-- Count a collection's addresses up to and including a place in that order, without those taken down.
 SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
 WHERE a.rowid <= :place
 AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
 
 -- def last_place() -> int
--- Return the last place in that order, 0 before the first.
+-- Return the place of the address found last, or 0 if there are no addresses.
 SELECT coalesce(max(rowid), 0) FROM address;
 
 -- row: AddressCount
--- How a source's addresses of one kind stand: all, with a body, failing, due, and when the next is due.
+-- Counts of a source's addresses of one kind: known, with a body, failing and due, and the next due time.
 
 -- def by_source(at: int) -> list[AddressCount]
--- Count how the addresses of each source stand at a time.
+-- Count the addresses of each source by kind; due addresses are those due at the time `at`.
 SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
        sum(a.capture <> 0 AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
        sum(coalesce(a.due <= :at, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
 FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
 
+-- row: NeverAsked
+-- The number of a host's addresses that were never requested, and one of them.
+
 -- def never_asked(host: int) -> NeverAsked
--- Count the addresses of a host that were never asked, and name one of them.
+-- Count the addresses of a host that were never requested, and return one of them as an example.
 SELECT count(*) AS "number: int", coalesce(min(url), '') AS "example: str" FROM address WHERE host = :host AND due = 0;
 
+-- row: DueCount
+-- The number of a host's addresses that are due.
+
 -- def due_by_host(collection: str, at: int) -> list[DueCount]
--- Count the addresses of each host that are due at a time.
+-- Count the addresses of each host of a collection that are due at the time `at`.
 SELECT h.source, h.origin, count(*) AS "number: int" FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at
 WHERE h.collection = :collection GROUP BY h.source, h.origin ORDER BY h.seq;
 
 -- def next_of_source(collection: str, source: str, at: int, limit: int) -> list[str]
--- Return addresses of a source that would be asked first at a time.
+-- Return the addresses of a source that would be requested first at the time `at`.
 SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
 -- def is_known(collection: str, digest: int) -> bool
--- Tell whether a collection knows an address.
+-- Tell whether a collection knows the address with this digest.
 SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest;
 
 -- row: AddressRow
--- An address, the origin and source it belongs to, and where it was found: `via`, 0 for a seed.
--- `due` is in UNIX seconds: 0 for never asked, 1 for next, None for never; `pause` in seconds, `ELSEWHERE` where
--- only a WARC file of another maker names it.
+-- An address, its origin and source, and `via`, the address on which it was found (0 for a seed).
+-- `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `pause` is in seconds, or
+-- `ELSEWHERE` if the address is only known from a WARC file of another program.
 
 -- part: address
 SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
@@ -100,19 +111,19 @@ SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest
 
 -- def get(collection: str, digest: int) -> AddressRow | None
--- Return an address of a collection, None where it is not known.
+-- Return the address of a collection with this digest, or None if it is not known.
 {address};
 
 -- def of_sources(collection: str, digest: int) -> list[AddressRow]
--- Return an address as each source of a collection has it that asks it.
+-- Return an address once for each source of a collection that has it.
 {address};
 
 -- row: HostState
--- An origin and its addresses: all, with a body, failing, due, when the next is due (UNIX seconds), last asked.
+-- An origin with counts of its addresses, the next time when one is due, and the last attempt (`asked`).
 
 -- def host_states(source: str, host: str, at: int) -> list[HostState]
--- Return origins with how their addresses stand at a time (UNIX seconds): of a source, or at a host; not both.
--- A port may stand behind the host; an empty text means any.
+-- Return the hosts of a source, or those at a host name, with counts of their addresses at the time `at`.
+-- One of `source` and `host` is empty, which means any. Hosts with another port are included.
 SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: int", coalesce(sum(a.capture > 0),
        0) AS "pages: int",
        coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :at), 0) AS "due: int",
@@ -123,8 +134,11 @@ WHERE (:source = '' OR h.source = :source) AND (:host = '' OR h.origin IN ('http
     OR h.origin LIKE 'http://' || :host || ':%' OR h.origin LIKE 'https://' || :host || ':%')
 GROUP BY h.seq ORDER BY h.origin;
 
+-- row: ChosenAddress
+-- An address, the time when it is due (0: never requested; 1: next), and its failures in a row.
+
 -- def chosen(collection: str, digests: Sequence[int]) -> list[ChosenAddress]
--- Return those of some addresses that a collection knows, and that were not taken down.
+-- Return the addresses with these digests that a collection knows and that are not taken down.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
     WHERE (t.address = a.digest AND t.host = 0 OR t.host = h.seq)
@@ -132,7 +146,7 @@ WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
 AND a.digest IN (SELECT value FROM json_each(:digests));
 
 -- def failing(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return those that fail now, of a source and for the reason of their last attempt; empty means any.
+-- Return addresses that fail, of a source and with the reason of the last attempt; empty means any.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
 AND (:reason = '' OR (SELECT v.reason FROM attempt v
@@ -140,7 +154,7 @@ AND (:reason = '' OR (SELECT v.reason FROM attempt v
 ORDER BY a.host, a.url;
 
 -- def waiting(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return those that wait: never asked so far, or failing for a reason.
+-- Return addresses of a source (empty: any) that were never requested, or that fail for `reason` if given.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
@@ -149,37 +163,39 @@ AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
--- Make the addresses of a host due, after those that were never asked.
+-- Make the addresses of a host due, after those that were never requested.
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
 -- name: address_due_at
 UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
 -- name: begun_never_again
--- What a source began with (found at no address), and what lies at origins that are none of its own any more, is not
--- asked again; but for some numbers. The lists are JSON.
+-- Make the seeds of a source (addresses not found at another address), and its addresses at origins that it does not
+-- have any more, never due, except those with some digests. The lists are JSON.
 UPDATE address SET due = NULL WHERE due IS NOT NULL AND kind = ?1 AND digest NOT IN (SELECT value FROM json_each(?4))
 AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (via = 0
     OR host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3
         AND origin NOT IN (SELECT value FROM json_each(?5))));
 
 -- name: address_paced
--- The interval of an address after its last attempt, once its content is known. One that was made due sooner stays so.
+-- Set the interval of an address after its last attempt, when its content is known; an earlier due time stays.
 UPDATE address SET due = ?1 + ?2, pause = ?2
 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + pause - 1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: address_due_by
--- What its last attempt brought holds until then; one that is never due stays so.
+-- Make an address due at the latest when its last response expires; one that is never due stays so.
 UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?2)
 AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
--- def wrong() -> Iterator[WrongAddress]
--- Yield addresses that are due, or have a last capture, other than their attempts say.
--- Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which took no
--- time that we know of.
+-- row: InconsistentAddress
+-- An address whose due time, or last `capture`, is not that of its attempts: `attempts` and `last`.
+
+-- def inconsistent() -> Iterator[InconsistentAddress]
+-- Yield addresses whose due time or last capture does not agree with their attempts.
+-- Addresses that are never due are left out, and so are attempts of other programs, whose duration is not known.
 SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "last: int" FROM (
     SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS attempts,
            max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
@@ -190,10 +206,10 @@ SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "la
 WHERE (attempts = 0 AND due > 1) OR capture <> last;
 
 -- def next_due(host: int) -> int | None
--- Return when the next address of a host is due, in seconds since 1970; None where none ever is.
+-- Return the time when the next address of a host is due, or None if none is ever due.
 SELECT min(due) FROM address WHERE host = :host;
 
 -- def request_rows(host: int, digests: Sequence[int]) -> dict[int, RequestRow]
--- Return what is asked at those of a host's addresses where that is no plain GET, by their digests.
+-- Return the requests at a host's addresses with these digests that are not a plain GET, by digest.
 SELECT digest, method, headers, body, context, attachments, seconds FROM request
 WHERE host = :host AND digest IN (SELECT value FROM json_each(:digests));

@@ -1,4 +1,4 @@
-"""Attempts to fetch an address that was found, or a file that a source lists."""
+"""Record attempts to fetch an address, or a file that a source lists."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ class AttemptWriter:
         self._batch = batch
 
     def begin(self, session: int, host: int, file: int, url: str, at: datetime) -> int:
-        """Record the begin of an attempt at a listed file, whose members are those of this attempt from now on."""
+        """Record the begin of an attempt to fetch a listed file; return the attempt's number."""
         return self._batch.fact("attempt_begun", session, host, file, url, spell(at), at=at)
 
     def record_attempt(
         self, session: int, host: int, attempt: Attempt, *, begun: int = 0,
         again: tuple[int | None, int, int] | None = None, beside: int | None = None,
     ) -> int:  # fmt: skip
-        """Record an attempt as one fact, or only its end if its begin is recorded already as fact `begun`.
+        """Record an attempt as one fact, or only its end if its begin is the fact `begun`; return the fact's number.
 
-        `again` is when its address is due, its interval, and its failures in a row. If the address was requested as
-        a file `beside` pages, and became a page meanwhile, it is due at once.
+        `again` is (when the address is due next, its interval in seconds, its failures in a row). If the address was
+        requested as a file of the kind `beside`, kept beside pages, and is a page now, it is due at once.
         """
         kept, target = attempt.kept, attempt.target
-        outcome = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)
-        response_fields = (*attempt.validators, attempt.location, kept.mime if kept else "", attempt.checksum)
-        end = (*outcome, *_kept_columns(kept), *response_fields)
+        outcome_columns = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)
+        response_columns = (*attempt.validators, attempt.location, kept.mime if kept else "", attempt.checksum)
+        end_columns = (*outcome_columns, *_kept_columns(kept), *response_columns)
         if begun:
-            # A continued transfer has the date of its record, which began with the earlier transfer.
+            # The record of a continued transfer has the date at which the interrupted transfer began.
             record_date = spell(kept.at or self._batch.at) if kept else None
-            return self._batch.fact("attempt_ended", record_date, *end, begun)
+            return self._batch.fact("attempt_ended", record_date, *end_columns, begun)
         request_columns = (host, target, "" if target else attempt.url, attempt.kind, int(attempt.allowed))
-        number = self._batch.fact("attempt", session, *request_columns, spell(attempt.started), *end)
+        attempt_number = self._batch.fact("attempt", session, *request_columns, spell(attempt.started), *end_columns)
         if again is not None:
-            content_attempt = number if kept and attempt.status == 200 else None
+            content_attempt = attempt_number if kept and attempt.status == 200 else None
             self._batch.row("visited", attempt.kind, beside, *again, content_attempt, target, host)
-        return number
+        return attempt_number
 
 
 def _kept_columns(kept: KeptResponse | None) -> tuple[Any, ...]:
-    """Return the columns of a kept response: digest, size, place, and whether it is a revisit."""
+    """Return the columns of a kept response: digest, size, place (three columns), and whether it is a revisit."""
     if kept is None:
         return ("", None, "", None, None, 0)
     return (kept.digest, kept.size, *kept.place, int(kept.revisit))

@@ -1,4 +1,4 @@
-"""Rows of facts gathered within one transaction, and the statements by which they are written."""
+"""Collect the rows that one transaction writes, and write them together, each with a statement known by its name."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from windrow.clock import now, spell
 from windrow.ledger.database import LedgerDatabase, queries
 from windrow.ledger.typed import WIDTHS
 
-_FACTS = (
+_FACT_TABLES = (
     "session", "session_end", "task", "task_end", "listed_file", "member", "intake", "listing", "refusal", "step_start",
     "reading", "decision", "finding", "host", "tombstone", "tombstone_end",
 )  # fmt: skip
 
 
 def _insert(table: str, verb: str = "INSERT") -> str:
-    """Return the statement that writes all columns of a table."""
+    """Return the statement that inserts a row with all columns of a table."""
     return f"{verb} INTO {table} VALUES ({','.join('?' * WIDTHS[table])})"
 
 
-# The order is that in which rows are written: what refers to something comes after it.
-_WRITE = {table: _insert(table) for table in _FACTS}
-_WRITE["refusal"] += " ON CONFLICT DO NOTHING"
-_WRITE |= {
+# Rows are written in this order, so that a row is written after the rows to which it refers.
+_STATEMENTS = {table: _insert(table) for table in _FACT_TABLES}
+_STATEMENTS["refusal"] += " ON CONFLICT DO NOTHING"
+_STATEMENTS |= {
     "attempt": queries()["attempt_made"],
     "attempt_begun": queries()["attempt_begun"],
     "attempt_ended": queries()["attempt_ended"],
@@ -36,8 +36,8 @@ _WRITE |= {
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
-    # what was only known from elsewhere (a pause of -1) becomes due when a crawl or a request of ours finds it, as what
-    # it is to that; and so does what was only kept beside a page
+    # An address known only from a WARC file of another program (with a pause of -1), or kept only beside a page (kind
+    # ?7), becomes due when a crawl finds it, and gets the kind under which it was found.
     "address": (
         "INSERT INTO address VALUES (?1,?2,?3,?4,?5,0,0,0,0,?6) ON CONFLICT (digest, host) DO UPDATE SET"
         " via = excluded.via, place = excluded.place, due = 0, pause = 0,"
@@ -54,7 +54,7 @@ _WRITE |= {
     "intake_waited": "DELETE FROM intake_waiting WHERE intake = ? AND place_offset = ?",
     "payload": f"{_insert('payload')} ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
-    # what became a page while it was asked as what is kept beside pages is asked as a page next
+    # An address that became a page while it was requested as a file beside pages is requested as a page next.
     "visited": "UPDATE address SET due = CASE WHEN ?1 = ?2 AND kind <> ?1 THEN 0 ELSE ?3 END, pause = ?4,"
     " failures = ?5, capture = coalesce(?6, capture) WHERE digest = ?7 AND host = ?8",
     "hinted": queries()["address_hinted"],
@@ -74,46 +74,46 @@ _WRITE |= {
 
 
 class LedgerBatch:
-    """The rows that a transaction writes, collected and written together at `flush`.
+    """The rows that a transaction writes; they are collected, and written together by `flush`.
 
-    Every fact gets the next number, and the moment of the transaction.
+    Every fact gets the next number and the time of the transaction.
     """
 
     def __init__(self, database: LedgerDatabase) -> None:
-        """Continue the numbering of facts; a transaction is open."""
+        """Continue the numbering of facts in an open transaction."""
         self.database = database
         self._seq: int = database.value("last_seq")
-        self._rows: dict[str, list[Any]] = {name: [] for name in _WRITE}
+        self._rows_by_statement: dict[str, list[Any]] = {name: [] for name in _STATEMENTS}
         self.at = now()
 
     @property
     def at(self) -> datetime:
         """The time of all facts of this transaction."""
-        return self._moment
+        return self._at_time
 
     @at.setter
     def at(self, moment: datetime) -> None:
-        self._moment, self._at = moment, spell(moment)
+        self._at_time, self._at_text = moment, spell(moment)
 
     def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
-        """Collect a fact and return its number; `at` is its time if not that of the transaction."""
+        """Collect a fact with these columns and return its number; its time is `at`, or that of the transaction."""
         self._seq += 1
-        self._rows[table].append((self._seq, spell(at) if at else self._at, *values))
+        self._rows_by_statement[table].append((self._seq, spell(at) if at else self._at_text, *values))
         return self._seq
 
     def row(self, name: str, *values: Any) -> None:
-        """Collect a row, or a change of one."""
-        self._rows[name].append(values)
+        """Collect the values of one run of a statement, which inserts or changes a row."""
+        self._rows_by_statement[name].append(values)
 
-    def rows(self, name: str, rows: list[Any]) -> None:
-        """Collect rows."""
-        self._rows[name] += rows
+    def rows(self, name: str, new_rows: list[Any]) -> None:
+        """Collect the values of several runs of a statement."""
+        self._rows_by_statement[name] += new_rows
 
     def flush(self) -> None:
-        """Write the collected rows, so that queries within the transaction see it."""
+        """Write the collected rows, so that queries in the same transaction see them."""
         with self.database.guarded():
-            for name, rows in self._rows.items():
+            for statement_name, rows in self._rows_by_statement.items():
                 if rows:
-                    self.database.connection.executemany(_WRITE[name], rows)
+                    self.database.connection.executemany(_STATEMENTS[statement_name], rows)
                     rows.clear()
             self.database.connection.execute(queries()["set_seq"], (self._seq,))

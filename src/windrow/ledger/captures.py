@@ -1,4 +1,7 @@
-"""Writers for captures that others made, and for imported WARC files."""
+"""Record captures of other collections and programs that a collection uses, and imported WARC files.
+
+An index lists captures, one a line. A source reads it line by line and takes the captures that its rules allow.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from windrow.model import KeptResponse, Status
 
 
 class CaptureWriter:
-    """Writes captures that others made."""
+    """Writes how far indexes are read, and which captures are taken from them."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -23,29 +26,29 @@ class CaptureWriter:
         assert index is not None
         self._batch.database.execute("capture_index_forget_counts", index.id)
 
-    def reach(self, index: int, place: int, seen: int) -> None:
-        """Record that an index was read up to a place, and add the number of lines."""
+    def record_progress(self, index: int, place: int, seen: int) -> None:
+        """Record that an index was read up to a place, and add `seen` to the number of its lines that were read."""
         self._batch.database.execute("capture_index_reach", index, place, seen)
 
     def count(self, index: int, taken: int) -> None:
-        """Add to the number of captures taken from an index."""
+        """Add `taken` to the number of captures taken from an index."""
         self._batch.database.execute("capture_index_count", index, taken)
 
     def leave_out(self, index: int, rule: RuleRow) -> None:
-        """Add to the number of lines that a rule left out."""
+        """Add to the number of lines of an index that a rule left out."""
         self._batch.database.execute("capture_leave_out", index, *rule)
 
     def fail(self, attempt: int, collection: str, source: str, row: FailedRow) -> None:
-        """Record that a wanted record could not be read."""
+        """Record that the record of a wanted index line could not be read in an attempt."""
         columns = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
         self._batch.row("capture_failed", collection, source, *columns, attempt)
 
-    def mend(self, collection: str, place: tuple[str, int]) -> None:
-        """Record that a failed record could be read after all."""
+    def remove_failure(self, collection: str, place: tuple[str, int]) -> None:
+        """Record that the record at a place (WARC file, offset), which failed before, was read."""
         self._batch.database.execute("capture_mended", collection, *place)
 
-    def take(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
-        """Record whose capture an attempt took."""
+    def record_taken(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
+        """Record that an attempt took the capture `row`, found in an index (0 if in none)."""
         line = json.dumps([*row.line]) if row.line else ""
         self._batch.row("captured", attempt, collection, source, row.original, index, row.warc, row.offset, line)
 
@@ -57,27 +60,27 @@ class ImportWriter:
         self._batch = batch
 
     def add(self, session: int, collection: str, source: str, warc: str, size: int, step: str) -> int:  # noqa: PLR0917
-        """Record a file, which waits for the step that reads its records; return its number."""
+        """Record an imported file, which waits for the step that reads its records; return the file's number."""
         intake = self._batch.fact("intake", session, collection, source, warc, size, 0)
         self._batch.row("pending_step", intake, collection, step, Status.PENDING, "", 0, None, intake)
         return intake
 
     def read_to(self, intake: int, offset: int) -> None:
-        """Record that all records of a file before an offset are recorded."""
+        """Record that all records of an imported file before an offset are recorded."""
         self._batch.row("intake_at", offset, intake)
 
     def name(self, intake: int, name: str) -> None:
-        """Add another name of a file, cut to 1,024 characters."""
+        """Add another name of an imported file, cut to 1,024 characters."""
         self._batch.row("intake_named", intake, name[:1024])
 
     def payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record the place of bytes that revisits may refer to; the first place counts."""
+        """Record the place of bytes to which revisits refer by the digest `spelled`, unless one is recorded already."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
-    def wait(self, intake: int, offset: int, spelled: str) -> None:
-        """Record that a revisit waits for its bytes."""
+    def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:
+        """Record that the bytes of the revisit at an offset, with the digest `spelled`, are not imported yet."""
         self._batch.row("intake_waits", intake, offset, spelled)
 
-    def resolve(self, intake: int, offset: int) -> None:
-        """Record that a revisit has its bytes."""
+    def remove_waiting_revisit(self, intake: int, offset: int) -> None:
+        """Record that the bytes of the revisit at an offset are imported."""
         self._batch.row("intake_waited", intake, offset)

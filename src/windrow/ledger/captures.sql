@@ -1,22 +1,23 @@
--- Where kept bytes lie.
+-- Queries on captures: where in the archive kept bytes are. Attempts, addresses and sessions are given by their
+-- numbers.
 
 -- def of_digest(digest: str) -> ArchivePlace | None
--- Return where the bytes of a fetched file lie.
+-- Return the place of the bytes of a fetched file, or None if no file has this digest.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return where the bytes lie that a later attempt to the same address brought again.
+-- Return the place of an address's bytes with this digest, to which later revisits refer, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
 -- def payload(digest: str) -> ArchivePlace | None
--- Return where bytes lie that only another address has.
+-- Return the place of imported bytes with this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE digest = :digest LIMIT 1;
 
 -- def promised() -> dict[str, int]
--- Return how far the ledger promises each file of the archive: the end of its last record.
--- Of answers that are not archived no erased record need stay.
+-- Return the length that each file of the archive must have at least, by the end of its last record.
+-- Erased records do not count if their responses were not archived.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
     UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span
@@ -24,17 +25,17 @@ SELECT warc, max(place) FROM (
 ) GROUP BY warc;
 
 -- def sessions() -> list[int]
--- Return the sessions in which captures were put on record, whichever began their attempts.
+-- Return the sessions in which captures were recorded, even if another session began the attempts.
 SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq = v.seq AND v.warc <> ''
     AND v.seq > s.seq AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1))
 OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> '' AND v.end_seq > s.seq
     AND v.end_seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.end_seq + 1)) ORDER BY s.seq;
 
 -- row: CaptureRow
--- A capture for an index: the address, the record's date as the ledger spells it, and where it lies.
+-- A capture for an index: the address, the record's date as the ledger writes it, and its place.
 
 -- def of_session(session: int) -> Iterator[CaptureRow]
--- Yield the captures put on record from one session's begin to the next one's.
+-- Yield the captures recorded from one session's begin to the next one's.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
 FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
@@ -46,10 +47,10 @@ WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.listed_file IS NOT 
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0);
 
 -- row: HeldCapture
--- A record that holds bytes of its own; `key` is what it is a capture of.
+-- A record with its own bytes; `key` is the key of the file, or the address, that it is a capture of.
 
 -- def held() -> Iterator[HeldCapture]
--- Yield every record of the archive that holds bytes of its own, file by file.
+-- Yield every record of the archive with its own bytes, file by file.
 SELECT v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest, v.size AS "size: int",
        coalesce(f.file_key, a.url, v.url) AS "key: str"
 FROM attempt v
@@ -59,9 +60,10 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 
 -- def after(attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
 --     -> list[RecordedAttempt]
--- Return answers kept after a given attempt, or that said that known bytes are still there, in their order.
--- `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
--- `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
+-- Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
+-- `origins` are pairs of collection and source whose responses are wanted, with an empty source for all of the
+-- collection. Responses with a status in `statuses` are wanted too, although they have no document. The last `seq` is
+-- the next `attempt`.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
@@ -77,26 +79,26 @@ AND EXISTS (SELECT 1 FROM json_each(:origins) k WHERE h.collection = json_extrac
     AND json_extract(k.value, '$[1]') IN ('', h.source)) ORDER BY v.seq LIMIT :limit;
 
 -- def of_address(collection: str, address: int) -> list[RecordedAttempt]
--- Return the answers that a collection kept of an address.
+-- Return the responses that a collection kept from an address, in order.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND h.collection = :collection AND {at_address} AND v.warc <> ''
 AND v.reason IS NULL ORDER BY v.seq;
 
 -- row: IndexRow
--- How far a source looked for captures in one place: lines up to `place` were seen, and some of them taken.
+-- How far a source has read an index: up to `place`, `seen` lines, of which `taken` captures were used.
 
 -- def index(collection: str, source: str, name: str) -> IndexRow | None
--- Return how far a source looked through an index.
+-- Return how far a source has read an index, or None if it has not begun.
 SELECT id, collection, source, name, rules, place, seen, taken FROM capture_index
 WHERE collection = :collection AND source = :source AND name = :name;
 
 -- def indexes(collection: str, source: str) -> list[IndexRow]
--- Return the indexes that a source looked through.
+-- Return how far a source has read each of its indexes.
 SELECT id, collection, source, name, rules, place, seen, taken FROM capture_index
 WHERE collection = :collection AND source = :source ORDER BY id;
 
 -- name: capture_index_begin
--- Begin to look through an index, or once more from its beginning by other rules.
+-- Begin to read an index, or begin again from its start if the rules have changed.
 INSERT INTO capture_index (collection, source, name, rules, place, seen, taken) VALUES (?,?,?,?,0,0,0)
 ON CONFLICT (collection, source, name) DO UPDATE SET rules = excluded.rules, place = 0, seen = 0, taken = 0;
 
@@ -114,19 +116,19 @@ INSERT INTO capture_left_out VALUES (?,?,?,?,?)
 ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
 
 -- row: RuleRow
--- How many lines of an index were left out by a rule, and the address of the first one.
+-- The number of lines of an index that a rule left out, and the address of the first one.
 
 -- def left_out(index: int) -> list[RuleRow]
--- Return what rules left out of an index, the most frequent first.
+-- Return the counts of lines that each rule left out of an index, the greatest first.
 SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :index ORDER BY lines DESC, reason, rule;
 
 -- def taken(collection: str, place: ArchivePlace) -> int
--- Return the attempt in which a collection took the record at a place, 0 where it did not.
+-- Return the attempt in which a collection used the record at a place, or 0 if it did not.
 SELECT coalesce((SELECT attempt FROM captured
     WHERE collection = :collection AND warc = :place.warc AND place_offset = :place.offset AND capture_index <> 0), 0);
 
 -- def captured(attempt: int) -> CapturedRow | None
--- Return whose capture an attempt took; None where it asked for itself.
+-- Return whose capture an attempt used, or None if it made a request of its own.
 SELECT c.attempt, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc,
        c.place_offset,
     c.line
@@ -134,11 +136,11 @@ FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- row: FailedRow
--- A wanted line of an index whose record could not be had; `line` is JSON, `address` that of what it captured.
+-- A wanted line of an index, as JSON, whose record could not be read; `address` is what it captured.
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return wanted lines whose record could not be had: for these reasons, or asked for again by an operator.
+-- Return index lines after a place whose record failed for one of these reasons or is to be retried.
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
@@ -146,24 +148,24 @@ AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FRO
 ORDER BY f.warc, f.place_offset LIMIT :limit;
 
 -- def failed_by_source() -> dict[str, int]
--- Count the wanted lines of each source whose record could not be had.
+-- Count the wanted lines of each source whose record could not be read, by source.
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str
--- Return why the record at a place could not be had, empty where it could or was not wanted.
+-- Return the reason why the record at a (WARC file, offset) could not be read, or an empty text.
 SELECT coalesce((SELECT reason FROM capture_failed
     WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 
 -- def failed_line(collection: str, place: tuple[str, int]) -> str
--- Return the line, as JSON, whose record at a place could not be had; empty where there is none.
+-- Return the index line, as JSON, of the unreadable record at a (WARC file, offset), or an empty text.
 SELECT coalesce((SELECT line FROM capture_failed
     WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 
 -- row: FailedClaim
--- A line, as JSON, whose record could not be had, why, and what was said of the record then.
+-- An index line, as JSON, whose record could not be read, with the reason and the message.
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
--- Return wanted lines whose record could not be had and that name a digest, or whose record has that one.
+-- Return failed index lines that contain a digest, or whose record was found to have it.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
 ORDER BY f.attempt LIMIT :limit;
@@ -172,16 +174,15 @@ ORDER BY f.attempt LIMIT :limit;
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
--- Return the latest answer that another collection kept of an address since a fact.
--- `address` is the digest of what is asked. With a session's number, two collections on one site ask for each page
--- once.
+-- Return the latest response that another collection kept from an address after the fact `since`, or None.
+-- If `since` is the number of a session, two collections on one site request each page once in it.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
 
 -- def newest_rules(origin: str, since: int, collection: str) -> RecordedAttempt | None
--- Return the latest robots.txt that another collection got of an origin since a fact.
+-- Return the latest robots.txt of an origin that another collection fetched after the fact `since`, or None.
 SELECT {recorded}
 FROM host h CROSS JOIN attempt v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session
 LEFT JOIN address a ON a.digest = v.address AND a.host = v.host

@@ -1,4 +1,4 @@
-"""The ledger's SQLite file: opening, migrations, transactions, and the queries of the .sql files."""
+"""Open and migrate the ledger's SQLite file, and run the queries of the .sql files by name in it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from windrow.stores.sqlite import DISK_FULL_ERRORS, close_on_failure, empty_wal,
 
 @cache
 def queries() -> dict[str, str]:
-    """Return the SQL of every statement by its name: FILE.METHOD of those that `typed` has methods for.
+    """Return the SQL of every statement by its name, which is FILE.METHOD for the queries that are methods in `typed`.
 
     >>> queries()["last_seq"].startswith("SELECT value")
     True
     """
-    entries = [entry for entry in files(__package__).iterdir() if entry.name.endswith(".sql")]
-    blocks = read_blocks({entry.name[:-4]: entry.read_text(encoding="utf-8") for entry in entries})
+    sql_files = [sql_file for sql_file in files(__package__).iterdir() if sql_file.name.endswith(".sql")]
+    blocks = read_blocks({sql_file.name[:-4]: sql_file.read_text(encoding="utf-8") for sql_file in sql_files})
     return {block.name: block.text for block in blocks if block.text}
 
 
 @cache
 def migrations() -> list[tuple[int, str]]:
-    """Return the schema that a ledger began with and every migration since: its number and its SQL, in order."""
+    """Return the (number, SQL) of all migrations in order; the first one creates the tables."""
     folder = files(__package__).joinpath("migrations")
     texts = [(entry.name, entry.read_text(encoding="utf-8")) for entry in folder.iterdir()]
     return sorted((int(name[:4]), text) for name, text in texts if name.endswith(".sql"))
 
 
-Value = TypeVar("Value")
+_RowValue = TypeVar("_RowValue")
 
 
 class LedgerDatabase:
-    """One SQLite file, in which `queries()` are run by name."""
+    """The ledger's SQLite file, in which `queries()` are run by name; errors of SQLite become LedgerError."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, making or upgrading its tables; a copy is kept before an upgrade."""
+        """Open the file, and create or upgrade its tables; a copy of the file is kept before an upgrade."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
@@ -56,7 +56,7 @@ class LedgerDatabase:
                 self._migrate()
 
     def _is_writable(self) -> bool:
-        """Return whether the ledger can be written; if not, it is opened to read, which takes the newest schema."""
+        """Return whether the file can be written; if not, open it for reading, if its schema is the newest one."""
         try:
             self.connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.Error as error:
@@ -71,39 +71,40 @@ class LedgerDatabase:
         return True
 
     def _migrate(self) -> None:
-        steps = migrations()
-        newest = newest_schema()
+        """Run the migrations that the file lacks; raise LedgerError if its schema is too new or too old."""
+        all_migrations = migrations()
+        newest_version = newest_schema()
         version = self.connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > newest:
+        if version > newest_version:
             raise LedgerError(
-                f"{self.path} was written by a newer windrow (schema {version}, this one knows {newest})",
+                f"{self.path} was written by a newer windrow (schema {version}, this one knows {newest_version})",
                 hint="pip install --upgrade windrow",
             )
-        if 0 < version < steps[0][0]:
+        if 0 < version < all_migrations[0][0]:
             raise LedgerError(
                 f"{self.path} was made by a windrow from before its first release (schema {version})",
                 hint="windrow init FOLDER makes a new workspace; the old one is not changed",
             )
-        if 0 < version < newest:
-            # Not a copy of the file: while another process reads, part of the data is in the log beside it.
+        if 0 < version < newest_version:
+            # Copying the file would not be enough: while another process reads, some data is in the log beside it.
             with closing(sqlite3.connect(self.path.with_suffix(f".before-{version + 1:04}.db"))) as copy:
                 self.connection.backup(copy)
-        for number, text in steps:
+        for number, migration in all_migrations:
             if number > version:
-                script = f"BEGIN IMMEDIATE;\n{text}\nPRAGMA user_version = {number};\nCOMMIT;"
+                script = f"BEGIN IMMEDIATE;\n{migration}\nPRAGMA user_version = {number};\nCOMMIT;"
                 self.connection.executescript(script)
 
-    def rows(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> list[Value]:
+    def rows(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> list[_RowValue]:
         """Run a query and return `make(row)` of each row."""
         with self.guarded():
             return [*map(make, self.connection.execute(queries()[name], values))]
 
-    def stream(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> Iterator[Value]:
-        """Run a query and yield `make(row)` of each row while they are read."""
+    def stream(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> Iterator[_RowValue]:
+        """Run a query and yield `make(row)` of each row as it is read."""
         with self.guarded():
             yield from map(make, self.connection.execute(queries()[name], values))
 
-    def first(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> Value | None:
+    def first(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> _RowValue | None:
         """Run a query and return `make(row)` of the first row, or None if it returns no row."""
         with self.guarded():
             row = self.connection.execute(queries()[name], values).fetchone()
@@ -121,12 +122,12 @@ class LedgerDatabase:
         return None if row is None else row[0]
 
     def execute(self, name: str, *values: Any) -> int:
-        """Run a query that writes, and return how many rows it changed; a transaction is open."""
+        """Run a statement that writes, in an open transaction; return the number of rows that it changed."""
         with self.guarded():
             return self.connection.execute(queries()[name], values).rowcount
 
     def execute_many(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a query that writes for each of some rows of values; a transaction is open."""
+        """Run a statement that writes once for each row of values, in an open transaction."""
         with self.guarded():
             self.connection.executemany(queries()[name], rows)
 
@@ -143,47 +144,44 @@ class LedgerDatabase:
             self.connection.execute("COMMIT")
 
     def overwrite_what_is_deleted(self) -> None:
-        """Have SQLite write zeros over what is deleted or changed from now on."""
+        """Have SQLite overwrite deleted and changed data with zeros from now on."""
         self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Move the log beside the file into it, and return whether the log is empty; see `empty_wal`."""
+        """Move the data of the log beside the file into the file; return whether the log is empty then."""
         return empty_wal(self.connection, pulse)
 
-    def copy(self, path: Path, *then: str) -> None:
-        """Copy the database to another file, and run the queries `then` on the copy."""
+    def copy(self, path: Path, *queries_to_run: str) -> None:
+        """Copy the database to another file, and run queries, given by their names, in the copy."""
         path.unlink(missing_ok=True)
-        with closing(sqlite3.connect(path)) as into:
-            self.connection.backup(into)
-            for name in then:
-                into.execute(queries()[name])
-            into.commit()
+        with closing(sqlite3.connect(path)) as copied:
+            self.connection.backup(copied)
+            for name in queries_to_run:
+                copied.execute(queries()[name])
+            copied.commit()
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Raise LedgerError or DiskFull for errors of SQLite and of the disk."""
+        """Raise LedgerError or DiskFull instead of errors of SQLite and of the disk."""
         try:
             yield
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
-                raise DiskFull(f"no room for the ledger {self.path}") from error
-            raise LedgerError(f"the ledger {self.path} does not answer: {error}") from error
+                raise DiskFull(f"the disk has no room for the ledger {self.path}") from error
+            raise LedgerError(f"the ledger {self.path} cannot be read or written: {error}") from error
         except OSError as error:
             raise LedgerError(f"the ledger {self.path} cannot be opened: {error}") from error
 
 
 class LedgerQueries:
-    """The queries on one subject; `make queries` writes the methods of its subclasses."""
+    """The queries on one subject; `make queries` generates the methods of subclasses."""
 
     def __init__(self, database: LedgerDatabase) -> None:
         self._database = database
 
 
 def schema(path: Path) -> int | None:
-    """Return the number of a ledger's last migration, or None if the file does not exist.
-
-    It is 0 for a file that is not a database: opening it raises the ledger's own error.
-    """
+    """Return the number of a ledger's last migration, or 0 for a file that is not a database, or None for no file."""
     if not path.is_file():
         return None
     with closing(sqlite3.connect(path)) as connection:

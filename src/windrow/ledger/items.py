@@ -1,4 +1,7 @@
-"""Items: the readings of steps, decisions, findings, and the step that each item waits for."""
+"""Record what happens to items: readings of steps, decisions and findings, and the step that each item waits for.
+
+An item is a listed file, a member of one or an imported WARC file, given by its number.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,13 @@ class ItemWriter:
         """Record that a step has begun for an item; return the fact's number."""
         return self._batch.fact("step_start", session, item, step)
 
-    def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str) -> int:  # noqa: PLR0917
-        """Record the reading of a document by a step (its phase and version); return the fact's number.
+    def add_reading(  # noqa: PLR0917
+        self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str
+    ) -> int:
+        """Record the reading of an item by a step, given by its phase and version; return the fact's number.
 
-        The item then waits for the step `then`, unless it failed; it is done if `then` is empty.
+        If the reading has a reason, the item has failed; otherwise it waits for the step `then`, or is done if `then`
+        is empty. `digest` is that of the bytes that were read.
         """
         phase, version = step
         outcome = (reading.reason, reading.count, reading.md5)
@@ -36,30 +42,30 @@ class ItemWriter:
         return number
 
     def retry(self, session: int, item: int, step: str, message: str = "") -> int:
-        """Record that an item must be fetched again: it waits for `step`, whatever its state was."""
+        """Record an operator's decision that an item is fetched again: it waits for `step`, whatever its state was."""
         number = self._batch.fact("decision", session, item, Reason.RETRIED, message)
         self._batch.row("item_waits", item, step, Status.PENDING, None, Reason.RETRIED, number)
         return number
 
     def end(self, session: int, item: int, reason: Reason, message: str = "") -> int:
-        """Record that an item ends in its present phase: by an operator, or replaced by another attempt's."""
+        """Record that an item ends before its pending step, because an operator decided so or it was fetched again."""
         number = self._batch.fact("decision", session, item, reason, message)
         self._batch.row("item_ends", item, reason, number)
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a file wait for its first step with what an attempt brought; without steps it has finished."""
+        """Make a fetched file wait for its first step, from the fact `since`, or finish it if `step` is empty."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:
             self._batch.row("item_through", item)
 
     def fail(self, item: int, step: str, reason: Reason, since: int) -> None:
-        """Mark an item as failed at a step since the fact `since`."""
+        """Mark an item as failed at a step, for a reason and since the fact with the number `since`."""
         self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
-    def find(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
-        """Record findings."""
+    def add_findings(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
+        """Record the findings about an item in one phase."""
         for finding in findings:
             position = (finding.line, finding.column)
             self._batch.fact("finding", session, item, phase, finding.kind, finding.level, finding.message, *position)

@@ -1,23 +1,26 @@
--- Queries on items: listed files, their members and imported WARC files. What steps made of them, and which they wait for.
+-- Queries on items: listed files, their members, and imported WARC files. They are given by their numbers. A step reads
+-- an item, and `pending_step` has the step that an item waits for, failed at or was ended before. `facts` are the
+-- numbers of the first and the last fact of a range.
 
 -- part: items
--- All items, where one is asked for by its number or all of them are; `attempt` is the one that brought it, 0 for a file.
+-- All items. `attempt` is the one that fetched a member, and 0 for other items.
 (SELECT seq, at, session, collection, kind, member_key AS item_key, attempt, '' AS owner, name, size, digest, md5,
     place, reason FROM member
 UNION ALL SELECT seq, at, session, collection, kind, file_key, 0, owner, '', size, '', '', place, reason FROM listed_file
 UNION ALL SELECT seq, at, session, collection, 'warc', warc, 0, source, '', size, '', '', '', NULL FROM intake)
 
 -- part: of_latest
--- Whether no later attempt brought other members; true too where `m` is none.
+-- No later attempt fetched other members; this is also true if `m` is NULL.
 NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_file AND l.seq > b.seq
     WHERE b.seq = m.attempt)
 
 -- row: DueRow
--- A listed file or a member that waits for a step or failed at it.
--- With the capture it lies in: its digest, size and source, empty for none.
+-- A listed file or a member that waits for a step or failed at it, and the capture that contains it.
+-- The capture's digest, size and source are empty or None if there is no capture.
 
 -- def due(collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]
--- Return items that wait for a step, or failed at it, in the order of work, after a given rank and number.
+-- Return items that wait for a step (or failed at it, by `status`) in the order of their ranks.
+-- `after` is the rank and the number of the item after which the result begins.
 SELECT p.item, coalesce(m.kind, f.kind) AS "kind: str", coalesce(m.member_key, f.file_key) AS "key: str",
        p.place AS rank, p.attempt, coalesce(m.digest, '') AS "digest: str", coalesce(m.name, '') AS "member: str",
        coalesce(f.owner, '') AS "owner: str", p.reason, p.since, coalesce(v.digest, '') AS "capture: str", v.size,
@@ -29,80 +32,89 @@ AND (p.place, p.item) > (:after[0], :after[1])
 ORDER BY p.place, p.item LIMIT :limit;
 
 -- def count_due(collection: str) -> dict[str, int]
--- Count the items of a collection that wait for each step.
+-- Count the items of a collection that wait for each step, by step.
 SELECT step, count(*) FROM pending_step WHERE collection = :collection AND status = 1 GROUP BY step;
 
 -- row: PendingStep
--- The step that an item waits for, failed at, or was ended before.
+-- The step that an item waits for, failed at or was ended before.
 
 -- def pending(item: int) -> PendingStep | None
--- Return the step that an item waits for, failed at or was ended before; None where it is through.
+-- Return the step that an item waits for, failed at or was ended before; None if all its steps are done.
 SELECT item, step, status, reason, since FROM pending_step WHERE item = :item;
 
 -- row: KnownReading
--- What a step made of bytes before, with the item it read then.
+-- The result of a step for some bytes, with the item that it read.
 
 -- def reading(digest: str, step: str, version: str) -> KnownReading | None
--- Return what a step of a version made of these bytes before.
+-- Return the first result of a step with this version for these bytes, or None.
 SELECT seq, item, reason, number, md5 FROM reading
 WHERE digest = :digest AND step = :step AND version = :version ORDER BY seq LIMIT 1;
 
 -- def findings_in_phase(item: int, phase: int) -> list[Finding]
--- Return what was found in an item in one phase, in order.
+-- Return the findings about an item in one phase, in order.
 SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase = :phase ORDER BY seq;
 
 -- def number(collection: str, key: str, attempt: int) -> int | None
--- Return the number of an item by its key and the attempt that brought it, 0 for a file.
+-- Return the number of the item with a key that an attempt fetched (0 for a file), or None.
 SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :key AND i.attempt = :attempt
 ORDER BY i.seq LIMIT 1;
 
+-- row: ReadItem
+-- An item that steps have read.
+
 -- def read_items(collection: str) -> list[ReadItem]
--- Return the members that attempts brought, and the files of which steps made something.
+-- Return the members of a collection, and its files for which a step has a result.
 SELECT i.seq AS item, i.item_key AS key, i.attempt AS "attempt: int" FROM {items} i WHERE i.collection = :collection
 AND (i.attempt <> 0 OR EXISTS (SELECT 1 FROM reading r WHERE r.item = i.seq)) ORDER BY i.seq;
 
 -- row: StepCount
--- How many items of a kind a step ended for in one way.
+-- The number of items of a kind for which a step ended with the same reason, or without one.
 
--- def read_between(span: tuple[int, int]) -> list[StepCount]
--- Count what steps made of items between two facts, each once for each step and reason.
+-- def read_between(facts: tuple[int, int]) -> list[StepCount]
+-- Count the items that steps read between two facts, each once for each step and reason.
 SELECT coalesce(m.collection, f.collection, w.collection) AS "collection: str",
        coalesce(m.kind, f.kind, 'warc') AS "kind: str", r.step, r.reason, count(DISTINCT r.item) AS "number: int"
 FROM reading r LEFT JOIN member m ON m.seq = r.item LEFT JOIN listed_file f ON f.seq = r.item
-LEFT JOIN intake w ON w.seq = r.item WHERE r.seq BETWEEN :span[0] AND :span[1]
+LEFT JOIN intake w ON w.seq = r.item WHERE r.seq BETWEEN :facts[0] AND :facts[1]
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- row: NamedCount
--- How many items of a kind have a good name, or one that was refused for a reason.
+-- The number of items of a kind whose name is valid, or was refused for the same reason.
 
--- def named_between(collection: str, span: tuple[int, int]) -> list[NamedCount]
--- Count the items that were seen first between two facts.
+-- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
+-- Count the items of a collection that were first seen between two facts.
 SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "number: int" FROM {items}
-WHERE seq BETWEEN :span[0] AND :span[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
+WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
--- def ended_between(collection: str, span: tuple[int, int]) -> dict[int, str]
--- Return the items of which something was decided between two facts, and what.
+-- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
+-- Return the decisions about a collection's items between two facts, by item.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
-WHERE d.seq BETWEEN :span[0] AND :span[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
+WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
--- def found_between(span: tuple[int, int]) -> list[FindingCountRow]
--- Count what was found between two facts, the most frequent first.
-SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :span[0] AND :span[1] GROUP BY kind,
+-- row: FindingCountRow
+-- The number of findings of one kind and level.
+
+-- def found_between(facts: tuple[int, int]) -> list[FindingCountRow]
+-- Count the findings between two facts by kind and level, the most frequent first.
+SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :facts[0] AND :facts[1] GROUP BY kind,
        level ORDER BY 3 DESC, 1;
 
+-- row: ReasonCountRow
+-- The number of items that failed or were ended for a reason.
+
 -- def by_reason() -> list[ReasonCountRow]
--- Count why items do not go on; of members those of the latest attempt. A reason may occur twice.
+-- Count the items that failed or were ended (members only of the latest attempt) by reason, maybe twice.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 WHERE p.status >= 4 AND p.reason IS NOT NULL AND {of_latest} GROUP BY p.reason
 UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
 
 -- row: ItemRow
--- An item, with the step that it waits for, failed at or was ended before; None where it is through.
--- `file` is that which a member lies in, None for others. `attempt` is the one that brought it, 0 for others, and
--- `latest` that of what it stands for now.
+-- An item, and the step that it waits for, failed at or was ended before (None if all are done).
+-- `file` is the file that contains a member, and None for other items. `attempt` is the one that fetched the member, or
+-- 0; `latest` is the attempt that fetched the member or, for a file, the last attempt at it.
 
 -- def get(item: int) -> ItemRow | None
--- Return an item, None where there is none of this number.
+-- Return an item, or None if there is no item with this number.
 SELECT i.seq, i.at, i.session, i.collection, i.kind AS "kind: str", i.item_key AS key, v.listed_file AS file,
        i.owner AS "owner: str", i.attempt AS "attempt: int", i.name AS "name: str", i.size AS "size: int | None",
        i.digest AS "digest: str", i.md5 AS "md5: str", i.place AS "rank: str", p.step AS "step: str | None", p.status, p.reason,
@@ -110,60 +122,66 @@ SELECT i.seq, i.at, i.session, i.collection, i.kind AS "kind: str", i.item_key A
 FROM {items} i LEFT JOIN pending_step p ON p.item = i.seq LEFT JOIN attempt v ON v.seq = i.attempt WHERE i.seq = :item;
 
 -- def named(keys: Sequence[str]) -> list[ItemKey]
--- Return items of any collection by their keys.
+-- Return the items of all collections with these keys.
 SELECT seq AS item, file_key AS key FROM listed_file WHERE file_key IN (SELECT value FROM json_each(:keys))
 UNION ALL SELECT seq, member_key FROM member WHERE member_key IN (SELECT value FROM json_each(:keys))
 UNION ALL SELECT seq, warc FROM intake WHERE warc IN (SELECT value FROM json_each(:keys)) ORDER BY 1;
 
 -- def by_tail(tail: str, limit: int) -> list[ItemKey]
--- Return items whose key, or path at a source, ends in a text.
+-- Return the items whose key, or whose path at a source, ends with `tail`.
 SELECT seq AS item, item_key AS key FROM {items} WHERE substr(item_key, -length(:tail)) = :tail
 UNION SELECT l.listed_file, f.file_key FROM listing l JOIN listed_file f ON f.seq = l.listed_file
 WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1 LIMIT :limit;
 
 -- def by_owner(owner: str, limit: int) -> list[ItemKey]
--- Return items of an owner, in upper or lower case.
+-- Return the items of an owner, without regard to case.
 SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:owner) ORDER BY seq LIMIT :limit;
 
 -- def count_by_owner(owner: str) -> int
--- Count the items of an owner.
+-- Count the items of an owner, without regard to case.
 SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 
 -- def leaving_out(name: str, limit: int) -> list[ItemKey]
--- Return files in which a member was left out by rule; `name` is how the finding's message begins.
+-- Return the files from which a member was left out by rule, if the finding begins with `name`.
 SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.item
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
 
+-- row: ReadingRow
+-- The result of a step for an item: a reason if it failed, and a number such as that of rows.
+
 -- def readings(item: int) -> list[ReadingRow]
--- Return what steps made of an item, in order.
+-- Return the results of steps for an item, in order.
 SELECT seq, at, session, step, version, digest, reason, number FROM reading WHERE item = :item ORDER BY seq;
 
+-- row: FindingRow
+-- A finding about an item, from one phase.
+
 -- def findings(item: int) -> list[FindingRow]
--- Return what was found in an item, in order.
+-- Return the findings about an item, in order.
 SELECT seq, at, session, phase, kind, level, message, line, col AS column FROM finding WHERE item = :item ORDER BY seq;
 
 -- row: DecisionRow
--- What was decided of an item.
+-- An operator's decision about an item.
 
 -- def decisions(item: int) -> list[DecisionRow]
--- Return what was decided of an item, in order.
+-- Return the decisions about an item, in order.
 SELECT seq, at, session, act, message FROM decision WHERE item = :item ORDER BY seq;
 
 -- row: StartRow
--- A step that was begun for an item and has not ended: it is under way, or was cut.
+-- A step that has begun to read an item: it is running, or was interrupted.
 
 -- def unended(item: int) -> StartRow | None
--- Return the step that was begun for an item and has not ended.
+-- Return the step that has begun to read an item and has not ended, or None.
 SELECT s.seq, s.at, s.session, s.step FROM step_start s WHERE s.item = :item
 AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.item = s.item AND r.seq > s.seq) ORDER BY s.seq DESC LIMIT 1;
 
 -- row: ItemEvent
--- Something that changed where an item stands.
--- `event` is attempt, end (of an attempt), start (of a step), reading or decision; `reason` says why the attempt or the
--- reading failed, or is what was decided; `checksum` is empty where no checksum beside the file was compared.
+-- An event that changed the state of an item.
+-- `event` is attempt, end (of an attempt), start (of a step), reading or decision. `reason` is why the attempt or the
+-- reading failed, or the decision; `checksum` is empty if the bytes were not compared with a side-car.
 
 -- def events(items: Sequence[int]) -> list[ItemEvent]
--- Return what changed where items stand, for each in order.
+-- Return the events that changed the states of items, in order for each item.
 SELECT v.listed_file AS "item: int", v.seq, 'attempt' AS "event: str", '' AS "step: str",
        NULL AS "reason: Reason | None", '' AS "checksum: str" FROM attempt v
     WHERE v.listed_file IN (SELECT value FROM json_each(:items))
@@ -176,12 +194,12 @@ UNION ALL SELECT item, seq, 'decision', '', act, '' FROM decision WHERE item IN 
 ORDER BY 1, 2;
 
 -- row: SeenItem
--- An item, and why its name was refused.
--- `file` is that which a member lies in, None for others, and `attempt` the one that brought it; `step` and `status`
--- are of the step that it waits for, failed at or was ended before, None for what is through.
+-- An item, the reason if its name was refused, and its pending step.
+-- `file` is the file that contains a member, and `attempt` the one that fetched it. `step` and `status` are those of
+-- the step that the item waits for, failed at or was ended before, and None if all steps are done.
 
 -- def seen(items: Sequence[int]) -> list[SeenItem]
--- Return items with the steps that they wait for.
+-- Return items with the steps that they wait for, failed at or were ended before.
 SELECT n.value AS "item: int", coalesce(m.kind, f.kind, 'warc') AS "kind: str", v.listed_file AS file,
        coalesce(m.attempt, 0) AS "attempt: int", coalesce(m.reason, f.reason) AS "reason: Reason | None",
        p.step AS "step: str | None", p.status AS "status: Status | None",
@@ -190,20 +208,19 @@ FROM json_each(:items) n LEFT JOIN listed_file f ON f.seq = n.value LEFT JOIN me
 LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.value ORDER BY 1;
 
 -- def numbers(collection: str) -> list[int]
--- Return the numbers of all items of a collection.
+-- Return the numbers of all items of a collection, in order.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- How many items of a kind wait for a step, failed at it or were ended before it.
--- The step is None for those that are through.
+-- The number of items of a kind with this pending step, or without one (None) since all steps are done.
 
 -- def by_step() -> list[KindCount]
--- Count the items of all collections by the step that they wait for.
+-- Count the items of all collections by the step that they wait for, failed at or were ended before.
 SELECT i.collection, i.kind AS "kind: str", p.step AS "step: str | None", p.status AS "status: Status | None",
        count(*) AS "number: int" FROM {items} i LEFT JOIN pending_step p ON p.item = i.seq GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- name: item_waits
--- Let an item wait for a step, or fail at it, or end before it; without an attempt that stays what it is.
+-- Make an item wait for a step, fail at it, or end before it. If no attempt is given, the item's attempt stays.
 INSERT INTO pending_step SELECT ?1, i.collection, ?2, ?3, i.place, coalesce(?4, nullif(i.attempt, 0),
     (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = i.seq), 0), ?5, ?6 FROM {items} i WHERE i.seq = ?1
 ON CONFLICT (item) DO UPDATE SET step = excluded.step, status = excluded.status, reason = excluded.reason,
@@ -213,23 +230,23 @@ ON CONFLICT (item) DO UPDATE SET step = excluded.step, status = excluded.status,
 DELETE FROM pending_step WHERE item = ?;
 
 -- name: item_ends
--- Let an item end where it stands.
+-- Make an item end before its pending step.
 INSERT INTO pending_step SELECT ?1, i.collection, '', 4, i.place, coalesce(nullif(i.attempt, 0),
     (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = i.seq), 0), ?2, ?3 FROM {items} i WHERE i.seq = ?1
 ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = excluded.since;
 
 -- name: forget_readings
--- In a copy of the ledger that is to be read anew: what steps made of documents ...
+-- In a copy of the ledger whose captures are to be read again, delete the results of steps ...
 DELETE FROM reading;
 
 -- name: forget_starts
--- ... and for which they were begun ...
+-- ... their begins ...
 DELETE FROM step_start;
 
 -- name: forget_pending
--- ... that they wait for others, or were refused ...
+-- ... the pending steps, except those of files that an operator ended ...
 DELETE FROM pending_step WHERE status <> 4 OR item IN (SELECT seq FROM member);
 
 -- name: forget_members
--- ... and the documents that attempts brought.
+-- ... and the members.
 DELETE FROM member;

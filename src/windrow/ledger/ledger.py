@@ -1,4 +1,4 @@
-"""The ledger of one workspace: its queries, by subject, and its writer."""
+"""The ledger of one workspace: queries and writers, with a part for each subject."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
 class LedgerWriter:
-    """Appends facts within an open transaction; methods that write a fact return its number.
+    """Appends facts in an open transaction; methods that write a fact return its number.
 
-    Few transactions write to all subjects, so the part for each is made when it is first used. `batch` is for the
-    modules of this package alone.
+    Few transactions write to all subjects, so the part for each subject is created when it is first used. Only modules
+    of this package use `batch`.
     """
 
     sessions = cached_property(lambda writer: SessionWriter(writer.batch))
@@ -60,19 +60,19 @@ class LedgerWriter:
         self.batch.at = moment
 
     def flush(self) -> None:
-        """Write the collected rows, so that queries within the transaction see it."""
+        """Write the collected rows, so that queries in the same transaction see them."""
         self.batch.flush()
 
 
 class Ledger:
-    """One workspace's ledger in an SQLite file.
+    """The ledger of one workspace, in an SQLite file.
 
-    Reading is open to many processes at once; writing goes through `writing()`, one at a time. `database` is for the
-    modules of this package alone.
+    Many processes may read at the same time; `writing()` is needed to write, and only one process writes at a time.
+    Only modules of this package use `database`.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, making or upgrading its tables; a copy is kept before an upgrade."""
+        """Open the file, and create or upgrade its tables; a copy of the file is kept before an upgrade."""
         self.path = path
         self.database = LedgerDatabase(path)
         self.sessions = SessionQueries(self.database)
@@ -90,14 +90,14 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[LedgerWriter]:
-        """Open one transaction, which is rolled back on any exception."""
+        """Open a transaction and return its writer; any exception rolls the transaction back."""
         with self.database.transaction():
             writer = LedgerWriter(self.database)
             yield writer
             writer.flush()
 
     def copy_unread(self, path: Path) -> Ledger:
-        """Copy the ledger to another file without all results of steps, and open the copy."""
+        """Copy the ledger to another file, delete all results of steps there, and open the copy."""
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 

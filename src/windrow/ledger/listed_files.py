@@ -1,4 +1,4 @@
-"""Listed files, their members from attempts, and their mirrors: the places where sources list them."""
+"""Record listed files, the members (documents) that attempts found in them, and the mirrors where sources list them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ class ListedFileWriter:
         self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
         size: int | None = None, reason: Reason | None = None,
     ) -> int:  # fmt: skip
-        """Record a file, which waits for `step`, or is refused for `reason`, or is done; return its number."""
+        """Record a listed file and return its number.
+
+        The file is refused if there is a `reason`; otherwise it waits for `step`, or is done if `step` is empty.
+        """
         file = self._batch.fact("listed_file", session, collection, kind, key, owner, size, rank, reason)
         self._wait(file, collection, step, rank, 0, reason)
         return file
@@ -26,14 +29,17 @@ class ListedFileWriter:
     def add_member(
         self, session: int, collection: str, kind: str, key: str, *, attempt: int, member: Member, step: str = "",
     ) -> int:  # fmt: skip
-        """Record a member from an attempt, which waits for `step`, is refused, or is done; return its number."""
+        """Record a member that an attempt found and return its number.
+
+        It is refused if the member has a reason; otherwise it waits for `step`, or is done if `step` is empty.
+        """
         columns = (member.name, member.size, member.digest, member.md5, member.rank, member.reason)
         number = self._batch.fact("member", session, collection, kind, key, attempt, *columns)
         self._wait(number, collection, step, member.rank, attempt, member.reason)
         return number
 
     def _wait(self, item: int, collection: str, step: str, rank: str, attempt: int, reason: Reason | None) -> None:  # noqa: PLR0917
-        """Record that a new item waits for a step, or is refused."""
+        """Record that a new item is refused, if there is a reason, or waits for a step, if `step` is not empty."""
         if reason:
             self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, attempt, reason, item)
         elif step:
@@ -41,15 +47,16 @@ class ListedFileWriter:
 
 
 class MirrorWriter:
-    """Writes mirrors, and their listings."""
+    """Writes mirrors, and what listings said of them."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
     def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
-        """Record that a source began to list a file (`listed`, `refused`), `changed` it, or stopped (`gone`).
+        """Record an event of a listing and return the fact's number.
 
-        `compared` means that it was compared with the file held from another source.
+        A source began to list a file (`listed`, or `refused` for its name), `changed` it, or stopped listing it
+        (`gone`); or its file was `compared` with the file fetched from another source.
         """
         modified = spell(offer.modified) if offer.modified else None
         columns = (offer.size, modified, offer.sidecar)
@@ -57,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record an entry whose name does not fit the tables; once per source, path and reason."""
+        """Record, once per source, path and reason, that an entry was refused as its name does not fit the tables."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

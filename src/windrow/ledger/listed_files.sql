@@ -1,47 +1,47 @@
--- Queries on listed files, wherever they lie.
+-- Queries on listed files, at whichever sources. Files and attempts are given by their numbers.
 
 -- row: KnownFile
--- A listed file: whether its name is refused, and the latest attempt to get it, 0 for none.
+-- A listed file: whether its name is refused, and the latest attempt to fetch it, or 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
--- Return the listed files of these keys, by their keys.
+-- Return the listed files of a collection with these keys, by key.
 SELECT f.file_key AS key, f.seq AS file, p.item IS NOT NULL AS "is_refused: bool",
        coalesce((SELECT max(v.seq) FROM attempt v WHERE v.listed_file = f.seq), 0) AS "attempt: int"
 FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq AND p.step = '' AND p.status = 5
 WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(:keys)) ORDER BY f.seq;
 
 -- def numbers(collection: str) -> list[int]
--- Return the numbers of the listed files of a collection.
+-- Return the numbers of a collection's listed files, in order.
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- How many files were fetched, or not for a reason; `compared` with a checksum that lies beside them.
+-- The number of files that were fetched (with or without a side-car to compare), or failed for a reason.
 
--- def fetched_between(collection: str, span: tuple[int, int]) -> list[ArrivalCount]
--- Count what came of attempts to get files between two facts, each file once for each reason.
+-- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
+-- Count the files with an attempt that ended between two facts, each once for each reason.
 SELECT v.reason, v.checksum <> '' AS "compared: bool", count(DISTINCT v.listed_file) AS "number: int" FROM attempt v
-JOIN listed_file f ON f.seq = v.listed_file WHERE v.end_seq BETWEEN :span[0] AND :span[1]
+JOIN listed_file f ON f.seq = v.listed_file WHERE v.end_seq BETWEEN :facts[0] AND :facts[1]
 AND f.collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def by_address(address: str) -> list[ItemKey]
--- Return files that were fetched from an address.
+-- Return the files that were requested from an address.
 SELECT DISTINCT f.seq AS item, f.file_key AS key FROM attempt v JOIN listed_file f ON f.seq = v.listed_file
 WHERE v.url = :address ORDER BY 1;
 
 -- def by_path(source: str, path: str) -> list[ItemKey]
--- Return files that a source lists or listed at a path.
+-- Return the files that a source lists, or has listed, at a path.
 SELECT f.seq AS item, f.file_key AS key FROM mirror o JOIN listed_file f ON f.seq = o.listed_file
 WHERE o.source = :source AND o.path = :path;
 
 -- def of_attempt(attempt: int) -> list[ItemKey]
--- Return the file that an attempt was to get, by the attempt's number or that of its end.
+-- Return the file of an attempt, by the number of the attempt or of its end.
 SELECT f.seq AS item, f.file_key AS key FROM listed_file f WHERE f.seq IN (
     SELECT listed_file FROM attempt WHERE seq = :attempt
     UNION SELECT listed_file FROM attempt WHERE end_seq IS NOT seq AND end_seq = :attempt);
 
 -- def keys_by_status(collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]
--- Return the keys of files in either status, of a source and with a reason; empty means any.
--- A file that waits for nothing is what one of its latest members is.
+-- Return the keys of files in one of two statuses, of a source and with a reason; empty means any.
+-- A file without a pending step has the statuses of the members that its latest attempt fetched.
 SELECT DISTINCT f.file_key FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq
 LEFT JOIN mirror o ON o.listed_file = f.seq WHERE f.collection = :collection
 AND (:source = '' OR o.source = :source)

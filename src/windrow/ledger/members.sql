@@ -1,7 +1,11 @@
--- Queries on members: the documents that attempts to get listed files brought.
+-- Queries on members: the documents in listed files, as attempts fetched them. Files and attempts are given by their
+-- numbers, and `facts` are the numbers of the first and the last fact of a range.
+
+-- row: LoadedRow
+-- The number of rows that a step loaded for a member.
 
 -- def loaded(step: str, collection: str) -> list[LoadedRow]
--- Return how many rows a step made of each member since the store was last made anew.
+-- Return the number of rows that a step loaded for each member since the last complete replay.
 SELECT r.item AS member, m.member_key AS key, r.number FROM reading r JOIN member m ON m.seq = r.item
 WHERE r.step = :step AND m.collection = :collection AND r.reason IS NULL AND r.seq = (SELECT max(k.seq) FROM reading k
     WHERE k.item = r.item AND k.step = r.step)
@@ -9,44 +13,42 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
     WHERE s.command = 'replay' AND e.outcome = 0), 0) ORDER BY r.item;
 
 -- row: PassedCount
--- How many files have members that all `passed` a step, or of which one failed.
--- It `failed` there where none did before. The step is empty for their names.
+-- The number of files of which all members passed a step, or of which a member failed.
+-- `failed` is set only if no member of the file failed before. An empty step stands for the check of names.
 
--- def passed_between(collection: str, span: tuple[int, int]) -> list[PassedCount]
--- Count the files of whose members a step took some between two facts.
+-- def passed_between(collection: str, facts: tuple[int, int]) -> list[PassedCount]
+-- Count the files of which a step read members between two facts, by step and result.
 SELECT k.step, CASE WHEN k.good = (SELECT count(*) FROM member o WHERE o.attempt = k.attempt)
        THEN 1 ELSE NOT EXISTS (SELECT 1 FROM member o WHERE o.attempt = k.attempt AND NOT EXISTS (
-           SELECT 1 FROM reading g WHERE g.item = o.seq AND g.step = k.step AND g.reason IS NULL AND g.seq <= :span[1])
+           SELECT 1 FROM reading g WHERE g.item = o.seq AND g.step = k.step AND g.reason IS NULL AND g.seq <= :facts[1])
        ) END AS "passed: bool", k.failed > 0 AND NOT EXISTS (SELECT 1 FROM member o WHERE o.attempt = k.attempt
            AND (o.reason IS NOT NULL OR EXISTS (SELECT 1 FROM reading g WHERE g.item = o.seq
                AND g.step <> k.step AND g.reason IS NOT NULL AND g.seq < k.first))) AS "failed: bool",
        count(*) AS "number: int"
 FROM (SELECT m.attempt, r.step, sum(r.reason IS NOT NULL) AS failed, min(r.seq) AS first,
         sum(r.reason IS NULL) AS good FROM reading r JOIN member m ON m.seq = r.item
-    WHERE r.seq BETWEEN :span[0] AND :span[1] AND m.collection = :collection GROUP BY 1, 2) k GROUP BY 1, 2, 3
+    WHERE r.seq BETWEEN :facts[0] AND :facts[1] AND m.collection = :collection GROUP BY 1, 2) k GROUP BY 1, 2, 3
 UNION ALL SELECT '', n.refused = 0, n.refused > 0, count(*) FROM (
-    SELECT sum(m.reason IS NOT NULL) AS refused FROM member m WHERE m.seq BETWEEN :span[0] AND :span[1]
+    SELECT sum(m.reason IS NOT NULL) AS refused FROM member m WHERE m.seq BETWEEN :facts[0] AND :facts[1]
     AND m.collection = :collection GROUP BY m.attempt) n GROUP BY 2, 3;
 
 -- row: BroughtMember
--- A member that an attempt brought, with the step that it waits for, failed at or was ended before, and why.
+-- A member, with the step that it waits for, failed at or was ended before, and the reason.
 
 -- def brought(attempt: int) -> list[BroughtMember]
--- Return the members that an attempt brought, in the order of work.
+-- Return the members that an attempt fetched, in the order of their ranks.
 SELECT m.seq AS member, m.member_key AS key, m.kind, p.step, p.status, p.reason
 FROM member m LEFT JOIN pending_step p ON p.item = m.seq WHERE m.attempt = :attempt ORDER BY m.place, m.seq;
 
 -- def count_named(collection: str, reasons: Iterable[str]) -> int
--- Count the members whose names were refused for one of some reasons.
+-- Count a collection's members whose names were refused for one of these reasons.
 SELECT count(*) FROM member WHERE collection = :collection AND reason IN (SELECT value FROM json_each(:reasons));
 
 -- row: MemberCount
--- How many members that an attempt brought stand alike.
--- `step` is what they wait for, failed at or were ended before, None for those that are through; `started` where it was
--- begun for them meanwhile.
+-- The number of an attempt's members with the same pending step (None: all steps are done) and status.
 
 -- def count(files: Sequence[int]) -> list[MemberCount]
--- Count the members of each attempt to get files by the step that they wait for.
+-- Count the members of files by attempt and pending step.
 SELECT v.listed_file AS "file: int", m.attempt, p.step AS "step: str | None", p.status AS "status: Status | None",
        EXISTS (SELECT 1 FROM step_start s WHERE s.item = p.item AND s.seq > p.since) AS "started: bool",
        count(*) AS "number: int"
@@ -54,10 +56,10 @@ FROM attempt v JOIN member m ON m.attempt = v.seq LEFT JOIN pending_step p ON p.
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) GROUP BY 1, 2, 3, 4, 5;
 
 -- def of_file(file: int) -> list[int]
--- Return the numbers of the members that attempts to get a file brought.
+-- Return the numbers of the members of a file from all attempts to fetch it, in order.
 SELECT m.seq FROM attempt v JOIN member m ON m.attempt = v.seq WHERE v.listed_file = :file ORDER BY m.seq;
 
 -- def ended(files: Sequence[int]) -> list[int]
--- Return the numbers of the members of files that were ended by an operator.
+-- Return the numbers of the members of files that an operator ended, in order.
 SELECT p.item FROM attempt v JOIN member m ON m.attempt = v.seq JOIN pending_step p ON p.item = m.seq
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND p.status = 4 ORDER BY p.item;

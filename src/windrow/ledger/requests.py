@@ -1,4 +1,4 @@
-"""Requests: the results of following responses, values learned about sources, and their offers."""
+"""Record the results of following responses: offers, values learned about sources, and complete listings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import TypedRequests, UnarchivedAnswer, WholeListingRow
 from windrow.model import HttpRequest
 
-_ADDRESS, _LISTING = "windrow.address", "windrow.listing"
-"""Names, among what was learned of a source, of its address and of the answer that began a whole listing; its discovery
-does not get them."""
+_ADDRESS_NAME, _LISTING_NAME = "windrow.address", "windrow.listing"
+"""The names of two learned values that are not given to discoveries: the address of a source, and the attempt with
+which its current complete listing began."""
 
 
 class RequestQueries(TypedRequests):
@@ -25,17 +25,17 @@ class RequestQueries(TypedRequests):
         return {name: json.loads(text) for name, text in self.learned_texts(collection, source).items()}
 
     def learned_as(self, collection: str, name: str) -> dict[str, Any]:
-        """Return the value of this name by source, also of sources that are not configured any more."""
+        """Return the values that were learned under a name, by source, whether or not it is still configured."""
         return {source: json.loads(text) for source, text in self.learned_texts_as(collection, name).items()}
 
     def address(self, collection: str, source: str) -> str | None:
-        """Return the address that a source had when it was last asked; None if it was never recorded."""
-        address: str | None = self.learned_as(collection, _ADDRESS).get(source)
+        """Return the address that a source had when it was last requested, or None if none was recorded."""
+        address: str | None = self.learned_as(collection, _ADDRESS_NAME).get(source)
         return address
 
     def listing_begun(self, collection: str, source: str) -> int:
-        """Return the attempt with which the current complete listing of a source began, or 0 without one."""
-        return int(self.learned_as(collection, _LISTING).get(source) or 0)
+        """Return the attempt with which the current complete listing of a source began, or 0 if there is none."""
+        return int(self.learned_as(collection, _LISTING_NAME).get(source) or 0)
 
     def asked(self, attempt: int) -> HttpRequest | None:
         """Return the request of an attempt, or None if it was a plain GET of its URL."""
@@ -49,8 +49,8 @@ class RequestWriter:
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
-    def follow(self, collection: str, source: str, followed: Followed) -> None:
-        """Record the result of following a response; the source was followed up to this attempt."""
+    def record_followed(self, collection: str, source: str, followed: Followed) -> None:
+        """Record the result of following the response of an attempt: the source is followed up to this attempt."""
         self._batch.row("followed", followed.attempt, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:
@@ -60,7 +60,7 @@ class RequestWriter:
 
     def begin_listing(self, collection: str, source: str, attempt: int) -> None:
         """Record the attempt with which a complete listing of a source begins, or 0 if it is broken off."""
-        self.learn(collection, source, {_LISTING: attempt}, attempt)
+        self.learn(collection, source, {_LISTING_NAME: attempt}, attempt)
 
     def end_listing(self, listing: WholeListingRow) -> None:
         """Record a complete listing that has ended."""
@@ -68,33 +68,30 @@ class RequestWriter:
 
     def begin_at(self, collection: str, source: str, address: str) -> None:
         """Record the address of a source."""
-        self.learn(collection, source, {_ADDRESS: address}, 0)
+        self.learn(collection, source, {_ADDRESS_NAME: address}, 0)
 
     def offer(self, collection: str, source: str, attempt: int, offers: Iterable[Offering]) -> None:
-        """Record the offers of a response."""
+        """Record the offers in the response of an attempt."""
         for number, offering in enumerate(offers):
             offset, length = offering.part or (0, -1)
             self._batch.row("offered", attempt, number, offering.key, offset, length, offering.url)
             self._batch.row("offer_known", collection, source, offering.key, attempt)
 
     def ask(self, attempt: int, host: int, digest: int) -> None:
-        """Record that an attempt's step makes this request to a service."""
+        """Record that the step of an attempt makes the request with this digest to a service."""
         self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
-        """Record that the bytes of answers are deleted; the attempts stay."""
+        """Record that the bytes of answers are deleted; the attempts stay as facts."""
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])
 
     def ask_again(self, host: int, digests: Iterable[int]) -> None:
-        """Make addresses of a host due next, when the batch is written."""
+        """Make addresses of a host due next."""
         for digest in digests:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due next to which a response leads, when the batch is written.
-
-        An address that was requested in this session is left out: pages may link to each other in a circle.
-        """
+        """Make an address due next unless it was requested in this session, since pages may link in a circle."""
         self._batch.row("asked_when_named", digest, host, session)

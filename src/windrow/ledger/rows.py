@@ -1,4 +1,7 @@
-"""Rows that do something, and rows that are made of several columns each; all others are written into `typed`."""
+"""Rows of queries that have methods, and functions that make one value of several columns.
+
+All other rows are generated in `typed`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from windrow.reasons import Reason
 
 
 class SourceRecord(NamedTuple):
-    """A source's record so far: attempts, failures, and bytes and seconds of the successful ones."""
+    """Counts of the attempts at a source, of failed attempts, and of bytes and seconds of successful attempts."""
 
     source: str
     attempts: int
@@ -33,7 +36,7 @@ class SourceRecord(NamedTuple):
 
     @property
     def speed(self) -> float | None:
-        """Bytes per second, or None if it is not known."""
+        """Bytes per second, or None if no attempt was successful."""
         return self.received / self.seconds if self.seconds else None
 
 
@@ -49,12 +52,12 @@ class RobotsAttempt(NamedTuple):
 
     @property
     def place(self) -> ArchivePlace | None:
-        """The place of the robots.txt, or None if the response was not kept."""
+        """The place of the response in the archive, or None if it was not kept."""
         return ArchivePlace(self.warc, self.offset or 0, self.length or 0) if self.warc else None
 
 
 class RequestRow(NamedTuple):
-    """A request as a row of its table: headers and attachments are JSON."""
+    """A request as its table stores it: headers and attachments are JSON."""
 
     digest: int
     method: str
@@ -65,7 +68,7 @@ class RequestRow(NamedTuple):
     seconds: float
 
     def request(self) -> HttpRequest:
-        """Return the request."""
+        """Return the request that the row stores."""
         headers = tuple(map(tuple, json.loads(self.headers)))
         attachments = tuple(Attachment(*part) for part in json.loads(self.attachments))
         return HttpRequest(self.method, headers, self.body, self.context, attachments, self.seconds)
@@ -79,12 +82,12 @@ class LoggedAttempt(NamedTuple):
 
 
 def logged(row: tuple[Any, ...]) -> LoggedAttempt:
-    """Return a logged attempt from the columns of `recorded` and the holder after them."""
+    """Return a logged attempt from the columns of `recorded`, followed by the holder."""
     return LoggedAttempt(recorded(row), row[-1])
 
 
 def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
-    """Return an attempt from the columns that the queries share."""
+    """Return a recorded attempt from the columns of the part `recorded` in attempts.sql."""
     number, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
     digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:23]
     kept = KeptResponse(digest, size, ArchivePlace(warc, offset, length), bool(revisit), mime=mime) if warc else None
@@ -96,11 +99,11 @@ def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
 
 
 class CapturedRow(NamedTuple):
-    """A capture that an attempt took: of the attempt `original` of a collection's source, or for 0 of another program.
+    """A capture that an attempt took from another attempt, `original`, or from another program (0).
 
-    `found_in` names the index in which it was found; it is empty if the capture existed when the address was to be
-    requested. `line` is the index line of another program's capture, with the record's own length; for a
-    file without an index, a line made from the record. It is None if the capture was taken down, and in older rows.
+    `collection` and `source` are those of the original. `found_in` names the index in which the capture was found; it
+    is empty if the capture was used instead of a request. `line` is the index line of another program's capture, made
+    from the record if there is no index. It is None if the capture was taken down, and in old rows.
     """
 
     attempt: int
@@ -114,28 +117,28 @@ class CapturedRow(NamedTuple):
 
 
 def captured_row(row: tuple[Any, ...]) -> CapturedRow:
-    """Return a captured row from its columns, the last of which is a line as JSON."""
+    """Return a CapturedRow from its columns; the last one, the line, is JSON or empty."""
     *values, line = row
     return CapturedRow._make((*values, CdxLine(*json.loads(line)) if line else None))
 
 
 def kept_response(row: tuple[Any, ...]) -> KeptResponse:
-    """Return a kept response from digest, size and place."""
+    """Return a kept response from the columns digest, size, and place (file, offset, length)."""
     digest, size, *place = row
     return KeptResponse(digest, size, ArchivePlace(*place))
 
 
 class ItemKey(NamedTuple):
-    """The number of an item and its key: a listed file's, a member's or an imported WARC file's."""
+    """The number and the key of a listed file, a member or an imported WARC file."""
 
     item: int
     key: str
 
 
 class Followed(NamedTuple):
-    """The result of following a response: the numbers of requests, offers and new offers; `ending` says why it ends.
+    """The result of following the response of an attempt: numbers of requests, offers and new (`fresh`) offers.
 
-    `seconds` is the time that this took.
+    `ending` is the message with which the source ends here, or empty; `findings` are JSON; `seconds` is the time taken.
     """
 
     attempt: int
@@ -148,20 +151,20 @@ class Followed(NamedTuple):
     seconds: float = 0.0
 
     def read_findings(self) -> list[Finding]:
-        """Return its findings."""
+        """Return the findings, from JSON."""
         return [Finding(kind, message, Level(level)) for kind, message, level in json.loads(self.findings)]
 
 
 def offering(row: tuple[Any, ...]) -> Offering:
-    """Return an offer from name, offset, length and address; a length of -1 means the whole response."""
+    """Return an offer from the columns name, offset, length and URL; a length of -1 means the whole response."""
     name, offset, length, url = row
     return Offering(name, () if length < 0 else (offset, length), url)
 
 
 class SessionRow(NamedTuple):
-    """A session: `number` is shown to people; `last` is its last fact, so far if it has not ended.
+    """A session: `seq` is the number of its first fact, `last` that of its last fact so far.
 
-    `outcome` is its exit code.
+    `number` is shown to people. `outcome` is the exit code.
     """
 
     seq: int
@@ -175,12 +178,12 @@ class SessionRow(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The numbers of its first and its last fact."""
+        """The numbers of the session's first and last fact."""
         return self.seq, self.last
 
 
 class TargetCapture(NamedTuple):
-    """The capture of an attempt at a target; `borrowed` if another collection made it."""
+    """The capture of an attempt at a target of a takedown; `borrowed` tells whether another collection made it."""
 
     attempt: int
     session: int
@@ -193,11 +196,11 @@ class TargetCapture(NamedTuple):
 
     @property
     def place(self) -> ArchivePlace:
-        """Its place in the archive."""
+        """The place of the capture in the archive."""
         return ArchivePlace(self.warc, self.offset, self.length)
 
 
 def finding(row: tuple[Any, ...]) -> Finding:
-    """Return a finding from its columns."""
+    """Return a finding from the columns kind, message, level, line and column."""
     kind, message, level, line, column = row
     return Finding(kind, message, Level(level), line, column)

@@ -1,4 +1,4 @@
-"""Sessions, their tasks, and the lease by which one run at a time works in a workspace."""
+"""Record sessions and their tasks, and hold the lease with which one run at a time works in a workspace."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 OTHER_RULES = "other rules"
-"""The name under which further rules are counted together if there are too many."""
+"""The name under which the rules beyond a maximum are counted together."""
 
 _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 
 class RuleCount(NamedTuple):
-    """How many addresses of a source one rule left out in a session; `example` is the first of them."""
+    """The number of a source's addresses that one rule left out in a session; `example` is the first of them."""
 
     source: str
     reason: str
@@ -46,7 +46,7 @@ class RuleCount(NamedTuple):
 
     @classmethod
     def read(cls, source: str, reason: str, comment: str) -> Self | None:
-        """Read such a comment; None if it is a different comment.
+        """Return the count from a comment that `spelt` wrote, or None if the comment is a different one.
 
         >>> RuleCount.read("blog", "query_denied", "3 left out, such as https://a.example/?q: q")
         RuleCount(source='blog', reason='query_denied', rule='q', addresses=3, example='https://a.example/?q')
@@ -58,18 +58,18 @@ class RuleCount(NamedTuple):
 class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
-    def telling(self, session: int) -> tuple[int, int]:
-        """Return the first and last fact of the changes that a session reports; if none, the last is smaller.
+    def reported_facts(self, session: int) -> tuple[int, int]:
+        """Return the (first, last) number of the facts that a session reports; the last is less if there are none.
 
-        It reports its own changes and the unreported ones of killed sessions right before it. A killed session
-        that another one follows reports nothing, nor does one without a task: an operator's decision.
+        A session reports its own changes, and those of killed sessions directly before it. A killed session that is
+        followed by another reports nothing, and neither does a session without a task, such as an operator's decision.
         """
         row = self.get(session)
         assert row is not None
-        reported_before = self.last_told_before(session)
-        reports = row.ended is None and session == self.latest()
-        reports = reports or (row.ended is not None and self.has_task(row.span))
-        return reported_before + 1, row.last if reports else reported_before
+        reported_before = self.last_reported_before(session)
+        reports_changes = row.ended is None and session == self.latest()
+        reports_changes = reports_changes or (row.ended is not None and self.has_task(row.span))
+        return reported_before + 1, row.last if reports_changes else reported_before
 
 
 class SessionWriter:
@@ -79,91 +79,92 @@ class SessionWriter:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Begin a session."""
+        """Record the begin of a session; return its number among the facts."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)
 
     def close(self, session: int, outcome: int) -> int:
-        """End a session with its exit code."""
+        """Record the end of a session with its exit code, `outcome`; return the fact's number."""
         return self._batch.fact("session_end", session, outcome)
 
     def open_task(self, session: int, collection: str, source: str, phase: int) -> int:
-        """Begin one phase of one source."""
+        """Record the begin of a task, one phase of one source; return the task's number."""
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
-        """End a task."""
+        """Record the end of a task; return the fact's number."""
         return self._batch.fact("task_end", task, int(failed), reason, comment)
 
 
-LENGTH = timedelta(seconds=60)
-"""How long a lease lasts without renewal; it is renewed every third of that."""
+LEASE_LENGTH = timedelta(seconds=60)
+"""How long a lease lasts without renewal; a run renews it after a third of this time."""
 
 
-def holder() -> str:
-    """Return the name of this process: host, boot, pid and start, so that others on this host can see if it lives."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    mark = boot.read_text().strip()[:8] if boot.exists() else "?"
-    return f"{socket.gethostname()}/{mark} pid {os.getpid()} {_start_tick(os.getpid())}"
+def name_this_process() -> str:
+    """Return a name of this process (host, boot, pid, start time) by which others on this host can see if it runs."""
+    boot_file = Path("/proc/sys/kernel/random/boot_id")
+    boot_id = boot_file.read_text().strip()[:8] if boot_file.exists() else "?"
+    return f"{socket.gethostname()}/{boot_id} pid {os.getpid()} {_start_tick(os.getpid())}"
 
 
 def _start_tick(pid: int) -> str:
-    """Return a process's start tick, which distinguishes it from a later process with its pid; empty if unknown."""
+    """Return the start time of a process in ticks since boot, or an empty text if the process does not exist."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        process_status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return ""
-    return text.rpartition(")")[2].split()[19]
+    return process_status.rpartition(")")[2].split()[19]
 
 
-def is_dead(name: str) -> bool:
-    """Return whether a holder is certainly dead: it is of this host and boot, and its process has ended."""
-    host, _, process = name.partition(" pid ")
-    own_host, _, _ = holder().partition(" pid ")
-    pid, _, started = process.partition(" ")
-    return host == own_host and pid.isdigit() and _start_tick(int(pid)) != started
+def is_certainly_dead(holder: str) -> bool:
+    """Return whether the process of a holder has certainly ended: it ran on this host since the last boot."""
+    host, _, pid_and_start = holder.partition(" pid ")
+    this_host, _, _ = name_this_process().partition(" pid ")
+    pid, _, start_tick = pid_and_start.partition(" ")
+    return host == this_host and pid.isdigit() and _start_tick(int(pid)) != start_tick
 
 
 class Lease:
-    """The right to write to a workspace, as long as it is renewed."""
+    """The exclusive right to write to a workspace, valid as long as it is renewed."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = now) -> None:
-        """Take the lease; raise Locked, naming its holder, if it is held."""
+        """Take the lease; raise Locked, with the name of its holder, if another process has it."""
         self._ledger = ledger
         self._clock = clock
         self.token = secrets.token_hex(16)
         self.taken_from = ""
         database = ledger.database
         with database.transaction():
-            current = ledger.sessions.lease()
-            if current is not None:
-                self._refuse_if_held(current)
-                self.taken_from = current.holder
+            existing_lease = ledger.sessions.lease()
+            if existing_lease is not None:
+                self._refuse_if_held(existing_lease)
+                self.taken_from = existing_lease.holder
                 database.execute("lease_drop")
             at = clock()
-            database.execute("lease_take", self.token, holder(), spell(at), spell(at + LENGTH))
+            database.execute("lease_take", self.token, name_this_process(), spell(at), spell(at + LEASE_LENGTH))
         self._renewed = at
 
     def _refuse_if_held(self, lease: LeaseRow) -> None:
+        """Raise Locked if a lease has not expired and its holder may still run."""
         remaining = lease.expires - self._clock()
-        # A lease that ends later than any lease can was taken by a clock that has gone back since.
-        is_held = timedelta(0) < remaining <= LENGTH + timedelta(seconds=5)
-        if is_held and not is_dead(lease.holder):
+        # If a lease ends later than any lease can, the clock was set back since it was taken.
+        is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)
+        if is_held and not is_certainly_dead(lease.holder):
             raise Locked(
                 f"this workspace is in use by {lease.holder} since {spell(lease.since)};"
                 f" its lease ends in {remaining.seconds} s unless renewed"
             )
 
     def beat(self) -> None:
-        """Renew the lease when a third of it is gone."""
+        """Renew the lease if a third of it has passed; raise Locked if another run has taken it over."""
         at = self._clock()
-        if timedelta(0) <= at - self._renewed < LENGTH / 3:
+        if timedelta(0) <= at - self._renewed < LEASE_LENGTH / 3:
             return
         database = self._ledger.database
         with database.transaction():
-            if not database.execute("lease_beat", spell(at + LENGTH), self.token):
-                raise Locked("another run took this workspace's lease over", hint="windrow status")
+            if not database.execute("lease_beat", spell(at + LEASE_LENGTH), self.token):
+                raise Locked("another run has taken over the lease of this workspace", hint="windrow status")
         self._renewed = at
 
     def release(self) -> None:

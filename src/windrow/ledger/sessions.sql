@@ -2,21 +2,21 @@
 -- end's, since one session runs at a time: ranges of `seq` are quick in every table.
 
 -- name: last_seq
--- The last number given to a fact.
+-- The number of the last fact.
 SELECT value FROM counter WHERE name = 'seq';
 
 -- name: set_seq
 UPDATE counter SET value = ? WHERE name = 'seq';
 
 -- def last_at() -> str
--- Return when the last session began or ended, as the ledger spells times; empty for never.
+-- Return when the last session began or ended, as the ledger writes times; empty if there is none.
 SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL SELECT max(at) FROM session_end);
 
 -- row: LeaseRow
--- Who holds the workspace, since when, and until when unless renewed.
+-- The lease of a workspace: its holder, since when it has it, and when it expires unless renewed.
 
 -- def lease() -> LeaseRow | None
--- Return who holds the workspace, or held it when it was killed.
+-- Return the lease, or None. It may be that of a run that was killed.
 SELECT token, holder, since, expires, beat FROM lease WHERE name = 'workspace';
 
 -- name: lease_drop
@@ -32,46 +32,46 @@ UPDATE lease SET expires = ?, beat = beat + 1 WHERE name = 'workspace' AND token
 DELETE FROM lease WHERE name = 'workspace' AND token = ?;
 
 -- def get(session: int) -> SessionRow | None
--- Return a session by its number among the facts, None where there is none.
+-- Return a session by the number of its fact, or None.
 SELECT s.seq, s.number, s.at AS began, s.holder, s.command, e.at AS ended, e.outcome,
        coalesce(e.seq, (SELECT value FROM counter WHERE name = 'seq')) AS "last: int"
 FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = :session;
 
 -- def numbered(number: int) -> int | None
--- Return the session that people know by a number: 1 is the first.
+-- Return the session (the number of its fact) that is shown to people as `number`, or None.
 SELECT seq FROM session WHERE number = :number;
 
 -- def numbers() -> dict[int, int]
--- Return what people call each session.
+-- Return the numbers that are shown to people, by session.
 SELECT seq, number FROM session;
 
 -- name: session_next_number
 SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- def first() -> str
--- Return when the first session began and who held it: what no other ledger has; empty before it.
--- The archive that the ledger writes to is marked with it.
+-- Return when the first session began and its holder, which identify the ledger; empty if there is none.
+-- The archive is marked with this text.
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
 -- def latest() -> int | None
--- Return the number of the last session.
+-- Return the last session, by the number of its fact, or None.
 SELECT max(seq) FROM session;
 
 -- row: TaskRow
--- One phase of one source; all that says how it ended is None while it runs.
+-- A task: one phase of one source. The fields about its end are None while it runs.
 
--- def tasks(span: tuple[int, int]) -> list[TaskRow]
--- Return the tasks between two facts, in their order.
+-- def tasks(facts: tuple[int, int]) -> list[TaskRow]
+-- Return the tasks that began between two facts (first, last), in order; later ends are left out.
 SELECT t.seq, t.collection, t.source, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
-FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :span[0] AND :span[1]
-WHERE t.seq BETWEEN :span[0] AND :span[1] ORDER BY t.seq;
+FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] AND :facts[1]
+WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
 
 -- row: SourceSession
--- What a session did at one source: how many of its tasks failed or never ended, and when the last one did.
--- `first_phase` is the first phase of its tasks: a session that only read what is kept has none of those that ask.
+-- A session at one source: how many of its tasks failed or never ended, and when the latest of its tasks ended.
+-- `first_phase` is the least phase of its tasks. It is that of a step if the session fetched nothing.
 
 -- def by_source() -> list[SourceSession]
--- Return every session of every source, in the order of sessions.
+-- Return one row for every session and source, in the order of sessions.
 SELECT t.source, t.session, min(t.at) AS "began: datetime", max(e.at) AS "ended: datetime | None",
        sum(coalesce(e.failed, 1)) AS "failed: int", max(e.reason) AS "reason: Reason | None",
        min(t.phase) AS "first_phase: int"
@@ -79,33 +79,33 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY
 ORDER BY t.session;
 
 -- def ends_of_phase(collection: str, phase: int, before: int) -> dict[int, int]
--- Return of the sessions before one those that ended tasks of a phase, and the last fact that ended one.
+-- Return the last fact that ended a task of a phase in each session before `before`, by session.
 SELECT t.session, max(e.seq) FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GROUP BY t.session ORDER BY t.session;
 
 -- def last_before(at: datetime) -> int
--- Return the last session that began before a time, by its number among the facts; 0 for none.
+-- Return the last session that began before a time, by the number of its fact, or 0.
 SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 
--- def has_task(span: tuple[int, int]) -> bool
--- Tell whether there is a task between two facts.
-SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :span[0] AND :span[1]);
+-- def has_task(facts: tuple[int, int]) -> bool
+-- Tell whether a task began between two facts, given by the numbers of the first and the last.
+SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :facts[0] AND :facts[1]);
 
--- def last_told_before(session: int) -> int
--- Return the end of the last session with a task that ended before one, 0 for none.
+-- def last_reported_before(session: int) -> int
+-- Return the end of the last session with a task that ended before a session, or 0.
 SELECT coalesce((SELECT e.seq FROM session_end e
     WHERE e.seq < :session AND EXISTS (SELECT 1 FROM task t WHERE t.seq BETWEEN e.session AND e.seq)
     ORDER BY e.seq DESC LIMIT 1), 0);
 
 -- def collection_of(source: str) -> str
--- Return the collection that a source was last harvested for, declared or not; empty for an unknown one.
+-- Return the collection for which a source was last harvested; empty if it never was.
 SELECT coalesce((SELECT collection FROM task WHERE source = :source ORDER BY seq DESC LIMIT 1), '');
 
 -- row: SourceTask
--- A task of one source, and the session it was part of.
+-- A task of one source, and its session.
 
 -- def tasks_of_source(source: str) -> list[SourceTask]
--- Return every task of a source, in their order.
+-- Return every task of a source, in order.
 SELECT t.seq, t.session, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
 FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source ORDER BY t.seq;
 
@@ -113,8 +113,11 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source ORDE
 -- Tell whether a session has ended.
 SELECT 1 FROM session_end WHERE session = :session;
 
+-- row: SessionEnd
+-- The time when a session ended.
+
 -- def ended(sessions: Sequence[int]) -> list[SessionEnd]
--- Return when these sessions ended, without those that have not.
+-- Return the times when these sessions ended; sessions that have not ended are left out.
 SELECT session, at FROM session_end WHERE session IN (SELECT value FROM json_each(:sessions)) ORDER BY session;
 
 -- def running() -> bool
@@ -123,5 +126,5 @@ SELECT 1 FROM session s WHERE s.seq = (SELECT max(seq) FROM session)
 AND NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq);
 
 -- def collections() -> set[str]
--- Return the collections that were harvested here ever, or took what others kept.
+-- Return the collections that were ever harvested here, or that used captures of others.
 SELECT collection FROM host UNION SELECT collection FROM task WHERE collection <> '';

@@ -1,4 +1,4 @@
-"""What the ledger's .sql files say. It imports nothing of windrow: the tool that writes `typed` runs it by itself."""
+"""Parse the ledger's .sql files. The tool that generates `typed` runs this module alone, so it imports no other one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-_HEAD = re.compile(r"^-- (?=(?:name|part|row): |def )", re.MULTILINE)
-_SIGNATURE = re.compile(r"def (\w+)\(.*?\)(?:\n--)? +-> [^\n]+", re.DOTALL)
-_VALUE = re.compile(r":([a-z_]\w*(?:\[\d\]|\.\w+)?)")
+_BLOCK_START = re.compile(r"^-- (?=(?:name|part|row): |def )", re.MULTILINE)
+_SIGNATURE_PATTERN = re.compile(r"def (\w+)\(.*?\)(?:\n--)? +-> [^\n]+", re.DOTALL)
+_PLACEHOLDER = re.compile(r":([a-z_]\w*(?:\[\d\]|\.\w+)?)")
 
 
 class SqlBlock(NamedTuple):
-    """A part of a .sql file: the file's stem, its kind (`def`, `name` or `row`), its name, signature, comment and SQL.
+    """A block of a .sql file, with the file's stem; `kind` is `def`, `name` or `row`, and `text` the SQL.
 
-    The name of a `def` is FILE.NAME. `values` are what the SQL is run with, in the order of its numbers, as expressions
-    of the signature's parameters: `host`, `state[0]`, `listing.ended`.
+    The name of a `def` is FILE.NAME. `values` are the expressions, in the order of the numbers in the SQL, whose values
+    the SQL is run with: `host`, `state[0]` or `listing.ended`, from the parameters of the signature.
     """
 
     file: str
@@ -28,38 +28,38 @@ class SqlBlock(NamedTuple):
 
 
 def read_blocks(files: Mapping[str, str]) -> list[SqlBlock]:
-    r"""Return the blocks of some files by their stems.
+    r"""Return the blocks of files, given as content by stem.
 
-    SQL that several statements share begins with `-- part: NAME`, and stands as `{NAME}` in them. Values are names in
-    the file and numbers when SQLite is asked, since tuples bind faster than dictionaries.
+    SQL that several statements share begins with `-- part: NAME`, and replaces `{NAME}` in a statement. A value has
+    a name in the file and a number in the returned SQL, because SQLite binds tuples faster than dictionaries.
 
     >>> text = "-- def url(host: int) -> str\n-- Return its address.\nSELECT url FROM host WHERE seq = :host;"
     >>> (block,) = read_blocks({"hosts": text})
     >>> block.name, block.text, block.values
     ('hosts.url', 'SELECT url FROM host WHERE seq = ?1', ['host'])
     """
-    blocks, parts = [], {}
+    blocks, shared_sql = [], {}
     for stem, content in files.items():
-        for block in _HEAD.split(content)[1:]:
-            if signature := _SIGNATURE.match(block):
+        for block in _BLOCK_START.split(content)[1:]:
+            if signature := _SIGNATURE_PATTERN.match(block):
                 kind, name, body = "def", f"{stem}.{signature[1]}", block[signature.end() :]
             else:
-                head, _, body = block.partition("\n")
-                kind, _, name = head.partition(": ")
+                first_line, _, body = block.partition("\n")
+                kind, _, name = first_line.partition(": ")
             lines = body.splitlines()
             comment = [line[3:] for line in lines if line.startswith("--")]
             text = "\n".join(line for line in lines if not line.startswith("--")).strip().rstrip(";")
             if kind == "part":
-                parts[name] = text
+                shared_sql[name] = text
             else:
-                spelled = re.sub(r"\n-- +", " ", signature[0]) if signature else ""
-                blocks.append(SqlBlock(stem, kind, name, spelled, comment, text, []))
-    return [_number_values(block, parts) for block in blocks]
+                one_line_signature = re.sub(r"\n-- +", " ", signature[0]) if signature else ""
+                blocks.append(SqlBlock(stem, kind, name, one_line_signature, comment, text, []))
+    return [_number_values(block, shared_sql) for block in blocks]
 
 
-def _number_values(block: SqlBlock, parts: Mapping[str, str]) -> SqlBlock:
-    """Put shared SQL in its places, and numbers in those of the values."""
-    values: dict[str, int] = {}
-    text = re.sub(r"\{(\w+)\}", lambda part: parts.get(part[1], part[0]), block.text)
-    text = _VALUE.sub(lambda placeholder: f"?{values.setdefault(placeholder[1], len(values) + 1)}", text)
-    return block._replace(text=text, values=[*values])
+def _number_values(block: SqlBlock, shared_sql: Mapping[str, str]) -> SqlBlock:
+    """Replace `{NAME}` in a block by the shared SQL of this name, and the names of values by numbers."""
+    numbers: dict[str, int] = {}
+    text = re.sub(r"\{(\w+)\}", lambda part: shared_sql.get(part[1], part[0]), block.text)
+    text = _PLACEHOLDER.sub(lambda placeholder: f"?{numbers.setdefault(placeholder[1], len(numbers) + 1)}", text)
+    return block._replace(text=text, values=[*numbers])

@@ -1,4 +1,8 @@
-"""Takedowns of addresses and origins: queries on them, and the removal of their rows."""
+"""Record takedowns of addresses and origins, and delete the rows of what is taken down.
+
+A target is an address, given by the digest of its request, or all addresses of a host, given by its number. `host` is
+0 if the target is an address.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from windrow.model import ArchivePlace
 
 
 class TakenDownAddresses:
-    """The addresses and origins that were taken down, in memory to check thousands of others quickly."""
+    """The addresses and origins that are taken down, in memory, to compare thousands of addresses with them."""
 
     def __init__(self, taken_down: Iterable[TakenDown]) -> None:
         tombstones = [*taken_down]
@@ -24,16 +28,16 @@ class TakenDownAddresses:
         return bool(self._addresses or self._origins)
 
     def hold(self, uri: str) -> bool:
-        """Return whether an address, in any spelling, was taken down."""
+        """Return whether an address is taken down, by itself or with its origin; its spelling does not matter."""
         url = normalise(uri).url
         return bool(url) and (number(url) in self._addresses or parts(url).origin in self._origins)
 
 
 class TakedownQueries(TypedTakedowns):
-    """Queries on takedowns; a target is an address, or with `host` an origin, by their numbers."""
+    """Queries on takedowns."""
 
     def addresses(self) -> TakenDownAddresses:
-        """Return the addresses and origins of tombstones that are not lifted."""
+        """Return the addresses and origins that are taken down now."""
         return TakenDownAddresses(self.taken_down())
 
     def count(self, address: int, host: int) -> TargetCount:
@@ -41,11 +45,11 @@ class TakedownQueries(TypedTakedowns):
         return self.count_attempts(self.attempts(address, host))
 
     def overwrite_what_is_deleted(self) -> None:
-        """Have SQLite overwrite deleted data in the ledger's file from now on."""
+        """Have SQLite overwrite deleted data in the ledger's file with zeros from now on."""
         self._database.overwrite_what_is_deleted()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Empty the log beside the ledger's file; return whether it is empty. `pulse` is called often."""
+        """Empty SQLite's log beside the ledger's file; return whether it is empty. `pulse` is called meanwhile."""
         return self._database.empty_log(pulse)
 
 
@@ -58,7 +62,7 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], holder: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that a target (name, address, host) is taken down, and stop requests for it; return its number."""
+        """Record that a target (name, address, host) is taken down, and make it never due; return the fact's number."""
         seq = self._batch.fact("tombstone", session, collection, *target, holder, reason)
         self._batch.flush()
         _, address, host = target
@@ -66,18 +70,18 @@ class TakedownWriter:
         self._batch.database.execute(name, target_number)
         return seq
 
-    def mark(self, tombstone: int, places: Iterable[ArchivePlace]) -> None:
-        """Record which records of the archive must be erased."""
+    def record_spans(self, tombstone: int, places: Iterable[ArchivePlace]) -> None:
+        """Record which records of the archive must be erased for a tombstone."""
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
-    def clear(self, tombstone: int, host: int, attempts: Sequence[int], kept: Collection[int]) -> None:
-        """Clear the results of attempts at a target, and its origin's requests; captures of `kept` attempts stay."""
+    def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
+        """Clear the results of attempts at a target and its host's requests; `attempts_to_keep` keep their captures."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
-        run, every = self._batch.database.execute, json.dumps(attempts)
+        execute, attempts_json = self._batch.database.execute, json.dumps(attempts)
         for ending in TypedTakedowns(self._batch.database).endings(attempts):
-            run("takedown_clear_comments", ending)
-        for query in (
+            execute("takedown_clear_comments", ending)
+        for query_name in (
             "takedown_clear_followed",
             "takedown_clear_learned",
             "takedown_clear_offered",
@@ -86,14 +90,14 @@ class TakedownWriter:
             "takedown_clear_known",
             "takedown_clear_asked",
         ):
-            run(query, every)
-        run("takedown_clear_requests", host)
-        cleared = json.dumps([attempt for attempt in attempts if attempt not in kept])
-        run("takedown_clear_attempts", cleared)
-        run("takedown_clear_lines", cleared)
+            execute(query_name, attempts_json)
+        execute("takedown_clear_requests", host)
+        cleared_json = json.dumps([attempt for attempt in attempts if attempt not in attempts_to_keep])
+        execute("takedown_clear_attempts", cleared_json)
+        execute("takedown_clear_lines", cleared_json)
 
     def _clear_services(self, attempts: Sequence[int]) -> None:
-        """Clear requests to services for attempts; those shared with other attempts are assigned to these."""
+        """Delete the requests to services for attempts; one that other attempts share is assigned to one of those."""
         database, queries = self._batch.database, TypedTakedowns(self._batch.database)
         for request in queries.asked(attempts):
             database.execute("takedown_clear_request", request.digest, request.host)
@@ -104,15 +108,15 @@ class TakedownWriter:
             database.execute("takedown_found_from", shared.attempt, shared.digest, shared.host)
 
     def done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
-        """Record that a target was removed, with counts of captures, their bytes, and records."""
+        """Record that a takedown is done; `counts` are the numbers of captures, of their bytes, and of records."""
         return self._batch.fact("tombstone_end", session, tombstone, "done", *counts)
 
     def lift(self, session: int, tombstone: int) -> int:
-        """Record that a target may be requested again."""
+        """Record that the target of a tombstone may be requested again."""
         return self._batch.fact("tombstone_end", session, tombstone, "lifted", 0, 0, 0)
 
     def due_again(self, address: int, host: int) -> None:
-        """Make the addresses of a lifted tombstone due."""
+        """Make the addresses of a target due after its tombstone was lifted."""
         self._batch.flush()
         name, target = ("lift_host", host) if host else ("lift_address", address)
         self._batch.database.execute(name, target)

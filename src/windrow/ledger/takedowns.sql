@@ -1,11 +1,12 @@
--- What is asked, and changed, when something is taken down. An attempt stays as a fact, but not what came of it: a
--- fact is written over only here, and where the bytes of an answer go that is not archived.
+-- Queries and changes for takedowns. A target is an address, or all addresses of a host, given by their numbers; `host`
+-- is 0 for an address. An attempt stays as a fact, but its results are deleted. Facts are overwritten only here, and
+-- when the bytes of an answer that is not archived are deleted.
 
 -- row: TombstoneRow
--- What was said of taking a target down: when, by whom and why; when it was done, and lifted.
+-- A takedown of a target: when, by whom and why, and when it was done and lifted.
 
 -- def of(address: int, host: int) -> list[TombstoneRow]
--- Return the tombstones of an address, and those of its origin.
+-- Return the tombstones of an address and of its host, in order.
 SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
        (SELECT max(e.at) FROM tombstone_end e
            WHERE e.tombstone = t.seq AND e.event = 'done') AS "done: datetime | None",
@@ -14,19 +15,19 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
 FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
 
 -- row: OpenTombstone
--- A takedown that was begun and is not done; a `shared` address is asked for again when it is.
+-- A takedown that has begun and is not done; a `shared` address is due again when it is.
 
 -- def open() -> list[OpenTombstone]
--- Return those that were begun and are not done: a run was killed over them.
--- One that was lifted by the session that began it is of an address that has other things too: it is to be done all the
--- same, and then asked for again.
+-- Return the takedowns that have begun and are not done, because a run was killed.
+-- This includes those that were lifted by the session that began them: their address also has other documents, so that
+-- it is due again when the takedown is done.
 SELECT t.seq, t.collection, t.target, t.address, t.host,
        EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted') AS "shared: bool"
 FROM tombstone t WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq
     AND (e.event = 'done' OR e.session <> t.session)) ORDER BY t.seq;
 
 -- def hosts() -> set[int]
--- Return the origins of which nothing may be asked.
+-- Return the hosts from which nothing may be requested.
 SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
@@ -45,8 +46,7 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
 -- def attempts(address: int, host: int) -> list[int]
--- Return the attempts to a target, and those of other collections that took their captures.
--- Their bytes may be gone already.
+-- Return the attempts at a target, and the attempts of other collections that used their captures.
 WITH RECURSIVE gone (seq) AS (
     SELECT seq FROM attempt WHERE (:host = 0 AND address = :address) OR (:host <> 0 AND host = :host)
     UNION SELECT c.attempt FROM gone CROSS JOIN captured c ON c.original = gone.seq
@@ -54,19 +54,20 @@ WITH RECURSIVE gone (seq) AS (
 ) SELECT seq FROM gone ORDER BY seq;
 
 -- def collections(attempts: Iterable[int]) -> list[str]
--- Return the collections that made attempts.
+-- Return the collections that made these attempts.
 SELECT DISTINCT h.collection FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) ORDER BY 1;
 
 -- def captures(attempts: Iterable[int]) -> list[TargetCapture]
--- Return what was kept in attempts, file by file.
+-- Return the captures of these attempts, file by file.
 SELECT v.seq AS attempt, v.session, v.warc, v.place_offset AS "offset: int", v.place_length AS "length: int", v.digest,
        v.revisit, EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0) AS "borrowed: bool"
 FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- def lent(attempts: Iterable[int], gone: Iterable[int]) -> set[str]
--- Return digests of attempts whose bytes an attempt that is not `gone` has only by a revisit of them.
+-- Return the digests of these attempts' bytes to which other attempts refer by a revisit alone.
+-- Attempts in `gone` are not counted as others.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
 AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:attempts)) AND revisit = 0)
 AND v.seq NOT IN (SELECT value FROM json_each(:gone))
@@ -74,17 +75,17 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- An attempt whose record another attempt names too: whether that is one to the same address, and whose it is.
+-- An attempt whose record belongs to another attempt too; collection and source are those of the other attempt.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
--- Return attempts whose record an attempt that is not `gone` names as its own.
+-- Return the attempts whose record belongs to an attempt that is not in `gone` too.
 SELECT v.seq AS attempt, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
 JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> ''
 AND o.seq NOT IN (SELECT value FROM json_each(:gone));
 
 -- def spans(tombstone: int) -> list[ArchivePlace]
--- Return the records that are to be erased, file by file.
+-- Return the places of the records to erase for a takedown, file by file.
 SELECT warc, place_offset AS offset, place_length AS length FROM tombstone_span WHERE tombstone = :tombstone
 ORDER BY warc, place_offset;
 
@@ -92,15 +93,15 @@ ORDER BY warc, place_offset;
 INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
 
 -- name: takedown_clear_payloads
--- What another maker's revisits could refer to, and is erased now.
+-- Delete the imported bytes to which revisits could refer and that are erased now.
 DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
     WHERE s.tombstone = ? AND s.warc = payload.warc AND s.place_offset = payload.place_offset);
 
 -- row: RecordSpan
--- Where a record lies in its file.
+-- The offset and length of a record in its file.
 
 -- def records_of(warc: str) -> list[RecordSpan]
--- Return the places of all records of a file that are on the ledger, in order.
+-- Return the places of all records of a WARC file to which the ledger refers, in order.
 SELECT DISTINCT place_offset AS "offset: int", place_length AS "length: int" FROM attempt WHERE warc = :warc ORDER BY 1;
 
 -- name: takedown_clear_attempts
@@ -109,33 +110,33 @@ UPDATE attempt SET status = NULL, reason = 'forgotten', message = '', digest = '
 WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 
 -- name: takedown_clear_lines
--- What indexes said of the captures that some attempts took: the digest of their bytes among it.
+-- Clear the index lines of captures that these attempts used, which contain the digests of their bytes.
 UPDATE captured SET line = '' WHERE attempt IN (SELECT value FROM json_each(?1)) AND line <> '';
 
 -- row: TargetCount
--- What the ledger has of a target; sizes in bytes, as they lie in the archive.
+-- The numbers of a target's addresses, attempts, captures and bytes in the archive.
 
 -- def count_attempts(attempts: Sequence[int]) -> TargetCount
--- Count what some attempts are of, and what they brought.
+-- Count these attempts, their addresses and captures, and the bytes of their records.
 SELECT count(DISTINCT address) AS "addresses: int", count(*) AS "attempts: int",
        coalesce(sum(warc <> ''), 0) AS "captures: int", coalesce(sum(place_length), 0) AS "bytes: int" FROM attempt
 WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- row: TakenDown
--- An address of which nothing may be kept, or where there is one, an origin.
+-- An address of which nothing may be kept, or an origin if `origin` is not None.
 
 -- def taken_down() -> list[TakenDown]
--- Return the addresses and origins of tombstones that are not lifted.
--- What one source alone asked of an origin is not among them.
+-- Return the addresses and origins whose tombstones are not lifted.
+-- A tombstone for the addresses of one source at an origin, and not for the whole origin, is left out.
 SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
 WHERE (t.host = 0 OR t.target = h.origin)
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
 -- row: AskedRequest
--- What a step asked of a service for a document: the number of the request, and where it went.
+-- A request to a service that a step made for a document, and its URL.
 
 -- def asked(attempts: Sequence[int]) -> list[AskedRequest]
--- Return what steps asked of services for attempts, and for no other: it goes with them.
+-- Return the requests to services that steps made for these attempts and for no others.
 SELECT DISTINCT k.digest, k.host, a.url FROM attempt v JOIN asked k ON k.attempt = v.seq
 JOIN address a ON a.digest = k.digest AND a.host = k.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts))
@@ -143,11 +144,11 @@ AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.h
     AND o.attempt NOT IN (SELECT value FROM json_each(:attempts)));
 
 -- row: SharedRequest
--- What a step asked of a service for a document and for others too.
--- `attempt` is the first of those; attachments are JSON.
+-- A request to a service that steps made for several documents.
+-- `attempt` is the first attempt that is not taken down; attachments are JSON.
 
 -- def asked_too(attempts: Sequence[int]) -> list[SharedRequest]
--- Return what was asked for one of some attempts, and for others too.
+-- Return the requests to services that steps made for one of these attempts and for others too.
 SELECT k.digest, k.host, min(o.attempt) AS "attempt: int", r.attachments FROM attempt v JOIN asked k ON k.attempt = v.seq
 JOIN request r ON r.digest = k.digest AND r.host = k.host
 JOIN asked o ON o.digest = k.digest AND o.host = k.host
@@ -167,14 +168,14 @@ DELETE FROM asked WHERE attempt IN (SELECT value FROM json_each(?1));
 DELETE FROM request WHERE digest = ? AND host = ?;
 
 -- name: takedown_clear_requests
--- What may be asked at an origin, all of which is taken down.
+-- Delete the requests at an origin that is taken down.
 DELETE FROM request WHERE host = ? AND host <> 0;
 
 -- name: takedown_clear_address
 DELETE FROM address WHERE digest = ? AND host = ?;
 
 -- def endings(attempts: Sequence[int]) -> list[str]
--- Return why answers of some attempts led to nothing.
+-- Return the messages in which following the answers of these attempts ended.
 SELECT DISTINCT ending FROM followed WHERE ending <> '' AND attempt IN (SELECT value FROM json_each(:attempts));
 
 -- name: takedown_clear_comments
@@ -190,7 +191,7 @@ DELETE FROM unread WHERE attempt IN (SELECT value FROM json_each(?1));
 DELETE FROM offered WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_listings
--- A listing an answer of which is taken down does not tell any more what was missing from it.
+-- Delete the complete listings of which an answer is taken down: what was missing from them cannot be told.
 DELETE FROM whole_listing WHERE EXISTS (SELECT 1 FROM json_each(?1) v WHERE v.value BETWEEN began AND ended);
 
 -- name: takedown_clear_known

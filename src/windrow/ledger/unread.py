@@ -1,4 +1,4 @@
-"""Attempts and items that could not be read, by no fault of theirs: a later run reads them again."""
+"""Record attempts that a step could not read through no fault of their own: a later run reads them again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UnreadQueries(TypedUnread):
     """Queries on unread attempts and items."""
 
     def items(self, collection: str, step: str) -> list[UnreadDocument]:
-        """Return the items that a step could not read by no fault of theirs."""
+        """Return the items that a step failed to read through no fault of their own."""
         return self.items_failed(collection, step, OWN_FAULTS)
 
 
@@ -25,14 +25,14 @@ class UnreadWriter:
         self._batch = batch
 
     def put(self, collection: str, phase: int, rows: Iterable[UnreadDocument]) -> None:
-        """Record attempts that a step could not read."""
+        """Record attempts that the step of a phase failed to read."""
         columns = [(row.number, collection, phase, *row[1:4], spell(row.at)) for row in rows]
         self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Record that attempts were read, given as pairs of phase and attempt number."""
+        """Record that attempts were read; they are given as pairs of phase and attempt number."""
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Have the next run read attempts, whatever their pause, given as pairs of phase and attempt number."""
+        """Have the next run read attempts, given as pairs of phase and attempt number, without waiting."""
         self._batch.database.execute_many("unread_ask", attempts)

@@ -1,15 +1,15 @@
--- What was not read and is to be read again: attempts, and items.
+-- Queries on attempts and items that were not read, through no fault of their own, and are to be read again.
 
 -- row: UnreadDocument
--- An attempt or an item that a version of a step did not read: so many times in a row, and when last.
+-- An attempt or an item that a version of a step failed to read, how often in a row, and when last.
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
--- Return the attempts that a step did not read, in the order of the ledger.
+-- Return the attempts that the step of a phase failed to read, in order.
 SELECT attempt AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
 ORDER BY attempt;
 
 -- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
--- Return the items that failed at a step for one of some reasons, with its last reading of them.
+-- Return the items that failed at a step for one of these reasons, with the last reading of each.
 SELECT p.item AS number, r.version, p.reason AS "reason: Reason", (SELECT count(*) FROM reading k
     WHERE k.item = p.item AND k.step = r.step AND k.version = r.version) AS "times: int", r.at
 FROM pending_step p LEFT JOIN member m ON m.seq = p.item
@@ -18,11 +18,12 @@ WHERE p.collection = :collection AND p.step = :step AND p.status = 5 AND {of_lat
 AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- row: UnreadAddress
--- An attempt that is to be read again, the phase of its step, and the address.
+-- An attempt that is to be read again, the phase of the step, and the address.
 
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]
--- Return the attempts of a source, for a reason and to some addresses, where these are given.
+-- Return the attempts to read again of a source, for a reason and at some addresses.
+-- An empty text, or None for `among`, means any.
 SELECT u.attempt, u.phase, v.address AS "address: int", coalesce(a.url, v.url) AS "url: str"
 FROM unread u JOIN attempt v ON v.seq = u.attempt
 LEFT JOIN host h ON h.seq = v.host LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
@@ -36,5 +37,5 @@ INSERT OR REPLACE INTO unread VALUES (?, ?, ?, ?, ?, ?, ?);
 DELETE FROM unread WHERE phase = ? AND attempt = ?;
 
 -- name: unread_ask
--- By another version of its step than this, which is none, it is read without a pause.
+-- Have an attempt read without a pause: the version of the step is cleared, as if another version were to read it.
 UPDATE unread SET version = '', times = 0 WHERE phase = ? AND attempt = ?;

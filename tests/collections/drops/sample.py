@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from windrow.collections.drops.database.table_store import Submission
-from windrow.collections.drops.rows import rows
+from windrow.collections.drops.rows import read_rows
 from windrow.contract import Rows, Task
 from windrow.digest import digest
 from windrow.model import Item, Limits, Resource
@@ -96,7 +96,7 @@ def task(
 
 
 def load(content: bytes) -> Rows:
-    return rows(task(content))
+    return read_rows(task(content))
 
 
 def submission(item: int, content: bytes, action: str = "add", **fields: str) -> Submission:

@@ -39,7 +39,7 @@ def test_export(source, target, request, tmp_path):
     projection.close()
     done = load(out.getvalue(), url(target, "to"))
     assert done.returncode == 0, done.stderr
-    again = ProjectionTables(url(target, "to"), TRACKER, "again", adopt=NATURAL_KEYS)
+    again = ProjectionTables(url(target, "to"), TRACKER, "again", natural_keys=NATURAL_KEYS)
     assert {table: rows(again, table) for table in TRACKER.tables} == before
     with again.engine.begin() as link:
         assert link.execute(sa.text("select id from centre where short_name = 'h'")).scalar() == 3

@@ -15,7 +15,7 @@ from tests.collections.drops.sample import (
     task,
 )
 from windrow.collections.drops.judge import judge
-from windrow.collections.drops.reference import MOST_FINDINGS
+from windrow.collections.drops.reference import MAX_FINDINGS
 from windrow.errors import StepError
 from windrow.model import Finding, Level, Reading
 
@@ -301,9 +301,9 @@ def test_of_a_delete_only_identifiers_are_checked() -> None:
 
 
 def test_findings_are_bounded_but_fatal_ones_are_kept() -> None:
-    many = specimens(*(mouse(f"s{number}", colony=None) for number in range(MOST_FINDINGS + 5)))
+    many = specimens(*(mouse(f"s{number}", colony=None) for number in range(MAX_FINDINGS + 5)))
     findings = read(many).findings
-    assert len(findings) == MOST_FINDINGS + 1
+    assert len(findings) == MAX_FINDINGS + 1
     assert findings[-1] == Finding("MoreFindings", "5 more findings are not listed", Level.NOTE)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.drops.phase import PHASES, UNZIP, parent_state, phase
+from windrow.collections.drops.phase import PHASES, UNZIP, parent_state, phase_id
 from windrow.model import Status
 
 P, R, D, C, F = Status
@@ -15,7 +15,7 @@ def test_the_eleven_phases_in_order():
     assert PHASES == (
         "download", "zip_name", "zip_md5", "unzip", "xml_name", "xsd", "upload", "data", "context", "overview", "qc",
     )  # fmt: skip
-    assert (phase("download"), phase("zip_name"), phase("unzip"), phase("qc")) == (1, 2, 4, 11)
+    assert (phase_id("download"), phase_id("zip_name"), phase_id("unzip"), phase_id("qc")) == (1, 2, 4, 11)
 
 
 @pytest.mark.parametrize(

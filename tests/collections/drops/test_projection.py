@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from windrow.collections.drops.adapter.current_states import find_shown
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.database.declared import Declared, declare, seeds
+from windrow.collections.drops.database.declared import Declarations, make_declared_rows, make_seeds
 from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
 from windrow.collections.drops.database.projection_tables import ProjectionTables
 from windrow.collections.drops.database.tracker_tables import NATURAL_KEYS, TRACKER
-from windrow.collections.drops.phase import phase
+from windrow.collections.drops.phase import phase_id
 from windrow.collections.drops.settings import Centre
 from windrow.ledger import Ledger
 from windrow.ledger.facts import facts
@@ -29,7 +29,7 @@ SOURCES = (
     Source("one", "drops", Site("ftp", "ftp.example.org", username="u", secret=Secret("env:ONE"), base="/drop"), "H"),
     Source("two", "drops", Site("sftp", "sftp.example.org", 2222, key=Secret("file:/k")), "Own", active=False),
 )
-DECLARED = Declared(AT, (Centre("Own", "Our own", "", "", "", "", True),), SOURCES)
+DECLARED = Declarations(AT, (Centre("Own", "Our own", "", "", "", "", True),), SOURCES)
 DONE, FAILED, RUNNING = Status.DONE, Status.FAILED, Status.RUNNING
 GOOD = "H.2012-11-20.03.impc.zip"
 
@@ -49,7 +49,7 @@ class HarvestFacts:
         self.session = writer.sessions.open("me", command)
 
     def task(self, name, source="", *, failed=False):
-        task = self.writer.sessions.open_task(self.session, "drops", source, phase(name))
+        task = self.writer.sessions.open_task(self.session, "drops", source, phase_id(name))
         self.writer.sessions.close_task(task, Reason.TIMEOUT if failed else None, f"{source} told", failed=failed)
         return task
 
@@ -68,7 +68,7 @@ class HarvestFacts:
             self.writer.items.start(self.session, item, name)
         else:
             then = COLLECTION.step_after("xml", name)
-            self.writer.items.read(self.session, item, (name, "1"), "", Reading(reason), then)
+            self.writer.items.add_reading(self.session, item, (name, "1"), "", Reading(reason), then)
 
     def fetch(self, item, source, reason=None, *, cut=False):
         host = self.writer.addresses.host_of(self.session, "drops", source, f"ftp://{source}")
@@ -86,7 +86,7 @@ class HarvestFacts:
         return fetch
 
     def unzip(self, item, fetch, *names):
-        self.writer.items.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32), then="")
+        self.writer.items.add_reading(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32), then="")
         members = []
         for name in names:
             reason = Reason.BAD_NAME if name.startswith("no name") else None
@@ -103,9 +103,9 @@ class HarvestFacts:
 
 
 def open_projection(url):
-    tables = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL_KEYS)
-    tables.seed(seeds(AT.replace(tzinfo=None)))
-    tables.apply(declare(DECLARED), 0)
+    tables = ProjectionTables(url, TRACKER, "drops", natural_keys=NATURAL_KEYS)
+    tables.seed(make_seeds(AT.replace(tzinfo=None)))
+    tables.apply(make_declared_rows(DECLARED), 0)
     return tables
 
 
@@ -151,10 +151,10 @@ def harvest(ledger):
         fetch = harvest_facts.fetch(item, "two")
         good, _ = harvest_facts.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
         harvest_facts.step(good, "xsd", RUNNING)
-        writer.items.find(
+        writer.items.add_findings(
             1,
             good,
-            phase("xsd"),
+            phase_id("xsd"),
             [
                 Finding("SchemaError", "bad\0 ü", Level.ERROR, 70_000, None),
                 Finding("schemaerror", "x", Level.WARN, 1, 2),
@@ -204,7 +204,7 @@ def test_centres_and_sources(projection):
     ]
     assert rows(projection, "centre", "id", "short_name", "full_name")[11] == (12, "Own", "Our own")
     h = Centre("h", "", "h@example.org", "", "", "", False)
-    projection.apply(declare(Declared(AT, (h,), SOURCES[:1], gone=("two", "never"))), 0)
+    projection.apply(make_declared_rows(Declarations(AT, (h,), SOURCES[:1], removed_sources=("two", "never"))), 0)
     assert rows(projection, "centre", "short_name", "full_name", "email", "is_active")[2] == (
         "H",
         "MRC Harwell",
@@ -214,7 +214,7 @@ def test_centres_and_sources(projection):
     assert rows(projection, "file_source", "id", "state_id") == [(1, 1), (2, 3)]
     with projection.engine.begin() as connection:
         connection.execute(sa.text("delete from centre where short_name = 'Own'"))
-    projection.apply(declare(DECLARED), 0)
+    projection.apply(make_declared_rows(DECLARED), 0)
     assert rows(projection, "centre", "id", "short_name")[11] == (12, "Own")
     assert rows(projection, "file_source", "id", "centre_id") == [(1, 3), (2, 12)]
 
@@ -268,8 +268,8 @@ def test_other_collections_and_unknown_sources(ledger, projection):
     with ledger.writing() as writer:
         session = writer.sessions.open("me", "run")
         page = writer.listed_files.add(session, "pages", "page", "http://x/", step="crawl")
-        writer.items.read(session, page, ("crawl", ""), "", Reading(), then="")
-        writer.items.find(session, page, 1, [Finding("X", "y")])
+        writer.items.add_reading(session, page, ("crawl", ""), "", Reading(), then="")
+        writer.items.add_findings(session, page, 1, [Finding("X", "y")])
         host = writer.addresses.host_of(session, "pages", "web", "http://x")
         attempt = writer.attempts.begin(session, host, page, "http://x/", AT)
         end = Attempt(1, "http://x/", 0, True, AT, 1.0, 200, received=5)
@@ -308,7 +308,7 @@ def write(ledger, acts):
                 xmls += harvest_facts.unzip(item, fetches[item], f"H.2024-01-01.{step}.specimen.impc.xml")
             elif act == 4 and xml:
                 harvest_facts.step(xml, "xsd", (DONE, FAILED)[step % 2], (None, Reason.NOT_VALID)[step % 2])
-                writer.items.find(harvest_facts.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
+                writer.items.add_findings(harvest_facts.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
             elif act == 5:
                 harvest_facts.fetch(item, "two", cut=True)
             elif act == 6:

@@ -18,17 +18,17 @@ from tests.collections.drops.sample import (
     task,
 )
 from windrow.collections.drops.elements import (
-    CENTRES,
+    CENTRE_TABLES,
     ELEMENTS,
-    NAME_LIMIT,
+    MAX_NAME_LENGTH,
     PROCEDURE,
-    ROOTS,
+    ROOT_TAGS,
     SPECIMEN,
     TABLES,
     ColumnKind,
-    parents,
+    parent_tables,
 )
-from windrow.collections.drops.rows import rows
+from windrow.collections.drops.rows import read_rows
 from windrow.errors import StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -86,7 +86,7 @@ class Walk:
             return
         self.seen.add(table)
         element = ELEMENTS[table]
-        fields = {field.place: field.column for field in element.fields}
+        fields = {field.location: field.column for field in element.fields}
         children = dict(element.children)
         expected, below = {}, {}
         for attribute in self.parts(kind, "attribute"):
@@ -98,7 +98,7 @@ class Walk:
             if inner in self.types:
                 below[name] = self.types[inner]
             elif child.get("maxOccurs") == "unbounded":
-                assert ELEMENTS[children[name]].fields[0].place == ".", name  # a text with a row of its own
+                assert ELEMENTS[children[name]].fields[0].location == ".", name  # a text with a row of its own
                 self.seen.add(children[name])
             else:
                 expected[name] = inner
@@ -123,11 +123,11 @@ def test_every_element_and_attribute_of_the_schemas_has_a_place(
 ) -> None:
     walk = Walk(file, namespace)
     (root,) = walk.schema.findall(f"{XS}element")
-    assert ROOTS[kind] == f"{{{walk.schema.get('targetNamespace')}}}{root.get('name')}"
+    assert ROOT_TAGS[kind] == f"{{{walk.schema.get('targetNamespace')}}}{root.get('name')}"
     assert [element.get("type") for element in root.iter(f"{XS}element") if element is not root] == [start]
     assert not list(root.iter(f"{XS}attribute"))
-    walk.check(CENTRES[kind], walk.types[start])
-    reached, waiting = set(), [CENTRES[kind]]
+    walk.check(CENTRE_TABLES[kind], walk.types[start])
+    reached, waiting = set(), [CENTRE_TABLES[kind]]
     while waiting:
         name = waiting.pop()
         if name not in reached:
@@ -139,7 +139,7 @@ def test_every_element_and_attribute_of_the_schemas_has_a_place(
 
 def test_both_kinds_together_use_every_table() -> None:
     assert [table.name for table in TABLES] == list(ELEMENTS)
-    assert {name for name in ELEMENTS if not parents(name)} == set(CENTRES.values())
+    assert {name for name in ELEMENTS if not parent_tables(name)} == set(CENTRE_TABLES.values())
 
 
 def test_rows_stand_in_document_order_with_their_parents() -> None:
@@ -211,7 +211,7 @@ def test_long_identifiers_are_shortened_and_stay_distinct() -> None:
     many = [f"specimen-{number}" for number in range(100)]
     first, second = identifiers(experiments(experiment("e", *many), experiment("e", *many[1:])))
     assert first != second
-    assert len(first) == len(second) == NAME_LIMIT
+    assert len(first) == len(second) == MAX_NAME_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_refusal_names_the_line() -> None:
 
 def test_the_number_of_elements_is_bounded() -> None:
     with pytest.raises(StepError) as caught:
-        rows(task(specimens(mouse("s1"), mouse("s2")), limits=Limits(elements=2)))
+        read_rows(task(specimens(mouse("s1"), mouse("s2")), limits=Limits(elements=2)))
     assert caught.value.reason is Reason.TOO_MANY_ELEMENTS
 
 

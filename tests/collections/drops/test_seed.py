@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.declared import action, moment, protocol, seeds
+from windrow.collections.drops.database.declared import action_id, make_seeds, protocol_id, tracker_time
 from windrow.collections.drops.database.projection_tables import ProjectionTables
 from windrow.collections.drops.database.tracker_tables import NATURAL_KEYS, TRACKER
 from windrow.errors import StoreError
 
-AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
+AT = tracker_time(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 
 STANDARD = {
     "phase": "download zip_name zip_md5 unzip xml_name xsd upload data context overview qc",
@@ -27,7 +27,7 @@ STANDARD = {
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
 def projection(request, tmp_path):
     url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue(f"{request.param}_url")
-    tables = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL_KEYS)
+    tables = ProjectionTables(url, TRACKER, "drops", natural_keys=NATURAL_KEYS)
     yield tables
     tables.close()
 
@@ -38,7 +38,7 @@ def names(projection, table):
 
 
 def test_rows_and_ids(projection):
-    assert projection.seed(seeds(AT)) == 39
+    assert projection.seed(make_seeds(AT)) == 39
     for table, words in STANDARD.items():
         assert names(projection, table) == dict(enumerate(words.split(), 1))
     with projection.engine.begin() as link:
@@ -57,7 +57,7 @@ def test_rows_and_ids(projection):
 
 
 def test_seeding_again_changes_nothing(projection):
-    projection.seed(seeds(AT))
+    projection.seed(make_seeds(AT))
     with projection.engine.begin() as link:
         link.execute(sa.text("update centre set full_name = 'ours', is_active = :no where id = 3"), {"no": False})
         link.execute(
@@ -66,7 +66,7 @@ def test_seeding_again_changes_nothing(projection):
             ).bindparams(sa.bindparam("at", AT, sa.DateTime))
         )
         link.execute(sa.text("delete from phase where id = 11"))
-    assert projection.seed(seeds(AT)) == 1
+    assert projection.seed(make_seeds(AT)) == 1
     with projection.engine.begin() as link:
         assert link.execute(sa.text("select full_name from centre where id = 3")).scalar() == "ours"
     assert names(projection, "centre")[12] == "Own"
@@ -77,13 +77,13 @@ def test_other_ids_are_refused(projection):
     with projection.engine.begin() as link:
         link.execute(sa.text("insert into a_status (id, short_name, rgba) values (1, 'done', '00000000')"))
     with pytest.raises(StoreError, match="done") as caught:
-        projection.seed(seeds(AT))
+        projection.seed(make_seeds(AT))
     assert "ids" in caught.value.hint
     assert names(projection, "phase") == {}, "nothing is half seeded"
 
 
 def test_words():
-    assert [protocol(word) for word in ("ftp", "sftp", "http", "ftps", "https", "file", "gopher")] == [
+    assert [protocol_id(word) for word in ("ftp", "sftp", "http", "ftps", "https", "file", "gopher")] == [
         1,
         2,
         3,
@@ -92,4 +92,4 @@ def test_words():
         6,
         None,
     ]
-    assert [action(word) for word in ("add", "edit", "delete")] == [1, 2, 3]
+    assert [action_id(word) for word in ("add", "edit", "delete")] == [1, 2, 3]

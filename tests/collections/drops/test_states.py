@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from windrow.collections.drops.phase import phase
-from windrow.collections.drops.states import StateEvent, waiting_xml, xml_state, zip_states
+from windrow.collections.drops.phase import phase_id
+from windrow.collections.drops.states import StateEvent, xml_state, xml_state_at_step, zip_states
 from windrow.model import Status
 from windrow.reasons import Reason
 
@@ -45,8 +45,8 @@ def events(*changes):
     ],
 )
 def test_an_xml_file(changes, state):
-    assert xml_state(None, events(*changes)) == (phase(state[0]), state[1])
-    assert xml_state(Reason.BAD_NAME, []) == (phase("xml_name"), FAILED)
+    assert xml_state(None, events(*changes)) == (phase_id(state[0]), state[1])
+    assert xml_state(Reason.BAD_NAME, []) == (phase_id("xml_name"), FAILED)
 
 
 @pytest.mark.parametrize(
@@ -68,32 +68,32 @@ def test_an_xml_file(changes, state):
     ],
 )
 def test_a_zip(changes, state, shown):
-    members = {1: Counter({(phase("xsd"), FAILED): 1, (phase("overview"), DONE): 9})}
+    members = {1: Counter({(phase_id("xsd"), FAILED): 1, (phase_id("overview"), DONE): 9})}
     zip_ = zip_states(None, events(*changes), members)
-    assert zip_.state == (phase(state[0]), state[1])
-    assert zip_.shown == (phase(shown[0]), shown[1])
+    assert zip_.state == (phase_id(state[0]), state[1])
+    assert zip_.shown == (phase_id(shown[0]), shown[1])
 
 
 def test_a_refused_zip_and_one_that_is_asked_for_after_all():
-    assert zip_states(Reason.BAD_NAME, [], {}).state == (phase("zip_name"), FAILED)
-    assert zip_states(Reason.BAD_NAME, events(RETRIED), {}).state == (phase("download"), PENDING)
+    assert zip_states(Reason.BAD_NAME, [], {}).state == (phase_id("zip_name"), FAILED)
+    assert zip_states(Reason.BAD_NAME, events(RETRIED), {}).state == (phase_id("download"), PENDING)
 
 
 def test_an_ended_zip_stands_where_its_xml_files_stood_then():
-    now = {1: Counter({(phase("overview"), DONE): 1})}
-    then = {1: Counter({(phase("xsd"), CANCELLED): 1})}
+    now = {1: Counter({(phase_id("overview"), DONE): 1})}
+    then = {1: Counter({(phase_id("xsd"), CANCELLED): 1})}
     zip_ = zip_states(None, events(ATTEMPT, END, read("unzip"), ENDED), now, lambda _: then)
-    assert zip_.shown == (phase("xsd"), CANCELLED)
+    assert zip_.shown == (phase_id("xsd"), CANCELLED)
 
 
 def test_each_attempt_stands_where_its_own_xml_files_do():
-    members = {1: Counter({(phase("data"), FAILED): 1}), 4: Counter({(phase("overview"), DONE): 1})}
+    members = {1: Counter({(phase_id("data"), FAILED): 1}), 4: Counter({(phase_id("overview"), DONE): 1})}
     changes = events(ATTEMPT, END, read("unzip"), ATTEMPT, END, read("unzip"), ATTEMPT, ATTEMPT)
-    downloads = zip_states(None, changes, members).downloads
+    downloads = zip_states(None, changes, members).attempt_states
     assert downloads == {
-        1: (phase("data"), FAILED), 4: (phase("overview"), DONE),
-        7: (phase("download"), FAILED),  # it was cut: another one was begun
-        8: (phase("download"), RUNNING),
+        1: (phase_id("data"), FAILED), 4: (phase_id("overview"), DONE),
+        7: (phase_id("download"), FAILED),  # it was cut: another one was begun
+        8: (phase_id("download"), RUNNING),
     }  # fmt: skip
 
 
@@ -106,4 +106,4 @@ def test_the_step_that_an_xml_file_waits_for_says_the_same_as_its_facts(steps, s
     if waits and started:
         changes.append(begun(waits))
     status = PENDING if waits else None
-    assert waiting_xml(waits, status, started=bool(waits) and started) == xml_state(None, events(*changes))
+    assert xml_state_at_step(waits, status, has_started=bool(waits) and started) == xml_state(None, events(*changes))

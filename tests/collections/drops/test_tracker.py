@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.declared import moment, seeds
+from windrow.collections.drops.database.declared import make_seeds, tracker_time
 from windrow.collections.drops.database.projection_tables import ProjectionTables
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 
-AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
+AT = tracker_time(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 T = TRACKER.tables
 
 
@@ -19,7 +19,7 @@ T = TRACKER.tables
 def connection(request, tmp_path):
     url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue(f"{request.param}_url")
     projection = ProjectionTables(url, TRACKER, "drops")
-    projection.seed(seeds(AT))
+    projection.seed(make_seeds(AT))
     with projection.engine.connect() as connection:
         yield connection
     projection.close()
@@ -138,7 +138,7 @@ def test_what_is_in_use_cannot_be_deleted_and_ids_are_followed(connection):
 def test_last_update(connection):
     chain(connection)
     old = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)
-    old = old if connection.dialect.name == "postgresql" else moment(old)
+    old = old if connection.dialect.name == "postgresql" else tracker_time(old)
     for name, table in T.items():
         connection.execute(table.update().values(last_update=old))
         assert set(connection.scalars(sa.select(table.c.last_update))) <= {old}, name

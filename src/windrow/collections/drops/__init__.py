@@ -1,1 +1,1 @@
-"""Zips of XML that partner centres put on their servers, as the tracker of the data coordination centre has them."""
+"""The collection `drops`: zips of XML files on the servers of partner centres, and the tracker of their processing."""

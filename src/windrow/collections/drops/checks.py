@@ -1,6 +1,7 @@
-"""Integrity checks of lines, experiments, parameters, mice and embryos.
+"""Integrity checks of lines, experiments, parameters, mice and embryos. Faults are added to `findings`.
 
-If no list of pipelines is configured, `rule` is None, and only what does not need that list is checked.
+`rule` is the definition of a parameter in the list of pipelines. If that list is not configured, `rule` is None, and
+only checks that do not need it are run.
 """
 
 from __future__ import annotations
@@ -9,132 +10,135 @@ import re
 from collections.abc import Callable
 
 from windrow.collections.drops import documents
-from windrow.collections.drops.documents import Node, attribute, child, children, local_name
-from windrow.collections.drops.reference import Case, Parameter, Pipeline, Procedure, is_castable, quote
+from windrow.collections.drops.documents import Node, attribute_text, find_child, find_children, local_name
+from windrow.collections.drops.reference import Findings, ParameterRule, Pipeline, Procedure, is_of_type, quote
 from windrow.model import Level
 
-Check = Callable[[Case, Node, Parameter | None, set[str]], None]
+ParameterCheck = Callable[[Findings, Node, ParameterRule | None, set[str]], None]
 
 
-def check_simple(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
-    """Check the value of a simple parameter or metadata: not empty, of its type, one of its options."""
-    if not _check_status(case, element):
-        value_element = child(element, "value")
-        _check_value(case, element, "" if value_element is None else value_element.text or "", rule)
+def check_simple(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
+    """Check that the value of a simple parameter or metadata is not empty, is of its type and is one of its options."""
+    if not _check_status(findings, element):
+        value_element = find_child(element, "value")
+        _check_value(findings, element, "" if value_element is None else value_element.text or "", rule)
 
 
-def check_ontology(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
-    """Check an ontology parameter: its terms are not empty and belong to a permitted ontology."""
-    if _check_status(case, element):
+def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
+    """Check that the terms of an ontology parameter are not empty and belong to a permitted ontology."""
+    if _check_status(findings, element):
         return
     for term in element.iterchildren("{*}term"):
         text = term.text or ""
         if not text:
-            case.report("ValueMissing", f"{_title(element)} has an empty term", term)
+            findings.report("ValueMissing", f"{_title(element)} has an empty term", term)
         elif rule is not None and not text.startswith(rule.ontologies):
-            case.report("TermNotPermitted", f"{_title(element)}: {quote(text)} is not in a permitted ontology", term)
+            message = f"{_title(element)}: {quote(text)} is not in a permitted ontology"
+            findings.report("TermNotPermitted", message, term)
 
 
-def check_series(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
-    """Check a series: each increment has a value or a status, and the increments are as defined."""
-    if _check_status(case, element):
+def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
+    """Check that each increment of a series has either a value or a status, and that the increments are as defined."""
+    if _check_status(findings, element):
         return
-    values = children(element, "value")
+    values = find_children(element, "value")
     if not values:
-        case.report("ValueMissing", f"{_title(element)} has no values", element)
+        findings.report("ValueMissing", f"{_title(element)} has no values", element)
         return
     for value in values:
         text, status = value.text or "", value.get("incrementStatus")
         if status:
             if text:
                 message = f"{_title(element)} has a value and a status for increment"
-                case.report("SeriesValueConflict", f"{message} {quote(value.get('incrementValue', ''))}", value)
+                findings.report("SeriesValueConflict", f"{message} {quote(value.get('incrementValue', ''))}", value)
             continue
         if not value.get("incrementValue"):
-            case.report("IncrementEmpty", f"{_title(element)} has an increment without a name", value)
-        _check_value(case, value, text, rule, element)
+            findings.report("IncrementEmpty", f"{_title(element)} has an increment without a name", value)
+        _check_value(findings, value, text, rule, element)
     if rule is not None:
-        _check_increments(case, element, values, rule)
+        _check_increments(findings, element, values, rule)
 
 
-def check_media(case: Case, element: Node, _: Parameter | None, associable: set[str]) -> None:
-    """Check a media parameter: the parameters it is associated with are in the procedure."""
-    if not _check_status(case, element):
-        _check_associations(case, element, associable)
+def check_media(findings: Findings, element: Node, _: ParameterRule | None, associable_ids: set[str]) -> None:
+    """Check that the parameters with which a media parameter is associated are in the procedure."""
+    if not _check_status(findings, element):
+        _check_associations(findings, element, associable_ids)
 
 
-def check_media_series(case: Case, element: Node, rule: Parameter | None, associable: set[str]) -> None:
-    """Check a series of media: not empty, with increments and associations as defined."""
-    if _check_status(case, element):
+def check_media_series(findings: Findings, element: Node, rule: ParameterRule | None, associable_ids: set[str]) -> None:
+    """Check that a series of media is not empty, and that its increments and associations are as defined."""
+    if _check_status(findings, element):
         return
-    values = children(element, "value")
+    values = find_children(element, "value")
     if not values:
-        case.report("ValueMissing", f"{_title(element)} has no values", element)
+        findings.report("ValueMissing", f"{_title(element)} has no values", element)
         return
-    _check_associations(case, element, associable)
+    _check_associations(findings, element, associable_ids)
     if rule is not None:
-        _check_increments(case, element, values, rule)
+        _check_increments(findings, element, values, rule)
 
 
-def _check_status(case: Case, element: Node) -> bool:
+def _check_status(findings: Findings, element: Node) -> bool:
     """Check that a parameter's status code is known; return whether it has one."""
-    status = child(element, "parameterStatus")
+    status = find_child(element, "parameterStatus")
     if status is None or not status.text:
         return False
-    case.check_status(status.text, status, _title(element))
+    findings.check_status(status.text, status, _title(element))
     return True
 
 
-def _check_value(case: Case, element: Node, text: str, rule: Parameter | None, parameter: Node | None = None) -> None:
-    """Check the value that an element holds: the `parameter` itself, or one of a series."""
-    owner = element if parameter is None else parameter
+def _check_value(
+    findings: Findings, element: Node, text: str, rule: ParameterRule | None, series: Node | None = None
+) -> None:
+    """Check the text of a parameter's value: `element` is the parameter, or an increment of the parameter `series`."""
+    owner = element if series is None else series
     if not text:
-        case.report("ValueMissing", f"{_title(owner)} has no value", element)
+        findings.report("ValueMissing", f"{_title(owner)} has no value", element)
         return
     if rule is None:
         return
-    if not is_castable(text, rule.value_type):
-        case.report("ValueNotCastable", f"{_title(owner)}: {quote(text)} is not of type {rule.value_type}", element)
+    if not is_of_type(text, rule.value_type):
+        findings.report("ValueNotCastable", f"{_title(owner)}: {quote(text)} is not of type {rule.value_type}", element)
     if rule.options and text not in rule.options:
-        case.report("OptionNotPermitted", f"{_title(owner)}: {quote(text)} is not one of its options", element)
+        findings.report("OptionNotPermitted", f"{_title(owner)}: {quote(text)} is not one of its options", element)
 
 
-def _check_increments(case: Case, element: Node, values: list[Node], rule: Parameter) -> None:
-    """Check the number, names and type of the increments; as in the standard, the type is that of the first rule."""
+def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
+    """Check the number, names and type of a series' increments; as in the standard, the first rule sets the type."""
     if not rule.increments:
         return
-    first_rule, name = rule.increments[0], _title(element)
-    if len(rule.increments) == 1 and len(values) < first_rule.minimum:
-        message = f"{name} has {len(values)} increments; at least {first_rule.minimum} are required"
-        case.report("IncrementsTooFew", message, element)
+    first_increment, name = rule.increments[0], _title(element)
+    if len(rule.increments) == 1 and len(values) < first_increment.minimum:
+        message = f"{name} has {len(values)} increments; at least {first_increment.minimum} are required"
+        findings.report("IncrementsTooFew", message, element)
     permitted = {increment.text for increment in rule.increments if increment.text}
     for value in values:
         text = value.get("incrementValue", "")
-        if first_rule.text and text not in permitted:
-            case.report("IncrementNotPermitted", f"{name}: {quote(text)} is not one of its increments", value)
-        kind = {"datetime": "DATETIME", "float": "FLOAT"}.get(first_rule.kind.lower(), "")
-        if kind and not is_castable(text, kind):
-            case.report("IncrementNotCastable", f"{name}: increment {quote(text)} is not of type {kind}", value)
-    if first_rule.text:
+        if first_increment.text and text not in permitted:
+            findings.report("IncrementNotPermitted", f"{name}: {quote(text)} is not one of its increments", value)
+        value_type = {"datetime": "DATETIME", "float": "FLOAT"}.get(first_increment.kind.lower(), "")
+        if value_type and not is_of_type(text, value_type):
+            message = f"{name}: increment {quote(text)} is not of type {value_type}"
+            findings.report("IncrementNotCastable", message, value)
+    if first_increment.text:
         for text in sorted(permitted - {value.get("incrementValue", "") for value in values}):
-            case.report("IncrementMissing", f"{name} lacks increment {quote(text)}", element)
+            findings.report("IncrementMissing", f"{name} lacks increment {quote(text)}", element)
 
 
-def _check_associations(case: Case, element: Node, associable: set[str]) -> None:
+def _check_associations(findings: Findings, element: Node, associable_ids: set[str]) -> None:
+    """Check that a media parameter is associated only with parameters whose ids are `associable_ids`."""
     for association in element.iter("{*}parameterAssociation"):
         target = association.get("parameterID", "")
-        if target not in associable:
-            message = (
-                f"{_title(element)} points to {quote(target)}, not a simple or ontology parameter of the procedure"
-            )
-            case.report("AssociationUndefined", message, association)
+        if target not in associable_ids:
+            message = f"{_title(element)}: {quote(target)} is not a simple or ontology parameter of the procedure"
+            findings.report("AssociationUndefined", message, association)
 
 
 def _title(element: Node) -> str:
     return f"parameter {quote(element.get('parameterID', ''))}"
 
 
-CHECKS: dict[str, Check] = {
+PARAMETER_CHECKS: dict[str, ParameterCheck] = {
     "simpleParameter": check_simple,
     "ontologyParameter": check_ontology,
     "seriesParameter": check_series,
@@ -143,135 +147,137 @@ CHECKS: dict[str, Check] = {
     "seriesMediaParameter": check_media_series,
     "procedureMetadata": check_simple,
 }
-"""How each type of parameter is checked."""
+"""The check of a parameter, by the name of its element."""
 
 
-def check_centre(case: Case, element: Node) -> None:
-    """Check one centre of an experiment document; if its pipeline is unknown, nothing else in it is checked."""
-    name = element.get("pipeline", "")
+PIPELINE_FINDING_KINDS = (
+    *("UnknownPipeline", "ProcedureNotInPipeline", "RequiredParameterMissing", "ParameterNotInProcedure"),
+    *("WrongParameterType", "ValueNotCastable", "OptionNotPermitted", "TermNotPermitted", "IncrementsTooFew"),
+    *("IncrementNotPermitted", "IncrementMissing", "IncrementNotCastable"),
+)
+"""The kinds of findings that need the list of pipelines."""
+
+
+def check_centre(findings: Findings, element: Node) -> None:
+    """Check one centre of an experiment document; if its pipeline is unknown, report only that."""
+    pipeline_name = element.get("pipeline", "")
     pipeline: Pipeline | None = None
-    if case.lists.pipelines is None:
-        kinds = ("UnknownPipeline", "ProcedureNotInPipeline", "RequiredParameterMissing", "ParameterNotInProcedure")
-        case.skip_checks(
-            "the list pipelines is not configured",
-            *kinds,
-            "WrongParameterType",
-            "ValueNotCastable",
-            "OptionNotPermitted",
-        )
-        case.skip_checks(
-            "the list pipelines is not configured", "TermNotPermitted", "IncrementsTooFew", "IncrementNotPermitted"
-        )
-        case.skip_checks("the list pipelines is not configured", "IncrementMissing", "IncrementNotCastable")
-    elif name not in case.lists.pipelines:
-        message = f"pipeline {quote(name)} is not in IMPReSS; nothing in this centre was checked"
-        case.report("UnknownPipeline", message, element, Level.FATAL)
+    if findings.lists.pipelines is None:
+        findings.skip_checks("the list pipelines is not configured", *PIPELINE_FINDING_KINDS)
+    elif pipeline_name not in findings.lists.pipelines:
+        message = f"pipeline {quote(pipeline_name)} is not in IMPReSS; nothing in this centre was checked"
+        findings.report("UnknownPipeline", message, element, Level.FATAL)
         return
     else:
-        pipeline = case.lists.pipelines[name]
-    case.check_project(element.get("project", ""), element)
+        pipeline = findings.lists.pipelines[pipeline_name]
+    findings.check_project(element.get("project", ""), element)
     for record in element:
         if local_name(record) == "line":
-            check_line(case, record, pipeline)
+            check_line(findings, record, pipeline)
         elif local_name(record) == "experiment":
-            check_experiment(case, record, pipeline, element.get("centreID", ""))
+            check_experiment(findings, record, pipeline, element.get("centreID", ""))
 
 
-def check_line(case: Case, element: Node, pipeline: Pipeline | None) -> None:
-    """Check the status codes of a line, or its colony and procedure if it has no status codes."""
+def check_line(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
+    """Check the status codes of a line; if it has none, check its colony and procedure."""
     colony = element.get("colonyID", "")
-    if check_statuses(case, element, f"line {quote(colony)}"):
+    if _check_status_codes(findings, element, f"line {quote(colony)}"):
         return
-    if case.lists.colonies is None:
-        case.skip_checks("the list colonies is not configured", "UnknownColony")
-    elif colony not in case.lists.colonies:
-        case.report("UnknownColony", f"line: colony {quote(colony)} is not in iMITS", element)
-    _check_procedure_of(case, element, pipeline, f"line {quote(colony)}")
+    if findings.lists.colonies is None:
+        findings.skip_checks("the list colonies is not configured", "UnknownColony")
+    elif colony not in findings.lists.colonies:
+        findings.report("UnknownColony", f"line: colony {quote(colony)} is not in iMITS", element)
+    _check_procedure_of(findings, element, pipeline, f"line {quote(colony)}")
 
 
-def check_experiment(case: Case, element: Node, pipeline: Pipeline | None, centre_id: str) -> None:
-    """Check the date and specimens of an experiment, and its procedure if it has no status codes."""
-    name = f"experiment {quote(element.get('experimentID', ''))}"
+def check_experiment(findings: Findings, element: Node, pipeline: Pipeline | None, centre_id: str) -> None:
+    """Check the date and specimens of an experiment and its status codes; if it has none, check its procedure."""
+    title = f"experiment {quote(element.get('experimentID', ''))}"
     if not element.get("dateOfExperiment", "").strip():
-        case.report("DateMissing", f"{name} has no dateOfExperiment", element)
+        findings.report("DateMissing", f"{title} has no dateOfExperiment", element)
     for specimen in element.iterchildren("{*}specimenID"):
-        text = specimen.text or ""
-        key = documents.specimen(centre_id, text)
-        message = f"{name}: specimen {quote(text)} was not submitted by {centre_id}"
-        case.add_lookup("specimen", key, "SpecimenNotSubmitted", message, specimen)
-    if not check_statuses(case, element, name):
-        _check_procedure_of(case, element, pipeline, name)
+        specimen_id = specimen.text or ""
+        key = documents.specimen_identifier(centre_id, specimen_id)
+        message = f"{title}: specimen {quote(specimen_id)} was not submitted by {centre_id}"
+        findings.add_lookup("specimen", key, "SpecimenNotSubmitted", message, specimen)
+    if not _check_status_codes(findings, element, title):
+        _check_procedure_of(findings, element, pipeline, title)
 
 
-def check_statuses(case: Case, element: Node, name: str) -> bool:
-    """Check the status codes of the record `name`; return whether it has any."""
-    codes = children(element, "statusCode")
+def _check_status_codes(findings: Findings, element: Node, record_title: str) -> bool:
+    """Check the status codes of a record, named `record_title` in messages; return whether it has any."""
+    codes = find_children(element, "statusCode")
     for status in codes:
-        case.check_status(status.text or "", status, name)
+        findings.check_status(status.text or "", status, record_title)
     return bool(codes)
 
 
-def _check_procedure_of(case: Case, element: Node, pipeline: Pipeline | None, name: str) -> None:
-    procedure_element = child(element, "procedure")
+def _check_procedure_of(findings: Findings, element: Node, pipeline: Pipeline | None, record_title: str) -> None:
+    """Check the procedure in a record, named `record_title` in messages, or report that it has none."""
+    procedure_element = find_child(element, "procedure")
     if procedure_element is None:
-        case.report("ProcedureMissing", f"{name} has neither status code nor procedure", element)
+        findings.report("ProcedureMissing", f"{record_title} has neither status code nor procedure", element)
     else:
-        check_procedure(case, procedure_element, pipeline)
+        check_procedure(findings, procedure_element, pipeline)
 
 
-ASSOCIABLE = {"simpleParameter", "ontologyParameter"}
-"""What a media's association may point to."""
+ASSOCIABLE_TYPES = {"simpleParameter", "ontologyParameter"}
+"""The types of parameters with which a media parameter may be associated."""
 
 
-def check_procedure(case: Case, element: Node, pipeline: Pipeline | None) -> None:
-    """Check a procedure against its pipeline, or by itself if no list of pipelines is configured."""
-    key = element.get("procedureID", "")
-    defined: Procedure | None = None
+def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
+    """Check a procedure and its parameters against the pipeline; it is None if no list of pipelines is configured."""
+    procedure_id = element.get("procedureID", "")
+    procedure: Procedure | None = None
     if pipeline is not None:
-        defined = pipeline.get(key)
-        if defined is None:
-            case.report("ProcedureNotInPipeline", f"procedure {quote(key)} is not part of the pipeline", element)
+        procedure = pipeline.get(procedure_id)
+        if procedure is None:
+            message = f"procedure {quote(procedure_id)} is not part of the pipeline"
+            findings.report("ProcedureNotInPipeline", message, element)
             return
     parameters = [(local_name(parameter), parameter.get("parameterID", ""), parameter) for parameter in element]
-    if defined is not None:
-        _find_missing(case, element, defined, {name for _, name, _ in parameters})
-    _find_repeated(case, parameters)
-    associable = {name for tag, name, _ in parameters if tag in ASSOCIABLE}
-    for tag, name, parameter in parameters:
-        case.check_identifier("parameterID", name, parameter)
+    if procedure is not None:
+        _report_missing(findings, element, procedure, {parameter_id for _, parameter_id, _ in parameters})
+    _report_repeated_parameters(findings, parameters)
+    associable_ids = {parameter_id for tag, parameter_id, _ in parameters if tag in ASSOCIABLE_TYPES}
+    for tag, parameter_id, parameter in parameters:
+        findings.check_identifier("parameterID", parameter_id, parameter)
         rule = None
-        if defined is not None:
-            rule = defined.get(name)
+        if procedure is not None:
+            rule = procedure.get(parameter_id)
             if rule is None:
-                message = f"parameter {quote(name)} is not part of procedure {quote(key)}"
-                case.report("ParameterNotInProcedure", message, parameter)
+                message = f"parameter {quote(parameter_id)} is not part of procedure {quote(procedure_id)}"
+                findings.report("ParameterNotInProcedure", message, parameter)
                 continue
             if rule.type != tag:
-                message = f"parameter {quote(name)} is a {rule.type}, submitted as {tag}"
-                case.report("WrongParameterType", message, parameter)
+                message = f"parameter {quote(parameter_id)} is a {rule.type}, submitted as {tag}"
+                findings.report("WrongParameterType", message, parameter)
                 continue
-        CHECKS[tag](case, parameter, rule, associable)
+        PARAMETER_CHECKS[tag](findings, parameter, rule, associable_ids)
 
 
-def _find_missing(case: Case, element: Node, defined: Procedure, submitted: set[str]) -> None:
-    missing = sorted(name for name, rule in defined.items() if rule.required and name not in submitted)
+def _report_missing(findings: Findings, element: Node, procedure: Procedure, submitted_ids: set[str]) -> None:
+    """Report the required parameters of a procedure whose ids were not submitted."""
+    missing = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
     if missing:
         listed = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
-        case.report("RequiredParameterMissing", f"{quote(element.get('procedureID', ''))} lacks {listed}", element)
+        message = f"procedure {quote(element.get('procedureID', ''))} lacks {listed}"
+        findings.report("RequiredParameterMissing", message, element)
 
 
-def _find_repeated(case: Case, parameters: list[tuple[str, str, Node]]) -> None:
+def _report_repeated_parameters(findings: Findings, parameters: list[tuple[str, str, Node]]) -> None:
     """Report each pair of parameterID and sequenceID that occurs more than once, at its second occurrence."""
-    counts: dict[tuple[str, str | None], list[Node]] = {}
-    for _, name, parameter in parameters:
-        counts.setdefault((name, parameter.get("sequenceID")), []).append(parameter)
-    for (name, sequence), repeats in counts.items():
+    occurrences: dict[tuple[str, str | None], list[Node]] = {}
+    for _, parameter_id, parameter in parameters:
+        occurrences.setdefault((parameter_id, parameter.get("sequenceID")), []).append(parameter)
+    for (parameter_id, sequence_id), repeats in occurrences.items():
         if len(repeats) > 1:
-            number = "" if sequence is None else f" with sequence {quote(sequence)}"
-            case.report("ParameterRepeated", f"parameter {quote(name)}{number} occurs {len(repeats)} times", repeats[1])
+            suffix = "" if sequence_id is None else f" with sequence {quote(sequence_id)}"
+            message = f"parameter {quote(parameter_id)}{suffix} occurs {len(repeats)} times"
+            findings.report("ParameterRepeated", message, repeats[1])
 
 
-CENTRES = {
+IMITS_CENTRE_NAMES = {
     "Bcm": "BCM",
     "Gmc": "HMGU",
     "H": "Harwell",
@@ -287,102 +293,100 @@ CENTRES = {
     "CDTA": "CDTA",
     "Crl": "CRL",
 }
-"""The name of a centre in iMITS by its ILAR code; the standard has no others."""
+"""The names of centres in iMITS, by the ILAR codes that the standard has."""
 
-UNREADY = {"Rederivation Started", "Phenotype Attempt Aborted"}
-"""States of a colony in iMITS that cannot have specimens, yet or any more."""
+UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
+"""The states in iMITS of colonies that cannot have specimens: they do not have any yet, or were given up."""
 
-CONFIRMED = "Genotype confirmed"
-"""The state that a parent colony must have."""
+CONFIRMED_STATUS = "Genotype confirmed"
+"""The state in iMITS that a parent colony must have."""
 
-_DPC = re.compile(r"E?([0-9]+(?:\.[0-9]*)?)", re.ASCII)
-_THEILER = re.compile(r"(?:TS)?([0-9]{1,9})[a-d]?", re.ASCII)
+_DPC_PATTERN = re.compile(r"E?([0-9]+(?:\.[0-9]*)?)", re.ASCII)
+_THEILER_PATTERN = re.compile(r"(?:TS)?([0-9]{1,9})[a-d]?", re.ASCII)
 
 
-def check_specimen(case: Case, element: Node) -> None:
-    """Check one mouse or embryo."""
-    case.check_project(element.get("project", ""), element)
-    status = child(element, "statusCode")
+def check_specimen(findings: Findings, element: Node) -> None:
+    """Check the project, status, strain or colony, and birth date or stage of one mouse or embryo."""
+    findings.check_project(element.get("project", ""), element)
+    status = find_child(element, "statusCode")
     if status is not None and status.text:
-        case.check_status(status.text, status, f"specimen {quote(element.get('specimenID', ''))}")
+        findings.check_status(status.text, status, f"specimen {quote(element.get('specimenID', ''))}")
     if element.get("isBaseline", "").strip() in {"true", "1"}:
-        check_baseline(case, element)
+        check_baseline(findings, element)
     else:
-        check_mutant(case, element)
+        check_mutant(findings, element)
     if local_name(element) == "mouse":
-        check_birth(case, element)
+        check_birth(findings, element)
     else:
-        check_stage(case, element)
+        check_stage(findings, element)
 
 
-def check_baseline(case: Case, element: Node) -> None:
-    """Check that a baseline specimen is of a known strain."""
+def check_baseline(findings: Findings, element: Node) -> None:
+    """Check that a baseline specimen (one without a mutation) has a known strain."""
     strain = element.get("strainID")
     if not strain:
-        case.report("StrainMissing", f"baseline {_specimen(element)} has no strainID", element)
-    elif case.lists.strains is None:
-        case.skip_checks("the list strains is not configured", "UnknownStrain")
-    elif strain not in case.lists.strains:
-        case.report("UnknownStrain", f"{_specimen(element)}: strain {quote(strain)} is not in MGI", element)
+        findings.report("StrainMissing", f"baseline {_specimen(element)} has no strainID", element)
+    elif findings.lists.strains is None:
+        findings.skip_checks("the list strains is not configured", "UnknownStrain")
+    elif strain not in findings.lists.strains:
+        findings.report("UnknownStrain", f"{_specimen(element)}: strain {quote(strain)} is not in MGI", element)
 
 
-def check_mutant(case: Case, element: Node) -> None:
+def check_mutant(findings: Findings, element: Node) -> None:
     """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the same centre."""
     colony = element.get("colonyID")
     if not colony:
-        case.report("ColonyMissing", f"mutant {_specimen(element)} has no colonyID", element)
+        findings.report("ColonyMissing", f"mutant {_specimen(element)} has no colonyID", element)
         return
-    colonies = case.lists.colonies
+    colonies = findings.lists.colonies
     if colonies is None:
-        case.skip_checks(
-            "the list colonies is not configured", "UnknownColony", "ColonyNotReady", "WrongProductionCentre"
-        )
+        finding_kinds = ("UnknownColony", "ColonyNotReady", "WrongProductionCentre")
+        findings.skip_checks("the list colonies is not configured", *finding_kinds)
         return
     imits_colony = colonies.get(colony)
     if imits_colony is None:
-        case.report("UnknownColony", f"{_specimen(element)}: colony {quote(colony)} is not in iMITS", element)
+        findings.report("UnknownColony", f"{_specimen(element)}: colony {quote(colony)} is not in iMITS", element)
         return
-    parent_colonies = case.lists.parent_colonies
-    if imits_colony.status in UNREADY:
-        case.report(
-            "ColonyNotReady", f"colony {quote(colony)} has the status {quote(imits_colony.status)} in iMITS", element
-        )
+    parent_colonies = findings.lists.parent_colonies
+    if imits_colony.status in UNREADY_STATUSES:
+        message = f"colony {quote(colony)} has the status {quote(imits_colony.status)} in iMITS"
+        findings.report("ColonyNotReady", message, element)
     elif parent_colonies is None:
-        case.skip_checks("the list parent_colonies is not configured", "ColonyNotReady (parent colony)")
-    elif parent_colonies.get(imits_colony.parent) != CONFIRMED:
-        case.report("ColonyNotReady", f"the parent of colony {quote(colony)} is not {CONFIRMED!r} in iMITS", element)
-    centre = attribute(element, "productionCentre") or attribute(element, "phenotypingCentre")
-    expected = CENTRES.get(centre)
-    if expected is None:
-        case.skip_checks(f"iMITS has no name for centre {centre}", "WrongProductionCentre")
-    elif expected != imits_colony.centre:
-        message = (
-            f"colony {quote(colony)} belongs to {quote(imits_colony.centre)} in iMITS, here to {centre} ({expected})"
-        )
-        case.report("WrongProductionCentre", message, element)
+        findings.skip_checks("the list parent_colonies is not configured", "ColonyNotReady (parent colony)")
+    elif parent_colonies.get(imits_colony.parent) != CONFIRMED_STATUS:
+        message = f"the parent of colony {quote(colony)} is not {CONFIRMED_STATUS!r} in iMITS"
+        findings.report("ColonyNotReady", message, element)
+    centre_code = attribute_text(element, "productionCentre") or attribute_text(element, "phenotypingCentre")
+    expected_centre = IMITS_CENTRE_NAMES.get(centre_code)
+    if expected_centre is None:
+        findings.skip_checks(f"iMITS has no name for centre {centre_code}", "WrongProductionCentre")
+    elif expected_centre != imits_colony.centre:
+        message = f"colony {quote(colony)} belongs to {quote(imits_colony.centre)} in iMITS, not to {expected_centre}"
+        findings.report("WrongProductionCentre", message, element)
 
 
-def check_birth(case: Case, element: Node) -> None:
+def check_birth(findings: Findings, element: Node) -> None:
     """Check that a mouse has a date of birth that is not in the future."""
-    born = element.get("DOB", "").strip()
-    if not born:
-        case.report("BirthDateMissing", f"{_specimen(element)} has no DOB", element)
-    elif not case.today:
-        case.skip_checks("the date of today is not known", "BirthDateInFuture")
-    elif born[:10] > case.today:
-        case.report("BirthDateInFuture", f"{_specimen(element)} has a DOB in the future: {quote(born)}", element)
+    birth_date = element.get("DOB", "").strip()
+    if not birth_date:
+        findings.report("BirthDateMissing", f"{_specimen(element)} has no DOB", element)
+    elif not findings.today:
+        findings.skip_checks("the date of today is not known", "BirthDateInFuture")
+    elif birth_date[:10] > findings.today:
+        message = f"{_specimen(element)} has a DOB in the future: {quote(birth_date)}"
+        findings.report("BirthDateInFuture", message, element)
 
 
-def check_stage(case: Case, element: Node) -> None:
-    """Check that an embryo's stage exists: 0 <= DPC < 20, 1 <= Theiler < 26."""
-    text, unit = element.get("stage", ""), element.get("stageUnit", "")
-    pattern, low, high = (_DPC, 0, 20) if unit == "DPC" else (_THEILER, 1, 26)
-    match = pattern.fullmatch(text)
+def check_stage(findings: Findings, element: Node) -> None:
+    """Check an embryo's stage: days post coitum (DPC) from 0 to under 20, or a Theiler stage from 1 to under 26."""
+    stage, unit = element.get("stage", ""), element.get("stageUnit", "")
+    pattern, minimum, limit = (_DPC_PATTERN, 0, 20) if unit == "DPC" else (_THEILER_PATTERN, 1, 26)
+    match = pattern.fullmatch(stage)
     if match is None:
-        case.report("StageNotRecognised", f"{_specimen(element)}: {quote(text)} is not a {unit} stage", element)
-    elif not low <= float(match[1]) < high:
-        message = f"{_specimen(element)}: {unit} stage {quote(text)} is not in {low} to under {high}"
-        case.report("StageOutOfRange", message, element)
+        findings.report("StageNotRecognised", f"{_specimen(element)}: {quote(stage)} is not a {unit} stage", element)
+    elif not minimum <= float(match[1]) < limit:
+        message = f"{_specimen(element)}: {unit} stage {quote(stage)} is not in {minimum} to under {limit}"
+        findings.report("StageOutOfRange", message, element)
 
 
 def _specimen(element: Node) -> str:

@@ -1,7 +1,7 @@
-"""The declaration of the collection `drops`: offers of a listing, order of hosts, steps.
+"""The declaration of the collection `drops`: which listed files it wants, the order of hosts to try, and its steps.
 
-Left out by rule, and not counted as refused: other folders, and names that do not end in `.zip`
-(specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car.
+Files in other folders than `FOLDERS`, and names that do not end in `.zip`, are ignored and not counted as refused
+(specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car, with its checksum.
 """
 
 from __future__ import annotations
@@ -17,31 +17,30 @@ from windrow.model import LARGEST, ListingEntry, Offer, OfferingHost, Source, jo
 from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
-SUFFIX = ".zip"
-SIDECARS = (".sha256", ".md5")  # the stronger one is used if there are both
+ZIP_SUFFIX = ".zip"
+SIDECAR_SUFFIXES = (".sha256", ".md5")  # the stronger one is used if there are both
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-    """Return an offer for every zip listed, in the order of the listing.
+    """Return an offer for every zip in a listing, in its order; the offer of a refused zip has the reason.
 
-    `options`: `centres`, the declared short names (a sequence, or a text with commas), and
-    `zip_name`, a pattern in place of the convention's. The source is not used: a centre may host
-    zips of another.
+    In `options`, `centres` are the declared short names (a sequence, or a text with commas), and `zip_name` is a
+    pattern that replaces the convention's. The source is not used, because a centre may host zips of another centre.
     """
     del source
     centres = declared_centres(options)
-    pattern = str(options.get("zip_name") or names.ZIP)
-    files = {(_folder(entry), entry.name) for entry in entries if entry.is_file and entry.reason is None}
+    pattern = str(options.get("zip_name") or names.ZIP_PATTERN)
+    listed_files = {(_folder(entry), entry.name) for entry in entries if entry.is_file and entry.reason is None}
     offers = [
-        _make_offer(entry, centres, pattern, files)
+        _make_offer(entry, centres, pattern, listed_files)
         for entry in entries
-        if entry.reason or (_folder(entry) in FOLDERS and entry.name.endswith(SUFFIX))
+        if entry.reason or (_folder(entry) in FOLDERS and entry.name.endswith(ZIP_SUFFIX))
     ]
     return _keep_one_spelling(offers)
 
 
 def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
-    """Keep one offer of each zip, preferring the centre's own spelling of the name; refuse the others."""
+    """Refuse all but one offer of each zip; the one kept spells the centre as declared, if there is such an offer."""
     chosen_offers: dict[str, Offer] = {}
     for offer in offers:
         if not offer.unkeyed and (offer.key not in chosen_offers or offer.path == offer.key):
@@ -65,8 +64,11 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
     return [short for part in parts if (short := str(part).strip())]
 
 
-def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
-    """Return the offer of one listed entry; if its name or size is not allowed, with the reason."""
+def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, listed_files: set[tuple[str, str]]) -> Offer:
+    """Return the offer of one listed entry; it has a reason if the entry's name or size is not allowed.
+
+    `listed_files` are the (folder, name) of all files in the listing, among which side-cars are looked for.
+    """
     folder = _folder(entry)
     key = path = join(folder, entry.name) if folder else entry.name
     if entry.reason:
@@ -75,41 +77,41 @@ def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, files: se
         return Offer(key, path, modified=entry.modified, reason=Reason.TOO_LARGE, unkeyed=True)
     if not entry.is_file:
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
-    parsed = names.read_zip_name(entry.name, centres, pattern)
-    if isinstance(parsed, Reason):
+    name_parts = names.read_zip_name(entry.name, centres, pattern)
+    if isinstance(name_parts, Reason):
         # The tracker's names match without regard to case: a bad one must not share a good one's row.
-        case_only = parsed is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
-        unkeyed = parsed is Reason.NAME_TOO_LONG or case_only or _is_unsafe(entry.name)
-        return Offer(key, path, entry.size, entry.modified, reason=parsed, unkeyed=unkeyed)
-    sidecars = (entry.name + ending for ending in SIDECARS if (folder, entry.name + ending) in files)
+        differs_only_by_case = name_parts is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
+        unkeyed = name_parts is Reason.NAME_TOO_LONG or differs_only_by_case or _is_unsafe(entry.name)
+        return Offer(key, path, entry.size, entry.modified, reason=name_parts, unkeyed=unkeyed)
+    sidecars = (entry.name + ending for ending in SIDECAR_SUFFIXES if (folder, entry.name + ending) in listed_files)
     sidecar = next(sidecars, "")
-    name = names.own_spelling(entry.name, parsed.centre, pattern)
+    declared_name = names.spell_centre_as_declared(entry.name, name_parts.centre, pattern)
     return Offer(
-        join(folder, name),
+        join(folder, declared_name),
         path,
         entry.size,
         entry.modified,
-        rank=f"{parsed.date}.{parsed.inc:020d}.{name}",
-        owner=parsed.centre,
+        rank=f"{name_parts.date}.{name_parts.inc:020d}.{declared_name}",
+        owner=name_parts.centre,
         sidecar=join(folder, sidecar) if sidecar else "",
     )
 
 
 def _folder(entry: ListingEntry) -> str:
-    """Return the folder of an entry, without leading and trailing slashes."""
+    """Return the folder of a listed entry without leading and trailing slashes."""
     return entry.folder.strip("/")
 
 
 def _is_unsafe(name: str) -> bool:
-    """Tell whether a name has a slash or a character that is not printable, and so must not be stored."""
+    """Tell whether a name must not be stored, because it has a slash or a character that is not printable."""
     return "/" in name or not name.isprintable()
 
 
 def estimate_success(host: OfferingHost) -> float:
     """Estimate the probability (0 to 1) that a host's next attempt succeeds.
 
-    Laplace's rule: one success and one failure are added to the counts, so that a source that
-    was never tried ranks between a good one and a bad one.
+    By Laplace's rule, one success and one failure are added to the counts, so that a source that
+    was never tried is between a good one and a bad one.
 
     >>> estimate_success(OfferingHost("good", attempts=9)), estimate_success(OfferingHost("new"))
     (0.9090909090909091, 0.5)
@@ -118,43 +120,43 @@ def estimate_success(host: OfferingHost) -> float:
 
 
 def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    """Sort the hosts of a zip: the producer's own first, then by reliability, speed and name.
+    """Sort the hosts that offer a zip: hosts of `producer`, its centre, first, then by reliability, speed and name.
 
     >>> [host.source for host in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
     ['near', 'far']
     """
-    own_name = producer.casefold()
+    folded_producer = producer.casefold()
 
-    def order(host: OfferingHost) -> tuple[bool, float, float, str]:
-        is_own = bool(own_name) and host.owner.casefold() == own_name
-        return (not is_own, -estimate_success(host), -(host.speed or 0.0), host.source)
+    def sort_key_of(host: OfferingHost) -> tuple[bool, float, float, str]:
+        is_own_host = bool(folded_producer) and host.owner.casefold() == folded_producer
+        return (not is_own_host, -estimate_success(host), -(host.speed or 0.0), host.source)
 
-    return sorted(hosts, key=order)
+    return sorted(hosts, key=sort_key_of)
 
 
-SCHEMAS = ("specimen", "experiment")
-LISTS = ("status_codes", "projects", "pipelines", "strains", "colonies", "parent_colonies")
+SCHEMA_NAMES = ("specimen", "experiment")
+LIST_NAMES = ("status_codes", "projects", "pipelines", "strains", "colonies", "parent_colonies")
 
-_ROOM = "windrow.collections.drops"
+_PACKAGE = "windrow.collections.drops"
 
-ZIP = "zip"
-XML = "xml"
+ZIP_KIND = "zip"
+XML_KIND = "xml"
 
 
 STEPS = (
-    Read("unzip", "1", ZIP, later(f"{_ROOM}.steps:unzip")),
+    Read("unzip", "1", ZIP_KIND, later(f"{_PACKAGE}.steps:unzip")),
     Check(
         "xsd",
         "1",
-        XML,
-        later(f"{_ROOM}.steps:check_xsd"),
-        SCHEMAS,
-        by=later(f"{_ROOM}.steps:announced_kind"),
+        XML_KIND,
+        later(f"{_PACKAGE}.steps:check_xsd"),
+        SCHEMA_NAMES,
+        by=later(f"{_PACKAGE}.steps:kind_in_rank"),
     ),
-    Load("upload", "1", XML, later(f"{_ROOM}.rows:rows")),
-    Judge("data", "1", XML, later(f"{_ROOM}.judge:judge"), LISTS),
-    Summarise("context", "1", XML),
-    Summarise("overview", "1", XML),
+    Load("upload", "1", XML_KIND, later(f"{_PACKAGE}.rows:read_rows")),
+    Judge("data", "1", XML_KIND, later(f"{_PACKAGE}.judge:judge"), LIST_NAMES),
+    Summarise("context", "1", XML_KIND),
+    Summarise("overview", "1", XML_KIND),
 )
 
 COLLECTION = Collection(
@@ -162,12 +164,12 @@ COLLECTION = Collection(
     phases=PHASES,
     discovery=Listing(
         folders=FOLDERS,
-        kind=ZIP,
+        kind=ZIP_KIND,
         list_phase="zip_name",
         fetch_phase="download",
         plan=plan,
         prefer=prefer,
-        members=Members(XML, later(f"{_ROOM}.steps:open_member")),
+        members=Members(XML_KIND, later(f"{_PACKAGE}.steps:open_member")),
     ),
     steps=STEPS,
     adapter="windrow.collections.drops.adapter:ADAPTER",

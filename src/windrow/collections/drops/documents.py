@@ -1,18 +1,17 @@
-"""Parse the drops' documents with the safe parser's settings, convert texts to values, and build records' identifiers.
+"""Parse the XML files of drops safely, convert their texts to values, and build the identifiers of their records.
 
-The rules are those of the standard's own later stage (its report identifiers), joined by `_`:
+An identifier is made of these parts, joined by `_`, as the standard's later stage does:
 
 - specimen: `centre_specimenID`;
-- experiment: `centre_experimentID[_sequenceID]_specimenIDs`, several specimens in sorted order;
+- experiment: `centre_experimentID[_sequenceID]_specimenIDs`, with the specimens in sorted order;
 - line: `centre_colonyID[_sequenceID]_procedureID`;
 - housing: `centre_fromLIMS[_lastUpdated]_procedureID`.
 
-Two of them go one step further than the standard's `centre_colonyID` and `centre_fromLIMS_date`: a
-line has one record per procedure (fertility, viability, ...), and so has a housing, so that without
-the procedure, and for a line without the sequence, the newest record would replace its own siblings.
-Identifiers are case-sensitive. One longer than `NAME_LIMIT` is cut and ends with the digest of the
-whole. Known weakness of the standard's form: an underscore within an id can make two ids one
-(`a_1` without sequence, and `a` with sequence `1`), as it did there.
+The last two have more parts than the standard's `centre_colonyID` and `centre_fromLIMS_date`: lines and housings have
+one record for each procedure (fertility, viability, ...), and without these parts the newest record would replace the
+others. Identifiers are case-sensitive. One longer than `MAX_NAME_LENGTH` is cut and ends with the digest of
+the whole. As in the standard, an underscore within an id can make two identifiers the same:
+`a_1` without a sequence, and `a` with the sequence `1`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from typing import Any, BinaryIO
 
 from lxml import etree
 
-from windrow.collections.drops.elements import NAME_LIMIT, ColumnKind
+from windrow.collections.drops.elements import MAX_NAME_LENGTH, ColumnKind
 from windrow.digest import digest
 from windrow.errors import StepError
 from windrow.formats import xml
@@ -38,18 +37,18 @@ Node = etree._Element  # noqa: SLF001 - the only name that lxml has for an eleme
 
 
 def read_all(view: BinaryIO) -> bytes:
-    """Return all bytes of a document; `open_member` limits its size."""
+    """Return all bytes of a document; its size was limited when it was opened."""
     view.seek(0)
     return view.read()
 
 
-def parse(content: bytes, limits: Limits) -> Node:
-    """Read a whole document; return its root."""
+def parse_document(content: bytes, limits: Limits) -> Node:
+    """Parse a document and return its root; raise StepError if it is not well-formed or exceeds the limits."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
-def stream(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
-    """Read a document element by element: `start` and `end` of each."""
+def stream_elements(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
+    """Yield (`start` or `end`, element) at the tags of a document; raise StepError if it is not well-formed."""
     text = xml.require_root(xml.admit(content, limits))
     events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.PARSER_OPTIONS)
     try:
@@ -58,161 +57,165 @@ def stream(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
         raise xml.to_step_error(error, events.error_log) from None
 
 
-def line(element: Node) -> int | None:
-    """Return the line number of an element; above 65,535 exact only in a document parsed as a whole."""
+def line_number(element: Node) -> int | None:
+    """Return the line number of an element, or None if unknown; above 65,535 it is not exact in a streamed document."""
     number: Any = element.sourceline
     return int(number) if number else None
 
 
-def attribute(element: Node, name: str) -> str:
-    """Return the text of an attribute; empty if the element does not have it."""
+def attribute_text(element: Node, name: str) -> str:
+    """Return the text of an attribute, or an empty text if the element does not have it."""
     return str(element.get(name) or "")
 
 
-_FEW = 8
+_MAX_LOOPED_CHILDREN = 8  # up to this number a loop in Python is twice as fast as lxml's search
 
 
-def child(element: Node, name: str) -> Node | None:
-    """Return the first child with this name in any namespace; a loop is twice as fast if there are few children."""
-    if len(element) > _FEW:
+def find_child(element: Node, name: str) -> Node | None:
+    """Return the first child with this name in any namespace, or None."""
+    if len(element) > _MAX_LOOPED_CHILDREN:
         return next(element.iterchildren(f"{{*}}{name}"), None)
     for candidate in element:
-        if _local(candidate.tag) == name:
+        if _strip_namespace(candidate.tag) == name:
             return candidate
     return None
 
 
-def children(element: Node, name: str) -> list[Node]:
+def find_children(element: Node, name: str) -> list[Node]:
     """Return the children with this name in any namespace."""
     return list(element.iterchildren(f"{{*}}{name}"))
 
 
 def local_name(element: Node) -> str:
     """Return an element's name without its namespace; `etree.QName` takes five times as long."""
-    return _local(element.tag)
+    return _strip_namespace(element.tag)
 
 
 @lru_cache(maxsize=4096)
-def _local(tag: str) -> str:
+def _strip_namespace(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
-Read = Callable[[str], object]
+ParseText = Callable[[str], object]
 
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _DECIMAL = re.compile(r"\s*[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)\s*")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def boolean(text: str) -> bool:
-    """Read an xs:boolean.
+def parse_boolean(text: str) -> bool:
+    """Return the value of an xs:boolean; raise StepError for another text.
 
-    >>> boolean(" 1 ")
+    >>> parse_boolean(" 1 ")
     True
     """
-    value = _BOOLEANS.get(text.strip())
-    if value is None:
-        raise _make_error(text, "is not true or false")
-    return value
+    parsed = _BOOLEANS.get(text.strip())
+    if parsed is None:
+        raise _make_value_error(text, "is not true or false")
+    return parsed
 
 
-def integer(text: str) -> int:
-    """Read an xs:integer of at most 64 bits: the schema sets no limit, but databases do."""
+def parse_integer(text: str) -> int:
+    """Return the value of an xs:integer; raise StepError if it is not one, or does not fit the 64 bits of databases."""
     if not _INTEGER.fullmatch(text):
-        raise _make_error(text, "is not a whole number")
-    if len(text) > 100 or not -(2**63) <= (value := int(text)) < 2**63:
-        raise _make_error(text, "does not fit 64 bits", Reason.TOO_LARGE)
-    return value
+        raise _make_value_error(text, "is not a whole number")
+    if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:
+        raise _make_value_error(text, "does not fit 64 bits", Reason.TOO_LARGE)
+    return number
 
 
-def double(text: str) -> float:
-    """Read an xs:double; INF and NaN are refused, because not every database can store them."""
+def parse_double(text: str) -> float:
+    """Return the value of an xs:double; raise StepError for INF and NaN, which not every database can store."""
     try:
-        value = float(text.replace("_", "?"))  # Python alone allows an underscore
+        number = float(text.replace("_", "?"))  # Python alone allows an underscore
     except ValueError:
-        raise _make_error(text, "is not a number") from None
-    if not isfinite(value):
-        raise _make_error(text, "is not a finite number")
-    return value
+        raise _make_value_error(text, "is not a number") from None
+    if not isfinite(number):
+        raise _make_value_error(text, "is not a finite number")
+    return number
 
 
-def decimal(text: str) -> str:
-    """Read an xs:decimal, digit by digit: a binary number would lose some, and SQL's own end at 65 (MariaDB).
+def parse_decimal(text: str) -> str:
+    """Return the digits of an xs:decimal as text: a float would lose some, and MariaDB stores at most 65.
 
-    >>> decimal(" 0.10000000000000000000001 ")
+    >>> parse_decimal(" 0.10000000000000000000001 ")
     '0.10000000000000000000001'
     """
     if not _DECIMAL.fullmatch(text):
-        raise _make_error(text, "is not a decimal number")
+        raise _make_value_error(text, "is not a decimal number")
     return text.strip()
 
 
-def date(text: str) -> str:
-    """Read an xs:date as YYYY-MM-DD; a time zone after the day is left out.
+def parse_date(text: str) -> str:
+    """Return an xs:date as YYYY-MM-DD, without a time zone; raise StepError for another text.
 
-    >>> date("2012-12-31+01:00")
+    >>> parse_date("2012-12-31+01:00")
     '2012-12-31'
     """
     day = text.strip()[:10]
     try:
         return dt.date.fromisoformat(day).isoformat()
     except ValueError:
-        raise _make_error(text, "is not a day of the years 1 to 9999") from None
+        raise _make_value_error(text, "is not a day of the years 1 to 9999") from None
 
 
-def name(text: str) -> str:
-    """Read a text that is indexed: it must not be longer than `NAME_LIMIT` characters."""
-    if len(text) > NAME_LIMIT:
-        raise _make_error(text, f"has {len(text)} characters, more than the {NAME_LIMIT} of an id", Reason.TOO_LARGE)
+def parse_name(text: str) -> str:
+    """Return a text for an indexed column; raise StepError if it has more than `MAX_NAME_LENGTH` characters."""
+    if len(text) > MAX_NAME_LENGTH:
+        raise _make_value_error(
+            text, f"has {len(text)} characters, more than the {MAX_NAME_LENGTH} of an id", Reason.TOO_LARGE
+        )
     return text
 
 
-READERS: dict[ColumnKind, Read | None] = {
-    ColumnKind.NAME: name,
+PARSERS: dict[ColumnKind, ParseText | None] = {
+    ColumnKind.NAME: parse_name,
     ColumnKind.TEXT: None,
-    ColumnKind.INTEGER: integer,
-    ColumnKind.DOUBLE: double,
-    ColumnKind.DECIMAL: decimal,
-    ColumnKind.BOOLEAN: boolean,
-    ColumnKind.DATE: date,
+    ColumnKind.INTEGER: parse_integer,
+    ColumnKind.DOUBLE: parse_double,
+    ColumnKind.DECIMAL: parse_decimal,
+    ColumnKind.BOOLEAN: parse_boolean,
+    ColumnKind.DATE: parse_date,
 }
-"""How a column's text becomes its value; None leaves it as it is."""
+"""The functions that turn a text into the value of a column, by the column's kind; None leaves the text as it is."""
 
 
-def _make_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID) -> StepError:
+def _make_value_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID) -> StepError:
     return StepError(f"{text[:60]!r} {problem}", reason)
 
 
-def join(*parts: str | None) -> str:
-    """Join the parts that are not None, and shorten the result to `NAME_LIMIT` characters.
+def join_identifier(*parts: str | None) -> str:
+    """Join the parts that are not None, and shorten the result to `MAX_NAME_LENGTH` characters.
 
-    >>> join("H", "e1", None, "s1")
+    >>> join_identifier("H", "e1", None, "s1")
     'H_e1_s1'
-    >>> len(join("H", "x" * 1000))
+    >>> len(join_identifier("H", "x" * 1000))
     255
     """
     identifier = "_".join(part for part in parts if part is not None)
-    if len(identifier) <= NAME_LIMIT:
+    if len(identifier) <= MAX_NAME_LENGTH:
         return identifier
-    mark = digest(identifier.encode()).partition(":")[2]
-    return f"{identifier[: NAME_LIMIT - 1 - len(mark)]}~{mark}"
+    digest_hex = digest(identifier.encode()).partition(":")[2]
+    return f"{identifier[: MAX_NAME_LENGTH - 1 - len(digest_hex)]}~{digest_hex}"
 
 
-def specimen(centre: str, specimen_id: str) -> str:
+def specimen_identifier(centre_id: str, specimen_id: str) -> str:
     """Return the identifier of a mouse or embryo."""
-    return join(centre, specimen_id)
+    return join_identifier(centre_id, specimen_id)
 
 
-def experiment(centre: str, experiment_id: str, sequence: str | None, specimens: Iterable[str]) -> str:
-    """Return the identifier of an experiment; its specimens may come in any order."""
-    return join(centre, experiment_id, sequence, *sorted(specimens))
+def experiment_identifier(
+    centre_id: str, experiment_id: str, sequence_id: str | None, specimen_ids: Iterable[str]
+) -> str:
+    """Return the identifier of an experiment; the order of its specimens does not matter."""
+    return join_identifier(centre_id, experiment_id, sequence_id, *sorted(specimen_ids))
 
 
-def line_identity(centre: str, colony: str, sequence: str | None, procedure: str | None) -> str:
-    """Return the identifier of one procedure of a line."""
-    return join(centre, colony, sequence, procedure)
+def line_identifier(centre_id: str, colony_id: str, sequence_id: str | None, procedure_id: str | None) -> str:
+    """Return the identifier of a line's record for one procedure."""
+    return join_identifier(centre_id, colony_id, sequence_id, procedure_id)
 
 
-def housing(centre: str, from_lims: str, updated: str | None, procedure: str | None) -> str:
-    """Return the identifier of a housing record; `from_lims` is `true` or `false`."""
-    return join(centre, from_lims, updated, procedure)
+def housing_identifier(centre_id: str, from_lims: str, last_updated: str | None, procedure_id: str | None) -> str:
+    """Return the identifier of a housing's record for one procedure; `from_lims` is `true` or `false`."""
+    return join_identifier(centre_id, from_lims, last_updated, procedure_id)

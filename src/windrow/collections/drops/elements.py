@@ -1,16 +1,14 @@
-"""The element types of the two kinds of documents, and the tables that they fill, as data.
+"""The types of elements in the two kinds of XML files, and the tables that they fill, as data.
 
-Written after the three core schemas (`common`, `specimen_definition`, `procedure_definition`).
-Every element that is more than a text of its parent has a table of its own, named in the singular;
-attributes and single texts are columns. What differs from the schemas' own names, and why:
+They are taken from the three core schemas (`common`, `specimen_definition`, `procedure_definition`).
+Every element that is more than a text in its parent has its own table, named in the singular;
+attributes and single texts are columns. These names differ from those of the schemas:
 
 - `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called;
 - `value` is `series_value` or `series_media_value` by its parent; `dim` is `dimension`;
 - `specimenID` of an experiment is a row of `experiment_specimen`: an experiment may have many;
-- `start`, `end` and a dimension's `id` have longer names: SQL, or our own `id`, has taken these;
-- an element with several possible parents says in `parent_table` which one it is in.
-
-A collection declares `ElementTable`s and a `CountTable`; a store creates them.
+- `start`, `end` and a dimension's `id` have longer names, because SQL or our own column `id` uses these;
+- for an element with several possible parents, `parent_table` names the table of its parent.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import NamedTuple
 class ColumnKind(StrEnum):
     """The type of a column's values."""
 
-    NAME = "name"  # text of at most `NAME_LIMIT` characters, fit for an index
+    NAME = "name"  # text of at most `MAX_NAME_LENGTH` characters, fit for an index
     TEXT = "text"  # text of any length
     INTEGER = "integer"  # 64 bits, signed
     DOUBLE = "double"  # finite
@@ -31,12 +29,12 @@ class ColumnKind(StrEnum):
     DATE = "date"  # spelled YYYY-MM-DD
 
 
-NAME_LIMIT = 255
+MAX_NAME_LENGTH = 255
 """Most characters of a NAME."""
 
 
 class Column(NamedTuple):
-    """One column; `indexed` if rows are looked up by it."""
+    """One column of a table; `indexed` tells whether rows are looked up by it."""
 
     name: str
     kind: ColumnKind = ColumnKind.TEXT
@@ -44,11 +42,11 @@ class Column(NamedTuple):
 
 
 class ElementTable(NamedTuple):
-    """The rows of one type of element.
+    """The table of one type of element.
 
-    Every such table also has `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`.
-    `entity` is the kind of entity whose first row is in this table; empty if its rows are only parts of one; `parents`
-    the tables in which `parent_id` is found (ids are unique over all tables).
+    It also has the columns `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`. `entity` is the kind of
+    record of which each row is the first, or empty if rows are only parts of records. `parents` are the tables to which
+    `parent_id` may refer (ids are unique over all tables).
     """
 
     name: str
@@ -58,10 +56,10 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """The numbers of rows by some keys, stored for every submission and for all of them.
+    """What is counted by some key columns, for every submission and for all together.
 
-    Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, for the
-    submissions that meet the condition `{chosen}`; names in it that SQL reserves are in double quotes.
+    Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, one row for each row to count, for the
+    submissions that meet the condition `{chosen}`. Names that SQL reserves are in double quotes.
     """
 
     keys: tuple[str, ...]
@@ -73,19 +71,19 @@ SPECIMEN = f"{ROOT}specimen"
 PROCEDURE = f"{ROOT}procedure"
 """The namespaces of the two kinds of documents."""
 
-ROOTS = {"specimen": f"{{{SPECIMEN}}}centreSpecimenSet", "experiment": f"{{{PROCEDURE}}}centreProcedureSet"}
-"""The root element of each kind. It has no attributes and no row: its place is the submission."""
+ROOT_TAGS = {"specimen": f"{{{SPECIMEN}}}centreSpecimenSet", "experiment": f"{{{PROCEDURE}}}centreProcedureSet"}
+"""The tag of the root element of each kind of document. The root has no row: the submission is in its place."""
 
 
 class ElementField(NamedTuple):
-    """One column and where its text is: an attribute `@x`, a child `x`, or the element's own text `.`."""
+    """A column, and the location of its text: an attribute (`@x`), a child (`x`), or the element's own text (`.`)."""
 
-    place: str
+    location: str
     column: Column
 
 
 class Element(NamedTuple):
-    """One element type: its table, its fields and the elements in it by their names."""
+    """A type of element: its table, its fields, the (name, table) of elements in it, and the kind of record it is."""
 
     table: str
     fields: tuple[ElementField, ...]
@@ -97,20 +95,20 @@ def _field(place: str, name: str, kind: ColumnKind = ColumnKind.TEXT) -> Element
     return ElementField(place, Column(name, kind))
 
 
-def _name(place: str, name: str, *, indexed: bool = True) -> ElementField:
+def _id_field(place: str, name: str, *, indexed: bool = True) -> ElementField:
     return ElementField(place, Column(name, ColumnKind.NAME, indexed))
 
 
-_SEQUENCE = _field("@sequenceID", "sequence_id", ColumnKind.INTEGER)
-_PARAMETER = _name("@parameterID", "parameter_id")
-_STATUS = _field("parameterStatus", "parameter_status")
-_MEDIA = (_field("@URI", "uri"), _field("@fileType", "file_type"), _field("@link", "link"))
-_NOTES = (("parameterAssociation", "parameter_association"), ("procedureMetadata", "procedure_metadata"))
+_SEQUENCE_FIELD = _field("@sequenceID", "sequence_id", ColumnKind.INTEGER)
+_PARAMETER_FIELD = _id_field("@parameterID", "parameter_id")
+_STATUS_FIELD = _field("parameterStatus", "parameter_status")
+_MEDIA_FIELDS = (_field("@URI", "uri"), _field("@fileType", "file_type"), _field("@link", "link"))
+_MEDIA_CHILDREN = (("parameterAssociation", "parameter_association"), ("procedureMetadata", "procedure_metadata"))
 
 _SPECIMEN_FIELDS = (
-    _name("@specimenID", "specimen_id"),
-    _name("@colonyID", "colony_id"),
-    _name("@strainID", "strain_id"),
+    _id_field("@specimenID", "specimen_id"),
+    _id_field("@colonyID", "colony_id"),
+    _id_field("@strainID", "strain_id"),
     _field("@isBaseline", "is_baseline", ColumnKind.BOOLEAN),
     _field("@gender", "gender"),
     _field("@zygosity", "zygosity"),
@@ -127,26 +125,15 @@ _SPECIMEN_CHILDREN = (
     ("parentalStrain", "parental_strain"),
     ("statusCode", "status_code"),
 )
-_CHROMOSOME = (
-    _field("@start", "start_position"),
-    _field("@end", "end_position"),
-    _field("@species", "species"),
-)
+_CHROMOSOME_FIELDS = (_field("@start", "start_position"), _field("@end", "end_position"), _field("@species", "species"))
 
 ELEMENTS: dict[str, Element] = {
     element.table: element
     for element in (
         # specimens
+        Element("centre_specimen", (_id_field("@centreID", "centre_id"),), (("mouse", "mouse"), ("embryo", "embryo"))),
         Element(
-            "centre_specimen",
-            (_name("@centreID", "centre_id"),),
-            (("mouse", "mouse"), ("embryo", "embryo")),
-        ),
-        Element(
-            "mouse",
-            (*_SPECIMEN_FIELDS, _field("@DOB", "dob", ColumnKind.DATE)),
-            _SPECIMEN_CHILDREN,
-            entity="specimen",
+            "mouse", (*_SPECIMEN_FIELDS, _field("@DOB", "dob", ColumnKind.DATE)), _SPECIMEN_CHILDREN, entity="specimen"
         ),
         Element(
             "embryo",
@@ -154,14 +141,11 @@ ELEMENTS: dict[str, Element] = {
             _SPECIMEN_CHILDREN,
             entity="specimen",
         ),
-        Element(
-            "related_specimen",
-            (_name("@specimenID", "specimen_id"), _field("@relationship", "relationship")),
-        ),
+        Element("related_specimen", (_id_field("@specimenID", "specimen_id"), _field("@relationship", "relationship"))),
         Element(
             "genotype",
             (
-                _name("@MGIGeneId", "mgi_gene_id"),
+                _id_field("@MGIGeneId", "mgi_gene_id"),
                 _field("@geneSymbol", "gene_symbol"),
                 _field("@MGIAlleleId", "mgi_allele_id"),
                 _field("@fatherZygosity", "father_zygosity"),
@@ -173,8 +157,8 @@ ELEMENTS: dict[str, Element] = {
             (),
             (("chromosomeAdded", "chromosome_added"), ("chromosomeRemoved", "chromosome_removed")),
         ),
-        Element("chromosome_added", _CHROMOSOME),
-        Element("chromosome_removed", _CHROMOSOME),
+        Element("chromosome_added", _CHROMOSOME_FIELDS),
+        Element("chromosome_removed", _CHROMOSOME_FIELDS),
         Element(
             "parental_strain",
             (
@@ -189,8 +173,8 @@ ELEMENTS: dict[str, Element] = {
         Element(
             "centre_procedure",
             (
-                _name("@centreID", "centre_id"),
-                _name("@pipeline", "pipeline", indexed=False),
+                _id_field("@centreID", "centre_id"),
+                _id_field("@pipeline", "pipeline", indexed=False),
                 _field("@project", "project"),
             ),
             (("housing", "housing"), ("line", "line"), ("experiment", "experiment")),
@@ -206,28 +190,24 @@ ELEMENTS: dict[str, Element] = {
         ),
         Element(
             "line",
-            (_name("@colonyID", "colony_id"), _name("@sequenceID", "sequence_id", indexed=False)),
+            (_id_field("@colonyID", "colony_id"), _id_field("@sequenceID", "sequence_id", indexed=False)),
             (("procedure", "procedure"), ("statusCode", "status_code")),
             entity="line",
         ),
         Element(
             "experiment",
             (
-                _name("@experimentID", "experiment_id"),
-                _name("@sequenceID", "sequence_id", indexed=False),
+                _id_field("@experimentID", "experiment_id"),
+                _id_field("@sequenceID", "sequence_id", indexed=False),
                 _field("@dateOfExperiment", "date_of_experiment", ColumnKind.DATE),
             ),
-            (
-                ("specimenID", "experiment_specimen"),
-                ("procedure", "procedure"),
-                ("statusCode", "status_code"),
-            ),
+            (("specimenID", "experiment_specimen"), ("procedure", "procedure"), ("statusCode", "status_code")),
             entity="experiment",
         ),
-        Element("experiment_specimen", (_name(".", "specimen_id"),)),
+        Element("experiment_specimen", (_id_field(".", "specimen_id"),)),
         Element(
             "procedure",
-            (_name("@procedureID", "procedure_id"),),
+            (_id_field("@procedureID", "procedure_id"),),
             (
                 ("simpleParameter", "simple_parameter"),
                 ("ontologyParameter", "ontology_parameter"),
@@ -240,13 +220,13 @@ ELEMENTS: dict[str, Element] = {
         ),
         Element(
             "simple_parameter",
-            (_PARAMETER, _SEQUENCE, _field("@unit", "unit"), _field("value", "value"), _STATUS),
+            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("@unit", "unit"), _field("value", "value"), _STATUS_FIELD),
         ),
-        Element("ontology_parameter", (_PARAMETER, _SEQUENCE, _STATUS), (("term", "ontology_term"),)),
+        Element("ontology_parameter", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _STATUS_FIELD), (("term", "ontology_term"),)),
         Element("ontology_term", (_field(".", "term"),)),
         Element(
             "series_parameter",
-            (_PARAMETER, _SEQUENCE, _field("@unit", "unit"), _STATUS),
+            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("@unit", "unit"), _STATUS_FIELD),
             (("value", "series_value"),),
         ),
         Element(
@@ -257,20 +237,20 @@ ELEMENTS: dict[str, Element] = {
                 _field("@incrementStatus", "increment_status"),
             ),
         ),
-        Element("media_parameter", (_PARAMETER, *_MEDIA, _STATUS), _NOTES),
-        Element("media_sample_parameter", (_PARAMETER, _STATUS), (("mediaSample", "media_sample"),)),
+        Element("media_parameter", (_PARAMETER_FIELD, *_MEDIA_FIELDS, _STATUS_FIELD), _MEDIA_CHILDREN),
+        Element("media_sample_parameter", (_PARAMETER_FIELD, _STATUS_FIELD), (("mediaSample", "media_sample"),)),
         Element("media_sample", (_field("@localId", "local_id"),), (("mediaSection", "media_section"),)),
         Element("media_section", (_field("@localId", "local_id"),), (("mediaFile", "media_file"),)),
-        Element("media_file", (_field("@localId", "local_id"), *_MEDIA), _NOTES),
+        Element("media_file", (_field("@localId", "local_id"), *_MEDIA_FIELDS), _MEDIA_CHILDREN),
         Element(
             "series_media_parameter",
-            (_PARAMETER, _STATUS),
+            (_PARAMETER_FIELD, _STATUS_FIELD),
             (("value", "series_media_value"), ("procedureMetadata", "procedure_metadata")),
         ),
-        Element("series_media_value", (_field("@incrementValue", "increment_value"), *_MEDIA), _NOTES),
+        Element("series_media_value", (_field("@incrementValue", "increment_value"), *_MEDIA_FIELDS), _MEDIA_CHILDREN),
         Element(
             "parameter_association",
-            (_PARAMETER, _SEQUENCE, _field("@link", "link")),
+            (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("@link", "link")),
             (("dim", "dimension"),),
         ),
         Element(
@@ -282,45 +262,48 @@ ELEMENTS: dict[str, Element] = {
                 _field("@unit", "unit"),
             ),
         ),
-        Element("procedure_metadata", (_PARAMETER, _SEQUENCE, _field("value", "value"), _STATUS)),
+        Element("procedure_metadata", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("value", "value"), _STATUS_FIELD)),
     )
 }
-"""Every element type by its table, parents before their children."""
+"""Every type of element by its table, parents before their children."""
 
-CENTRES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
-"""The table of `centre` in each kind of document."""
+CENTRE_TABLES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
+"""The table of the element `centre` in each kind of document."""
 
 
-def parents(table: str) -> tuple[str, ...]:
+def parent_tables(table: str) -> tuple[str, ...]:
     """Return the tables whose elements may contain elements of this table."""
     return tuple(name for name, element in ELEMENTS.items() if any(child == table for _, child in element.children))
 
 
-def columns(element: Element) -> tuple[Column, ...]:
-    """Return the columns of an element's table, in the order of its rows."""
+def element_columns(element: Element) -> tuple[Column, ...]:
+    """Return the columns of an element's own data in its table, in the order of a row's cells."""
     field_columns = tuple(field.column for field in element.fields)
     return (
-        (Column("parent_table", ColumnKind.NAME), *field_columns) if len(parents(element.table)) > 1 else field_columns
+        (Column("parent_table", ColumnKind.NAME), *field_columns)
+        if len(parent_tables(element.table)) > 1
+        else field_columns
     )
 
 
 TABLES = tuple(
-    ElementTable(name, columns(element), parents(name), entity=element.entity) for name, element in ELEMENTS.items()
+    ElementTable(name, element_columns(element), parent_tables(name), entity=element.entity)
+    for name, element in ELEMENTS.items()
 )
 """The tables that the store creates."""
 
 
-_RECORDS = ("experiment", "line", "housing")
-_PARAMETERS = tuple(
+_RECORD_TABLES = ("experiment", "line", "housing")
+_PARAMETER_TABLES = tuple(
     name
     for name, element in ELEMENTS.items()
     if name != "parameter_association" and any(field.column.name == "parameter_id" for field in element.fields)
 )
 
-# A record holds one procedure at most and begins its entity, so that both are found by the entity's
-# id from any depth: a parameter, or a metadata of a media file within it. The records of a document are few and looked
-# at first; SQLite keeps to the order of a CROSS JOIN.
-_OF_PARAMETERS = """
+# A record has at most one procedure, and its own row has the entity's id. So both are found by the entity's id from a
+# parameter at any depth, such as the metadata of a media file. SQLite follows the order of a CROSS JOIN: it looks
+# first at the records, of which a document has few.
+_PARAMETER_QUERY = """
     SELECT t.submission_id, t.id AS entity_id, c.centre_id AS centre, c.pipeline AS pipeline,
       p.procedure_id AS "procedure", v.parameter_id AS parameter
     FROM {record} t
@@ -329,18 +312,22 @@ _OF_PARAMETERS = """
     JOIN centre_procedure c ON c.id = t.parent_id
     WHERE v.entity_id = t.id AND {{chosen}}"""
 
-_OF_SPECIMENS = """
+_SPECIMEN_QUERY = """
     SELECT t.submission_id, t.entity_id, c.centre_id AS centre, t.pipeline AS pipeline,
       '' AS "procedure", '' AS parameter
     FROM {table} t
     JOIN centre_specimen c ON c.id = t.parent_id
     WHERE {{chosen}}"""
 
-SUMMARY = CountTable(
+SUMMARY_COUNTS = CountTable(
     keys=("centre", "pipeline", "procedure", "parameter"),
     queries=(
-        *(_OF_PARAMETERS.format(table=table, record=record) for table in _PARAMETERS for record in _RECORDS),
-        *(_OF_SPECIMENS.format(table=table) for table in ("mouse", "embryo")),
+        *(
+            _PARAMETER_QUERY.format(table=table, record=record)
+            for table in _PARAMETER_TABLES
+            for record in _RECORD_TABLES
+        ),
+        *(_SPECIMEN_QUERY.format(table=table) for table in ("mouse", "embryo")),
     ),
 )
-"""For the tables `context` (by document) and `overview`."""
+"""What the tables `context` (by document) and `overview` count."""

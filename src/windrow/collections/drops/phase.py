@@ -1,7 +1,7 @@
-"""The phases of the tracker, and the state that a row takes from its children: pure functions on (phase, status).
+"""The phases of the tracker, and the state of a zip derived from the states of its XML files.
 
-Phase ids count from 1 in the order of `PHASES`; ids and statuses rise (specification, sections 2
-and 4.6 as settled).
+A state is a pair (phase id, status). Phase ids count from 1 in the order of `PHASES`; as work goes on, neither the
+phase id nor the status decreases (specification, sections 2 and 4.6 as settled).
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ MEANINGS = {
 PHASES = tuple(MEANINGS)
 
 
-def phase(name: str) -> int:
+def phase_id(name: str) -> int:
     """Return the id of a phase.
 
-    >>> phase("download"), phase("qc")
+    >>> phase_id("download"), phase_id("qc")
     (1, 11)
     """
     return PHASES.index(name) + 1
 
 
-UNZIP = phase("unzip")
+UNZIP = phase_id("unzip")
 
 
-def parent_state(children: Mapping[State, int]) -> State:
-    """Return the state that a parent takes from its children, counted by state.
+def parent_state(counts: Mapping[State, int]) -> State:
+    """Return the state of a zip whose XML files are in these states; `counts` has the number of files in each state.
 
-    If a child failed, it is the earliest phase that failed; otherwise the least state of all, so that a parent is done
-    with a phase when its last child is. A cancelled child counts with its state, so that the parent never shows as done
-    a phase that the child did not pass. A parent without children contained nothing usable and failed at `unzip`.
+    If a file failed, the zip failed at the earliest phase at which a file did. Otherwise the zip has the least of the
+    files' states, so that it is done with a phase when its last file is. A cancelled file counts like the others, so
+    that the zip is not done with a phase that this file did not pass. A zip without XML files failed at `unzip`.
 
     >>> parent_state({(7, Status.DONE): 2, (6, Status.RUNNING): 1})
     (6, <Status.RUNNING: 2>)
     """
-    states = [state for state, count in children.items() if count > 0]
-    failed = [number for number, status in states if status is Status.FAILED]
+    states = [state for state, count in counts.items() if count > 0]
+    failed = [phase for phase, status in states if status is Status.FAILED]
     if failed:
         return min(failed), Status.FAILED
     return min(states, default=(UNZIP, Status.FAILED))

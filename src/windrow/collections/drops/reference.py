@@ -1,4 +1,4 @@
-"""The lists that integrity checks compare with, and the findings about one document.
+"""The reference lists that integrity checks compare documents with, and the findings about one document.
 
 Each list is a resource under one of these names:
 
@@ -8,8 +8,8 @@ Each list is a resource under one of these names:
 - `strains`: an `mgiStrains` document, or lines of tab-separated MGI id, name and type;
 - `colonies`, `parent_colonies`: iMITS' `phenotypeAttempts` and `microinjectionAttempts` documents.
 
-The documents' schemas are the standard's own (`impress`, `statuscodes`, `mgi`, `imits`). A list is
-parsed once per digest and process.
+The schemas of these documents are the standard's own (`impress`, `statuscodes`, `mgi`, `imits`). Each process parses a
+list once, unless its bytes change.
 """
 
 from __future__ import annotations
@@ -20,157 +20,162 @@ from datetime import date, datetime, time
 from math import isfinite
 from typing import Any, NamedTuple
 
-from windrow.collections.drops.documents import Node, line
+from windrow.collections.drops.documents import Node, line_number
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.model import Finding, Level, Limits, Resource, StoreLookUp
 
 
-class Increment(NamedTuple):
-    """A rule for increments of a series: the permitted text, or the type of their values, and their least number."""
+class IncrementRule(NamedTuple):
+    """A rule for the increments of a series of values."""
 
-    minimum: int
-    text: str
-    kind: str
+    minimum: int  # how many there must be at least
+    text: str  # one permitted increment; empty: any
+    kind: str  # the type of all increments: `float`, `datetime` or another
 
 
-class Parameter(NamedTuple):
-    """A parameter as a pipeline defines it."""
+class ParameterRule(NamedTuple):
+    """How a procedure of a pipeline defines a parameter."""
 
     type: str  # the element it is submitted as: simpleParameter, ...
     value_type: str
     required: bool
     options: frozenset[str]
     ontologies: tuple[str, ...]
-    increments: tuple[Increment, ...]
+    increments: tuple[IncrementRule, ...]
 
 
-Procedure = Mapping[str, Parameter]
+Procedure = Mapping[str, ParameterRule]
 Pipeline = Mapping[str, Procedure]
 
 
 class Colony(NamedTuple):
-    """A colony in iMITS."""
+    """A colony in iMITS, with the name of its centre there."""
 
     centre: str
     status: str
-    parent: str  # the colony of the micro-injection that it comes from
+    parent: str  # the colony of the micro-injection from which it descends
 
 
-class Lists(NamedTuple):
-    """All lists; None for one that is not configured."""
+class ReferenceLists(NamedTuple):
+    """The reference lists; a list that is not configured is None."""
 
     status_codes: tuple[str, ...] | None = None
     projects: frozenset[str] | None = None
-    pipelines: Mapping[str, Pipeline] | None = None
-    strains: frozenset[str] | None = None
-    colonies: Mapping[str, Colony] | None = None
-    parent_colonies: Mapping[str, str] | None = None
+    pipelines: Mapping[str, Pipeline] | None = None  # by key
+    strains: frozenset[str] | None = None  # names and MGI ids
+    colonies: Mapping[str, Colony] | None = None  # by name
+    parent_colonies: Mapping[str, str] | None = None  # status by name
 
 
-def read_lists(resources: Mapping[str, Resource]) -> Lists:
-    """Read the lists among `resources`; raise StepError, with the list's name, for one that cannot be read."""
-    return Lists(**{name: _read(name, resources[name]) for name in Lists._fields if name in resources})
+def read_lists(resources: Mapping[str, Resource]) -> ReferenceLists:
+    """Read the reference lists among `resources`; raise StepError, which names the list, if one cannot be read."""
+    return ReferenceLists(
+        **{name: _read_list(name, resources[name]) for name in ReferenceLists._fields if name in resources}
+    )
 
 
-_cache: dict[tuple[str, str], Any] = {}
-_MOST_CACHED = 32
+_parsed_lists: dict[tuple[str, str], Any] = {}
+_MAX_CACHED_LISTS = 32
 
 
-def _read(name: str, resource: Resource) -> Any:
+def _read_list(name: str, resource: Resource) -> Any:
+    """Return the parsed list, from the cache if it was parsed before; raise StepError if it cannot be parsed."""
     key = (name, resource.digest)
-    if key not in _cache:
-        if len(_cache) >= _MOST_CACHED:
-            _cache.clear()
+    if key not in _parsed_lists:
+        if len(_parsed_lists) >= _MAX_CACHED_LISTS:
+            _parsed_lists.clear()
         try:
-            _cache[key] = _PARSERS[name](resource.content)
+            _parsed_lists[key] = _LIST_PARSERS[name](resource.content)
         except (StepError, ValueError, KeyError) as error:
             raise StepError(f"the list {name} cannot be read: {error}") from None
-    return _cache[key]
+    return _parsed_lists[key]
 
 
-def _parse(content: bytes) -> Node:
+def _parse_xml(content: bytes) -> Node:
     return xml.parse(content, Limits())
 
 
-def _required(element: Node, name: str) -> str:
-    """Return a required attribute; raise KeyError if it is missing."""
+def _required_attribute(element: Node, name: str) -> str:
+    """Return the text of an attribute; raise KeyError if it is missing."""
     return str(element.attrib[name])
 
 
-def _is_document(content: bytes) -> bool:
+def _is_xml(content: bytes) -> bool:
     return content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
 def _read_status_codes(content: bytes) -> tuple[str, ...]:
-    if _is_document(content):
-        return tuple(_required(element, "code") for element in _parse(content).iter("{*}statusCode"))
+    if _is_xml(content):
+        return tuple(_required_attribute(element, "code") for element in _parse_xml(content).iter("{*}statusCode"))
     lines = content.decode("utf-8-sig").splitlines()
     return tuple(code for line in lines if (code := line.partition("~")[0].strip()))
 
 
 def _read_projects(content: bytes) -> frozenset[str]:
     text = content.decode("utf-8-sig")
-    head, equals, tail = text.partition("=")
-    listed = tail if equals and head.strip() == "projects" else text
-    return frozenset(name for part in listed.replace("\n", ",").split(",") if (name := part.strip()))
+    before_equals, equals, after_equals = text.partition("=")
+    names_text = after_equals if equals and before_equals.strip() == "projects" else text
+    return frozenset(name for part in names_text.replace("\n", ",").split(",") if (name := part.strip()))
 
 
 def _read_strains(content: bytes) -> frozenset[str]:
-    if _is_document(content):
-        strains = _parse(content).iter("{*}mgiStrain")
+    if _is_xml(content):
+        strains = _parse_xml(content).iter("{*}mgiStrain")
         return frozenset(name for strain in strains for name in (strain.get("MGI_ID"), strain.get("strainID")) if name)
     lines = content.decode("utf-8-sig").splitlines()
     return frozenset(name for line in lines for part in line.split("\t")[:2] if (name := part.strip()))
 
 
 def _read_pipelines(content: bytes) -> dict[str, Pipeline]:
+    """Return the pipelines by key: their procedures by key, and the parameters of these by key."""
     return {
-        _required(pipeline, "pipeline_key"): {
-            _required(procedure, "procedure_key"): {
-                _required(parameter, "parameter_key"): _read_parameter(parameter)
+        _required_attribute(pipeline, "pipeline_key"): {
+            _required_attribute(procedure, "procedure_key"): {
+                _required_attribute(parameter, "parameter_key"): _read_parameter(parameter)
                 for parameter in procedure.iterchildren("{*}impressParameter")
             }
             for procedure in pipeline.iterchildren("{*}impressProcedure")
         }
-        for pipeline in _parse(content).iter("{*}pipeline")
+        for pipeline in _parse_xml(content).iter("{*}pipeline")
     }
 
 
-def _read_parameter(element: Node) -> Parameter:
-    def inner(name: str) -> list[Node]:
+def _read_parameter(element: Node) -> ParameterRule:
+    def children(name: str) -> list[Node]:
         return list(element.iterchildren(f"{{*}}{name}"))
 
-    return Parameter(
+    return ParameterRule(
         type=element.get("type", ""),
         value_type=element.get("value_type", ""),
         required=element.get("is_required", "") in {"true", "1"},
-        options=frozenset(option.get("name", "") for option in inner("impressParameterOption")),
-        ontologies=tuple(option.get("ontology_id", "") for option in inner("impressOntologyParameterOption")),
+        options=frozenset(option.get("name", "") for option in children("impressParameterOption")),
+        ontologies=tuple(option.get("ontology_id", "") for option in children("impressOntologyParameterOption")),
         increments=tuple(
-            Increment(int(increment.get("min") or 0), increment.get("string", ""), increment.get("type", ""))
-            for increment in inner("impressParameterIncrement")
+            IncrementRule(int(increment.get("min") or 0), increment.get("string", ""), increment.get("type", ""))
+            for increment in children("impressParameterIncrement")
         ),
     )
 
 
 def _read_colonies(content: bytes) -> dict[str, Colony]:
+    """Return the colonies by name."""
     colonies = {}
-    for attempt in _parse(content).iter("{*}phenotypeAttempt"):
+    for attempt in _parse_xml(content).iter("{*}phenotypeAttempt"):
         genotype = attempt.find("{*}genotypicInformation")
         parent = "" if genotype is None else genotype.get("microInjectionAttemptColonyName", "")
-        colonies[_required(attempt, "phenotypeColonyName")] = Colony(
+        colonies[_required_attribute(attempt, "phenotypeColonyName")] = Colony(
             attempt.get("productionCentre", ""), attempt.get("phenotypeStatus", ""), parent
         )
     return colonies
 
 
 def _read_parent_colonies(content: bytes) -> dict[str, str]:
-    injections = _parse(content).iter("{*}microinjectionAttempt")
-    return {_required(injection, "colonyName"): injection.get("statusName", "") for injection in injections}
+    injections = _parse_xml(content).iter("{*}microinjectionAttempt")
+    return {_required_attribute(injection, "colonyName"): injection.get("statusName", "") for injection in injections}
 
 
-_PARSERS: dict[str, Callable[[bytes], Any]] = {
+_LIST_PARSERS: dict[str, Callable[[bytes], Any]] = {
     "status_codes": _read_status_codes,
     "projects": _read_projects,
     "pipelines": _read_pipelines,
@@ -180,84 +185,86 @@ _PARSERS: dict[str, Callable[[bytes], Any]] = {
 }
 
 
-_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_INT = re.compile(r"[+-]?[0-9]+(?:\.0*)?")
-_ZONE = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
-_CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
-_DATETIME = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_CLOCK}{_ZONE}")
-_DATE = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}){_ZONE}")
-_TIME = re.compile(rf"{_CLOCK}{_ZONE}")
+_FLOAT_PATTERN = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_INT_PATTERN = re.compile(r"[+-]?[0-9]+(?:\.0*)?")
+_ZONE_PATTERN = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+_CLOCK_PATTERN = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"
+_DATETIME_PATTERN = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_CLOCK_PATTERN}{_ZONE_PATTERN}")
+_DATE_PATTERN = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}){_ZONE_PATTERN}")
+_TIME_PATTERN = re.compile(rf"{_CLOCK_PATTERN}{_ZONE_PATTERN}")
 
 
-def is_castable(text: str, value_type: str) -> bool:
-    """Tell whether `text` is a BOOL, DATETIME, DATE, TIME, FLOAT or INT; for other types, any text is allowed.
+def is_of_type(text: str, value_type: str) -> bool:
+    """Tell whether `text` is of the type BOOL, DATETIME, DATE, TIME, FLOAT or INT; any text is of any other type.
 
-    Stricter than the standard's own tool, which by mistake reads `12 apples` as 12, and accepts any text as a BOOL.
+    This is stricter than the standard's own tool, which by mistake reads `12 apples` as 12 and accepts any BOOL.
 
-    >>> [is_castable(text, "FLOAT") for text in ("12.5", "1e3", "12 apples", "1,5", "nan")]
+    >>> [is_of_type(text, "FLOAT") for text in ("12.5", "1e3", "12 apples", "1,5", "nan")]
     [True, True, False, False, False]
     """
-    read = _READERS.get(value_type.upper())
+    is_valid = _TYPE_CHECKS.get(value_type.upper())
     try:
-        return read is None or read(text.strip())
+        return is_valid is None or is_valid(text.strip())
     except ValueError:
         return False
 
 
 def _is_date(text: str) -> bool:
-    match = _DATE.fullmatch(text)
+    match = _DATE_PATTERN.fullmatch(text)
     return match is not None and bool(date.fromisoformat(match[1]))
 
 
-_READERS: dict[str, Callable[[str], bool]] = {
+_TYPE_CHECKS: dict[str, Callable[[str], bool]] = {
     "BOOL": lambda text: text.lower() in {"true", "false", "1", "0"},
-    "FLOAT": lambda text: bool(_FLOAT.fullmatch(text)) and isfinite(float(text)),
-    "INT": lambda text: bool(_INT.fullmatch(text)),
-    "DATETIME": lambda text: bool(_DATETIME.fullmatch(text)) and datetime.fromisoformat(text) is not None,
+    "FLOAT": lambda text: bool(_FLOAT_PATTERN.fullmatch(text)) and isfinite(float(text)),
+    "INT": lambda text: bool(_INT_PATTERN.fullmatch(text)),
+    "DATETIME": lambda text: bool(_DATETIME_PATTERN.fullmatch(text)) and datetime.fromisoformat(text) is not None,
     "DATE": _is_date,
-    "TIME": lambda text: bool(_TIME.fullmatch(text)) and time.fromisoformat(text) is not None,
+    "TIME": lambda text: bool(_TIME_PATTERN.fullmatch(text)) and time.fromisoformat(text) is not None,
 }
 
 
-MOST_FINDINGS = 1_000
-"""Most findings kept for one document, not counting fatal ones."""
+MAX_FINDINGS = 1_000
+"""The most findings kept for one document, not counting fatal ones."""
 
 
-class Case:
-    """Collects the findings about one document, and its look-ups in the store."""
+class Findings:
+    """Collects the findings about one document, and the look-ups in the store that may become findings."""
 
-    def __init__(self, lists: Lists, today: str) -> None:
-        """Compare with these lists; `today` is an ISO date, or empty if it is not known."""
+    def __init__(self, lists: ReferenceLists, today: str) -> None:
+        """Start without findings; `lists` are compared with, and `today` is an ISO date, or empty if not known."""
         self.lists = lists
         self.today = today
         self._findings: list[Finding] = []
         self._lookups: dict[tuple[str, str], StoreLookUp] = {}
-        self._dropped = 0
-        self._not_run: dict[str, set[str]] = {}
+        self._omitted_count = 0
+        self._skipped_checks: dict[str, set[str]] = {}
 
-    def report(self, kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
-        """Add a finding with the line of an element, unless there are `MOST_FINDINGS` already and it is not fatal."""
-        if level is Level.FATAL or len(self._findings) < MOST_FINDINGS:
-            self._findings.append(Finding(kind, message, level, line(element)))
+    def report(self, finding_kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
+        """Add a finding with the line of an element; after `MAX_FINDINGS`, only count it unless it is fatal."""
+        if level is Level.FATAL or len(self._findings) < MAX_FINDINGS:
+            self._findings.append(Finding(finding_kind, message, level, line_number(element)))
         else:
-            self._dropped += 1
+            self._omitted_count += 1
 
-    def add_lookup(self, question: str, key: str, kind: str, message: str, element: Node) -> None:
-        """Add a look-up of a key in the store; it becomes a finding if the store does not have the key."""
-        finding = Finding(kind, message, Level.ERROR, line(element))
+    def add_lookup(self, question: str, key: str, finding_kind: str, message: str, element: Node) -> None:
+        """Ask the store whether it has a key; if it does not, a finding of this kind is added later."""
+        finding = Finding(finding_kind, message, Level.ERROR, line_number(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
-    def skip_checks(self, cause: str, *kinds: str) -> None:
-        """Record checks that could not be run."""
-        self._not_run.setdefault(cause, set()).update(kinds)
+    def skip_checks(self, cause: str, *finding_kinds: str) -> None:
+        """Record that the checks for these kinds of findings could not be run, and why."""
+        self._skipped_checks.setdefault(cause, set()).update(finding_kinds)
 
-    def check_status(self, text: str, element: Node, owner: str) -> None:
-        """Add a finding if a status of the record `owner` does not begin with a known code."""
-        codes = self.lists.status_codes
-        if codes is None:
+    def check_status(self, text: str, element: Node, record_title: str) -> None:
+        """Add a finding if a status does not begin with a known code; `record_title` names its record in messages."""
+        known_codes = self.lists.status_codes
+        if known_codes is None:
             self.skip_checks("the list status_codes is not configured", "UnknownStatusCode")
-        elif not text.startswith(codes):
-            self.report("UnknownStatusCode", f"{owner}: {quote(text)} does not begin with a known status code", element)
+        elif not text.startswith(known_codes):
+            self.report(
+                "UnknownStatusCode", f"{record_title}: {quote(text)} does not begin with a known status code", element
+            )
 
     def check_project(self, name: str, element: Node) -> None:
         """Add a finding if a project is not known."""
@@ -267,32 +274,32 @@ class Case:
             self.report("UnknownProject", f"project {quote(name)} is not known", element, Level.WARN)
 
     def check_identifier(self, name: str, text: str, element: Node) -> None:
-        """Add a finding if an id is empty or has blanks around it."""
-        bare = text.strip()
-        if not bare:
+        """Add a finding if the id in an attribute or child called `name` is empty or has blanks around it."""
+        stripped = text.strip()
+        if not stripped:
             self.report("IdentifierMissing", f"{name} is empty", element)
-        elif text != bare:
+        elif text != stripped:
             self.report("BlanksInIdentifier", f"{name} {quote(text)} has blanks around it", element)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """All findings in the order of the document, then the number left out and the checks that were not run."""
+    def listed(self) -> tuple[Finding, ...]:
+        """The findings in the order of the document, then how many were only counted, and which checks were not run."""
         notes = []
-        if self._dropped:
-            notes.append(Finding("MoreFindings", f"{self._dropped} more findings are not listed", Level.NOTE))
-        if self._not_run:
+        if self._omitted_count:
+            notes.append(Finding("MoreFindings", f"{self._omitted_count} more findings are not listed", Level.NOTE))
+        if self._skipped_checks:
             message = "; ".join(
-                f"{cause}: {', '.join(sorted(kinds))}" for cause, kinds in sorted(self._not_run.items())
+                f"{cause}: {', '.join(sorted(kinds))}" for cause, kinds in sorted(self._skipped_checks.items())
             )
             notes.append(Finding("CheckNotRun", message, Level.NOTE))
         return (*sorted(self._findings, key=lambda finding: finding.line or 0), *notes)
 
     @property
     def lookups(self) -> tuple[StoreLookUp, ...]:
-        """All questions, each once."""
+        """The look-ups, each question and key once."""
         return tuple(self._lookups.values())
 
 
 def quote(text: str) -> str:
-    """Quote a text of the document for a message, cut where it is long."""
+    """Quote a text of the document for a message; it is cut to 80 characters."""
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -1,8 +1,10 @@
-"""LOAD: turn a document into rows, one for each element that has a table, and find its entities.
+"""The step `upload`: turn a valid XML file into rows, one for each element that has a table, and identify its records.
 
-A pure function. A large document is read as a stream and freed record by record, so that only the rows take memory;
-a small one is parsed as a whole, which takes half the time. The document must be valid against its schema; an element
-without a table or column is refused.
+A large document is read as a stream and freed record by record, so that only the rows take memory; a small one is
+parsed as a whole, which takes half the time. An element without a table or column is refused.
+
+In a document, a root element contains centres, and a centre contains records. Rows are numbered from 0 in the order of
+their elements; a row is (its number, its parent's number, its record's number, its ordinal among its siblings, cells).
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 from windrow.collections.drops import documents
-from windrow.collections.drops.documents import READERS, Node, Read, line, parse, read_all, stream
-from windrow.collections.drops.elements import CENTRES, ELEMENTS, ROOTS, Element, parents
+from windrow.collections.drops.documents import PARSERS, Node, ParseText, line_number, parse_document
+from windrow.collections.drops.elements import CENTRE_TABLES, ELEMENTS, ROOT_TAGS, Element, parent_tables
 from windrow.contract import Entity, Rows, Task
 from windrow.errors import StepError
 from windrow.model import Limits
@@ -21,26 +23,26 @@ from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
-SMALL = 1 << 20
-"""Bytes of a document that is parsed as a whole: its tree takes some ten times as much memory."""
+MAX_TREE_BYTES = 1 << 20
+"""The largest document that is parsed as a whole: its tree takes some ten times as much memory."""
 
 
-class Plan(NamedTuple):
-    """How to read one element type of one namespace, prepared for speed."""
+class ElementPlan(NamedTuple):
+    """How to read one element type of one namespace, prepared for speed; columns are given by their index."""
 
     table: str
-    parent: str | None  # the table named in `parent_table`, where there is such a column
-    attributes: dict[str, tuple[int, Read | None]]  # by name: the place among the columns, and how to read it
-    texts: dict[str, int]  # a child that is only a text -> its place among the columns
-    own: int  # the place of the element's own text, -1 without
-    own_read: Read | None
-    width: int
-    children: dict[str, Plan]
-    entity: str
+    parent_table: str | None  # the content of the column `parent_table`, or None if the table has no such column
+    attributes: dict[str, tuple[int, ParseText | None]]  # by name: the column, and how its text is parsed
+    text_columns: dict[str, int]  # by tag: the column of a child that is only a text
+    own_text_column: int  # the column of the element's own text, or -1
+    parse_own_text: ParseText | None
+    column_count: int
+    children: dict[str, ElementPlan]  # by tag
+    entity: str  # the kind of record that the element is, or empty
 
 
-def rows(task: Task) -> Rows:
-    """Read the document of `task` into rows for the tables of `element.TABLES`.
+def read_rows(task: Task) -> Rows:
+    """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
     Raises StepError, with the reason and the line of the record, for a value that databases cannot store: a number of
     more than 64 bits, or an id of more than 255 characters.
@@ -49,25 +51,25 @@ def rows(task: Task) -> Rows:
 
 
 class RowReader:
-    """Read one document."""
+    """Collects the rows and records of one document."""
 
     def __init__(self, limits: Limits) -> None:
-        """Read no more elements than `limits.elements`."""
+        """Start without rows; reading fails after `limits.elements` elements."""
         self._limits = limits
         self._max_elements = limits.elements
-        self._count = 0
+        self._row_count = 0
         self._tables: dict[str, list[Row]] = {name: [] for name in ELEMENTS}
         self._entities: list[Entity] = []
 
     def read(self, view: BinaryIO) -> Rows:
-        """Read the whole document."""
-        content = read_all(view)
-        if len(content) <= SMALL:
-            self._read_tree(parse(content, self._limits))
+        """Return the rows and records of the whole document; raise StepError if it is refused."""
+        content = documents.read_all(view)
+        if len(content) <= MAX_TREE_BYTES:
+            self._read_tree(parse_document(content, self._limits))
         else:
             self._read_stream(content)
-        full = {name: table_rows for name, table_rows in self._tables.items() if table_rows}
-        return Rows(self._entities, full, self._count)
+        filled_tables = {name: table_rows for name, table_rows in self._tables.items() if table_rows}
+        return Rows(self._entities, filled_tables, self._row_count)
 
     def _read_tree(self, root: Node) -> None:
         plan = self._plan_for(root)
@@ -77,9 +79,10 @@ class RowReader:
                 self._add_record(plan, record, centre, ordinal)
 
     def _read_stream(self, content: bytes) -> None:
+        """Add a centre's row at its start tag, and a record's rows at its end tag, when all of it is known."""
         centre, ordinal, depth = (0, ""), 0, 0
-        plan: Plan | None = None
-        for event, element in stream(content, self._limits):
+        plan: ElementPlan | None = None
+        for event, element in documents.stream_elements(content, self._limits):
             if event == "start":
                 depth += 1
                 if depth == ROOT_DEPTH:
@@ -90,101 +93,107 @@ class RowReader:
                 if depth == RECORD_DEPTH and plan is not None:
                     self._add_record(plan, element, centre, ordinal)
                     ordinal += 1
-                    _free(element)
+                    _free_read_records(element)
                 depth -= 1
 
-    def _plan_for(self, root: Node) -> Plan:
+    def _plan_for(self, root: Node) -> ElementPlan:
         """Return the plan for the kind of document with this root element; raise StepError if there is none."""
-        for kind, tag in ROOTS.items():
+        for kind, tag in ROOT_TAGS.items():
             if root.tag == tag:
                 namespace = tag.partition("}")[0] + "}"
-                return prepare(namespace, CENTRES[kind])
+                return prepare_plan(namespace, CENTRE_TABLES[kind])
         raise StepError(f"the root element is {root.tag}", Reason.WRONG_ROOT)
 
-    def _add_centre(self, plan: Plan, element: Node) -> tuple[int, str]:
-        local = self._count
+    def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
+        """Add the row of a centre; return the row's number and the centre's id."""
+        row_number = self._row_count
         self._add_row(plan, element, None, None, len(self._tables[plan.table]))
-        return local, element.get("centreID", "")
+        return row_number, element.get("centreID", "")
 
-    def _add_record(self, plan: Plan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and the entity of a record: a specimen, a housing, a line or an experiment."""
+    def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
+        """Add the rows and the identity of a record; `centre` is the (row number, id) of its centre."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)
-        centre_number, centre_id = centre
-        local = self._count
+        centre_row, centre_id = centre
+        row_number = self._row_count
         try:
-            self._add_row(record_plan, element, centre_number, local, ordinal)
-            identifier = IDENTIFY[record_plan.entity](centre_id, element)
+            self._add_row(record_plan, element, centre_row, row_number, ordinal)
+            identifier = IDENTIFIERS[record_plan.entity](centre_id, element)
         except StepError as error:
-            raise StepError(str(error), error.reason, line=error.line or line(element)) from None
-        self._entities.append(Entity(local, record_plan.entity, identifier))
+            raise StepError(str(error), error.reason, line=error.line or line_number(element)) from None
+        self._entities.append(Entity(row_number, record_plan.entity, identifier))
 
-    def _add_row(self, plan: Plan, element: Node, parent: int | None, entity: int | None, ordinal: int) -> None:
-        """Add an element's row, followed by those of the elements in it."""
-        local = self._count
-        if local >= self._max_elements:
+    def _add_row(
+        self, plan: ElementPlan, element: Node, parent_row: int | None, entity_row: int | None, ordinal: int
+    ) -> None:
+        """Add an element's row, followed by the rows of the elements in it unless it is a centre.
+
+        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre.
+        """
+        row_number = self._row_count
+        if row_number >= self._max_elements:
             raise StepError(f"more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
-        self._count = local + 1
-        cells: list[Any] = [None] * plan.width
-        if plan.parent is not None:
-            cells[0] = plan.parent
+        self._row_count = row_number + 1
+        cells: list[Any] = [None] * plan.column_count
+        if plan.parent_table is not None:
+            cells[0] = plan.parent_table
         attributes = plan.attributes
-        pairs: Any = element.items()
-        for name, text in pairs:
+        attribute_pairs: Any = element.items()
+        for name, text in attribute_pairs:
             if name in attributes:
-                place, read = attributes[name]
-                cells[place] = text if read is None else read(text)
-        if plan.own >= 0:
+                column, parse_text = attributes[name]
+                cells[column] = text if parse_text is None else parse_text(text)
+        if plan.own_text_column >= 0:
             own_text = element.text or ""
-            cells[plan.own] = own_text if plan.own_read is None else plan.own_read(own_text)
+            cells[plan.own_text_column] = own_text if plan.parse_own_text is None else plan.parse_own_text(own_text)
         table = self._tables[plan.table]
         row_index = len(table)
         table.append(())  # a placeholder: rows are in the order of their elements, and the cells are not all read yet
-        if entity is not None:  # a centre's row is added at its start tag, its records one by one
-            texts, children, number = plan.texts, plan.children, 0
+        if entity_row is not None:  # a centre's row is added at its start tag, its records one by one
+            text_columns, children, child_ordinal = plan.text_columns, plan.children, 0
             for child in element:
                 tag = child.tag
-                if tag in texts:
-                    cells[texts[tag]] = child.text or ""
+                if tag in text_columns:
+                    cells[text_columns[tag]] = child.text or ""
                 elif tag in children:
-                    self._add_row(children[tag], child, local, entity, number)
-                    number += 1
+                    self._add_row(children[tag], child, row_number, entity_row, child_ordinal)
+                    child_ordinal += 1
                 else:
                     raise _make_unexpected_error(child)
-        table[row_index] = (local, parent, entity, ordinal, *cells)
+        table[row_index] = (row_number, parent_row, entity_row, ordinal, *cells)
 
 
 @lru_cache(maxsize=256)
-def prepare(namespace: str, table: str, parent: str = "") -> Plan:
-    """Prepare to read an element type and all below it; `namespace` is in braces, or empty."""
+def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
+    """Return the plan for the elements of a table and all elements in them; `namespace` is in braces, or empty."""
     element: Element = ELEMENTS[table]
-    has_parent_column = len(parents(table)) > 1
+    has_parent_column = len(parent_tables(table)) > 1
     start = 1 if has_parent_column else 0
-    attributes, texts, own_place, own_read = {}, {}, -1, None
-    for place, field in enumerate(element.fields, start):
-        read = READERS[field.column.kind]
-        if field.place.startswith("@"):
-            attributes[field.place[1:]] = (place, read)
-        elif field.place == ".":
-            own_place, own_read = place, read
+    attributes, text_columns, own_text_column, parse_own_text = {}, {}, -1, None
+    for column, field in enumerate(element.fields, start):
+        parse_text = PARSERS[field.column.kind]
+        if field.location.startswith("@"):
+            attributes[field.location[1:]] = (column, parse_text)
+        elif field.location == ".":
+            own_text_column, parse_own_text = column, parse_text
         else:
-            texts[namespace + field.place] = place
-    return Plan(
+            text_columns[namespace + field.location] = column
+    return ElementPlan(
         table=table,
-        parent=parent if has_parent_column else None,
+        parent_table=containing_table if has_parent_column else None,
         attributes=attributes,
-        texts=texts,
-        own=own_place,
-        own_read=own_read,
-        width=start + len(element.fields),
-        children={namespace + name: prepare(namespace, child, table) for name, child in element.children},
+        text_columns=text_columns,
+        own_text_column=own_text_column,
+        parse_own_text=parse_own_text,
+        column_count=start + len(element.fields),
+        children={namespace + name: prepare_plan(namespace, child, table) for name, child in element.children},
         entity=element.entity,
     )
 
 
-def _free(element: Node) -> None:
-    """Free the memory of a record and of all records before it; later ones may be parsed already."""
+def _free_read_records(element: Node) -> None:
+    """Free the memory of a record and of the records before it; the parser may have read beyond it already."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
@@ -195,7 +204,7 @@ def _make_unexpected_error(element: Node) -> StepError:
     return StepError(
         f"the element {str(element.tag).rpartition('}')[2][:80]} has no table or column",
         Reason.NOT_VALID,
-        line=line(element),
+        line=line_number(element),
     )
 
 
@@ -210,29 +219,30 @@ def _procedure_id(element: Node) -> str | None:
     return None if procedure is None else procedure.get("procedureID")
 
 
-def _identify_specimen(centre: str, element: Node) -> str:
-    return documents.specimen(centre, element.get("specimenID", ""))
+def _identify_specimen(centre_id: str, element: Node) -> str:
+    return documents.specimen_identifier(centre_id, element.get("specimenID", ""))
 
 
-def _identify_experiment(centre: str, element: Node) -> str:
-    specimens = _child_texts(element, "specimenID")
-    return documents.experiment(centre, element.get("experimentID", ""), element.get("sequenceID"), specimens)
+def _identify_experiment(centre_id: str, element: Node) -> str:
+    specimen_ids = _child_texts(element, "specimenID")
+    experiment_id, sequence_id = element.get("experimentID", ""), element.get("sequenceID")
+    return documents.experiment_identifier(centre_id, experiment_id, sequence_id, specimen_ids)
 
 
-def _identify_line(centre: str, element: Node) -> str:
-    colony = element.get("colonyID", "")
-    return documents.line_identity(centre, colony, element.get("sequenceID"), _procedure_id(element))
+def _identify_line(centre_id: str, element: Node) -> str:
+    colony_id = element.get("colonyID", "")
+    return documents.line_identifier(centre_id, colony_id, element.get("sequenceID"), _procedure_id(element))
 
 
-def _identify_housing(centre: str, element: Node) -> str:
+def _identify_housing(centre_id: str, element: Node) -> str:
     from_lims = "true" if element.get("fromLIMS", "").strip() in {"true", "1"} else "false"
-    return documents.housing(centre, from_lims, element.get("lastUpdated"), _procedure_id(element))
+    return documents.housing_identifier(centre_id, from_lims, element.get("lastUpdated"), _procedure_id(element))
 
 
-IDENTIFY: dict[str, Callable[[str, Node], str]] = {
+IDENTIFIERS: dict[str, Callable[[str, Node], str]] = {
     "specimen": _identify_specimen,
     "experiment": _identify_experiment,
     "line": _identify_line,
     "housing": _identify_housing,
 }
-"""How each kind of entity is identified."""
+"""The functions that make a record's identifier from its centre's id and its element, by the kind of record."""

@@ -22,11 +22,8 @@ from windrow.settings.kinds import DATABASE, DURATION, OPTIONAL, PATTERN, SECRET
 from windrow.settings.setting import Setting, Value
 
 _SCHEMAS = Path(__file__).parent / "schemas"
-SHIPPED = MappingProxyType(
-    {
-        "specimen": _SCHEMAS / "specimen_definition.xsd",
-        "experiment": _SCHEMAS / "procedure_definition.xsd",
-    }
+SHIPPED_SCHEMAS = MappingProxyType(
+    {"specimen": _SCHEMAS / "specimen_definition.xsd", "experiment": _SCHEMAS / "procedure_definition.xsd"}
 )
 """The schemas that come with windrow."""
 
@@ -46,23 +43,23 @@ class Centre:
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """The settings of the collection `drops`. An empty pattern means the standard's own."""
+    """The settings of [drops]. Deadlines are in seconds, 0 for no limit; an empty pattern means the standard's own."""
 
     tracker: DatabaseAddress
     store: DatabaseAddress
     listers: int
     downloaders: int
     attempts: int
-    listing_deadline: float  # seconds; 0: however long it takes
+    listing_deadline: float
     download_deadline: float
     zip_name: str
     xml_name: str
-    schemas: Mapping[str, Path]  # specimen, experiment
-    lists: Mapping[str, Path]  # only those configured
+    schemas: Mapping[str, Path]  # of `specimen` and `experiment` documents
+    lists: Mapping[str, Path]  # the configured reference lists, by name
     centres: tuple[Centre, ...]
 
 
-CENTRES = "drops.centre"
+CENTRE_TABLE = "drops.centre"
 
 SETTINGS = (
     Setting("drops.tracker", DATABASE, "tracker.sqlite", "the tracker: a file, or a database's address", written=True),
@@ -74,13 +71,16 @@ SETTINGS = (
     Setting("drops.listers", count(1, 64), 10, "sources that are listed at one time", "--listers"),
     Setting("drops.downloaders", count(1, 64), 4, "transfers at one time", "--downloaders"),
     Setting(
-        "drops.listing_deadline", DURATION, "15 min", "time for all listings; slower sources are left behind; 0: no end"
+        "drops.listing_deadline",
+        DURATION,
+        "15 min",
+        "time for all listings together; slower sources are left out; 0: no limit",
     ),
     Setting(
         "drops.download_deadline",
         DURATION,
         "6 h",
-        "time for all transfers; what is under way then goes on in the next run; 0: no end",
+        "time for all transfers together; the next run continues those that are not complete by then; 0: no limit",
     ),
     Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
     Setting(
@@ -99,57 +99,62 @@ SETTINGS = (
     ),
 )
 
-_SITE = Site("")
+_DEFAULT_SITE = Site("")
 ALLOWED = Allowed(everything=True)
 """The addresses that a source of drops allows by default: a drop is often in a private network."""
 
-_KNOWN = Source("", "", _SITE)
-SOURCE = (
+_DEFAULT_SOURCE = Source("", "", _DEFAULT_SITE)
+SOURCE_SETTINGS = (
     Setting("centre", TEXT, "", "short name of the centre that runs it", "--centre"),
     Setting("secret", SECRET, "", "where its password is: env:NAME or file:PATH", "--secret"),
     Setting("ssh_key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME", "--ssh-key"),
-    Setting("connections", count(1, 64), _KNOWN.connections, "connections at one time"),
+    Setting("connections", count(1, 64), _DEFAULT_SOURCE.connections, "connections at one time"),
     Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
-    Setting("delay", DURATION, _KNOWN.pace, "least time between two requests to its host, whatever leads there"),
-    Setting("listing_timeout", DURATION, _SITE.listing_timeout, "longest time for the whole listing of a folder"),
-    Setting("min_rate", SIZE, _SITE.min_rate, "bytes a second that its transfers must bring; 0: any"),
-    Setting("passive", SWITCH, _SITE.passive, "FTP: we open the data connection"),
+    Setting("delay", DURATION, _DEFAULT_SOURCE.pace, "least time between two requests to its host"),
+    Setting(
+        "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "longest time for the whole listing of a folder"
+    ),
+    Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "the least bytes a second of its transfers; 0: any"),
+    Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: we open the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
-    Setting("manifest", TEXT, _SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
-    Setting("allow_private", SWITCH, ALLOWED.everything, "it may live at an address of a private network"),
+    Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
+    Setting("allow_private", SWITCH, ALLOWED.everything, "its address may be in a private network"),
 )
 
-CENTRE = (
-    Setting("short_name", TEXT, "", "the code that its files begin with"),
+CENTRE_SETTINGS = (
+    Setting("short_name", TEXT, "", "the code with which the names of its files begin"),
     Setting("full_name", TEXT, "", "its name"),
-    Setting("email", TEXT, "", "whom to write to"),
-    Setting("phone", TEXT, "", "whom to call, with country and area code"),
+    Setting("email", TEXT, "", "e-mail address of its contact person"),
+    Setting("phone", TEXT, "", "telephone number of its contact person, with country and area code"),
     Setting("address", TEXT, "", "postal address"),
     Setting("imits_name", TEXT, "", "its name in iMITS"),
-    Setting("is_active", SWITCH, True, "its sources are asked"),
+    Setting("is_active", SWITCH, True, "whether its files are fetched"),
 )
 
-_ON_SITE = ("secret", "passive", "manifest", "listing_timeout", "min_rate")
+_SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate")
 
 
-def source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declaration: a site and a folder on it."""
-    base = source_at_url(table, values, surroundings)
-    keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
+def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
+    """Build a source from its declared values; it is inactive if its centre is, and a flag overrides its attempts."""
+    base_source = source_at_url(table, values, surroundings)
+    host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(
-        base.site, **{name: values[name].value for name in _ON_SITE}, key=values["ssh_key"].value, host_keys=tuple(keys)
+        base_source.site,
+        **{name: values[name].value for name in _SITE_SETTINGS},
+        key=values["ssh_key"].value,
+        host_keys=tuple(host_keys),
     )
     site = replace(site, allowed=Allowed(everything=values["allow_private"].value))
-    configured = surroundings.values["drops.attempts"]
+    default_attempts = surroundings.values["drops.attempts"]
     attempts = values["attempts"].value
-    if not attempts or configured.origin.startswith("flag"):
-        attempts = configured.value
-    closed = {centre.short_name.lower() for centre in surroundings.section.centres if not centre.is_active}
+    if not attempts or default_attempts.origin.startswith("flag"):
+        attempts = default_attempts.value
+    inactive_centres = {centre.short_name.lower() for centre in surroundings.section.centres if not centre.is_active}
     return replace(
-        base,
+        base_source,
         site=site,
         owner=values["centre"].value,
-        active=base.active and values["centre"].value.lower() not in closed,
+        active=base_source.active and values["centre"].value.lower() not in inactive_centres,
         connections=values["connections"].value,
         attempts=attempts,
         pace=values["delay"].value,
@@ -157,26 +162,28 @@ def source(table: SourceTable, values: Mapping[str, Value], surroundings: Surrou
     )
 
 
-def drops(given: Given) -> Drops:
+def build_settings(given: Given) -> Drops:
     """Build the settings of [drops] and its centres; raise ConfigError if they cannot be used."""
     databases = {
         name: DatabaseAddress(*(given.values[f"drops.{setting}"].value for setting in (name, f"{name}_secret")))
         for name in ("tracker", "store")
     }
-    schemas = {kind: _file(given, f"drops.schemas.{kind}") or path for kind, path in SHIPPED.items()}
+    schemas = {
+        kind: _read_file_setting(given, f"drops.schemas.{kind}") or path for kind, path in SHIPPED_SCHEMAS.items()
+    }
     lists = {
         name.rpartition(".")[2]: path
         for name in given.values
-        if name.startswith("drops.lists.") and (path := _file(given, name))
+        if name.startswith("drops.lists.") and (path := _read_file_setting(given, name))
     }
-    collected = {"schemas": schemas, "lists": lists, "centres": _centres(given)}
-    return filled(Drops, given.values, "drops", **databases, **collected)
+    built_values = {"schemas": schemas, "lists": lists, "centres": _read_centres(given)}
+    return filled(Drops, given.values, "drops", **databases, **built_values)
 
 
-def _centres(given: Given) -> tuple[Centre, ...]:
-    """Read the tables [[drops.centre]]."""
+def _read_centres(given: Given) -> tuple[Centre, ...]:
+    """Read the tables [[drops.centre]]; raise ConfigError if a short name is missing or given twice."""
     centres: dict[str, Centre] = {}
-    for values in given.rows[CENTRES]:
+    for values in given.rows[CENTRE_TABLE]:
         centre = Centre(**{name: value.value for name, value in values.items()})
         if not centre.short_name or centre.short_name.lower() in centres:
             table_name = values["short_name"].name
@@ -185,11 +192,14 @@ def _centres(given: Given) -> tuple[Centre, ...]:
     return tuple(centres.values())
 
 
-def _file(given: Given, name: str) -> Path | None:
-    value = given.values[name]
-    path: Path | None = value.value
+def _read_file_setting(given: Given, setting_name: str) -> Path | None:
+    """Return the path in a setting, or None if it is not set; raise ConfigError if the file does not exist."""
+    setting = given.values[setting_name]
+    path: Path | None = setting.value
     if path is not None and not path.is_file():
-        raise ConfigError(f"{value.origin}: {value.name}: the file {path} does not exist", hint=f"edit {given.file}")
+        raise ConfigError(
+            f"{setting.origin}: {setting.name}: the file {path} does not exist", hint=f"edit {given.file}"
+        )
     return path
 
 
@@ -208,10 +218,10 @@ CONFIGURATION = Configuration(
         "windrow export tracker --as postgresql > tracker.sql",
     ),
     settings=SETTINGS,
-    source=SOURCE,
-    tables={CENTRES: CENTRE},
-    section=drops,
-    build=source,
+    source=SOURCE_SETTINGS,
+    tables={CENTRE_TABLE: CENTRE_SETTINGS},
+    section=build_settings,
+    build=build_source,
     template="""\
 [drops]
 tracker = "tracker.sqlite"  # or "mysql+pymysql://user@host/phenodcc_tracker"

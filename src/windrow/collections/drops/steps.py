@@ -1,7 +1,7 @@
-"""The first two readings of a drop: what a zip holds, and whether an XML file is valid.
+"""The steps `unzip`, which lists the XML files in a zip, and `xsd`, which checks an XML file against its schema.
 
 Both are functions from a task to a reading. Faults of a document are returned as the
-reading's reason and findings, not raised.
+reading's reason and findings, not raised. The order in which XML files are loaded is that of their `rank`, a text.
 """
 
 from __future__ import annotations
@@ -24,46 +24,47 @@ from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Item, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
 
-SUFFIX = ".xml"
-MOST_FINDINGS = 1000
-"""Findings of one zip that are listed; the rest is counted."""
+XML_SUFFIX = ".xml"
+MAX_LISTED_FINDINGS = 1000
+"""The most findings of one zip or XML file that are listed; the others are only counted."""
 
 
-class Rules(NamedTuple):
-    """The rules for an entry's name: its zip, the declared centres, the pattern."""
+class NameRules(NamedTuple):
+    """The rules for the names of the XML files in one zip."""
 
-    zip: ZipName | None
-    centres: tuple[str, ...]
-    pattern: str
-    action: int = 0  # the index of its folder in `FOLDERS`
+    zip_parts: ZipName | None  # None if the zip's own name is not valid
+    centres: tuple[str, ...]  # the declared short names
+    pattern: str  # a regular expression for the names of XML files
+    folder_index: int = 0  # the index of the zip's folder in `FOLDERS`
 
     def member(self, entry: ZipMember, digest: str, md5: str) -> Member:
-        """Return the member for an entry; if it must not be read, with the reason."""
+        """Return the member for an entry of the zip; if the entry must not be read, the member has the reason."""
         if entry.reason:
             return Member(entry.name, entry.size, digest, md5, reason=entry.reason)
-        parsed = names.read_xml_name(entry.name, self.centres, self.pattern)
-        if isinstance(parsed, Reason):
-            return Member(entry.name, entry.size, digest, md5, reason=parsed)
-        return Member(entry.name, entry.size, digest, md5, parsed.kind, self.rank(parsed, entry.name))
+        name_parts = names.read_xml_name(entry.name, self.centres, self.pattern)
+        if isinstance(name_parts, Reason):
+            return Member(entry.name, entry.size, digest, md5, reason=name_parts)
+        return Member(entry.name, entry.size, digest, md5, name_parts.kind, self.rank(name_parts, entry.name))
 
-    def rank(self, parsed: XmlName, name: str) -> str:
-        """Return a text whose order is the order of loading.
+    def rank(self, name_parts: XmlName, name: str) -> str:
+        """Return the rank of an XML file.
 
-        Specimens come before experiments; then by the zip's date and increment, what is to be done with
-        it (add, edit, delete), the file's own date and increment, and its name.
+        Specimens are loaded before experiments. Among each, the order is that of the zip's date and increment, its
+        folder (add, edit, delete), the XML file's own date and increment, and its name.
         """
-        date, inc = (str(self.zip.date), self.zip.inc) if self.zip else ("", 0)
-        order = 0 if parsed.kind is DocumentKind.SPECIMEN else 1
-        return f"{order}.{date}.{inc:020d}.{self.action}.{parsed.date}.{parsed.inc:020d}.{name}"
+        zip_date, increment = (str(self.zip_parts.date), self.zip_parts.inc) if self.zip_parts else ("", 0)
+        kind_digit = 0 if name_parts.kind is DocumentKind.SPECIMEN else 1
+        own_parts = f"{name_parts.date}.{name_parts.inc:020d}.{name}"
+        return f"{kind_digit}.{zip_date}.{increment:020d}.{self.folder_index}.{own_parts}"
 
 
-def announced_kind(item: Item) -> str:
-    """Return the kind in an XML file's rank: `0` specimen, `1` experiment."""
+def kind_in_rank(item: Item) -> str:
+    """Return the kind of an XML file, from its rank: `0` for specimens, `1` for experiments."""
     return item.rank.partition(".")[0]
 
 
 def sort_key(rank: str) -> str:
-    """Return the key by which records are current: the rank of their document without its kind.
+    """Return the sort key of an XML file's records, its rank without the kind; the greatest is that of current records.
 
     >>> sort_key("1.2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml")
     '2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml'
@@ -71,48 +72,49 @@ def sort_key(rank: str) -> str:
     return rank.partition(".")[2]
 
 
-def rules(key: str, options: Mapping[str, str]) -> Rules:
-    """Build the rules for the key of an action (`add/ZIPNAME`) and the options."""
+def make_name_rules(key: str, options: Mapping[str, str]) -> NameRules:
+    """Return the rules for the XML files of a zip with this key (`add/ZIPNAME`), from a task's options."""
     centres = tuple(declared_centres(options))
-    parsed = names.read_zip_name(zip_name(key), centres, options.get("zip_name") or names.ZIP)
+    name_parts = names.read_zip_name(zip_name_in_key(key), centres, options.get("zip_name") or names.ZIP_PATTERN)
     folder = key.partition("/")[0]
-    action = FOLDERS.index(folder) if folder in FOLDERS else 0
-    return Rules(parsed if isinstance(parsed, ZipName) else None, centres, options.get("xml_name") or names.XML, action)
+    folder_index = FOLDERS.index(folder) if folder in FOLDERS else 0
+    zip_parts = name_parts if isinstance(name_parts, ZipName) else None
+    return NameRules(zip_parts, centres, options.get("xml_name") or names.XML_PATTERN, folder_index)
 
 
-def zip_name(key: str) -> str:
-    """Return the zip's name in a key.
+def zip_name_in_key(key: str) -> str:
+    """Return the zip's name in the key of a zip or of an XML file.
 
-    >>> zip_name("add/H.2012-11-20.03.impc.zip"), zip_name("add/A.zip/B.xml")
+    >>> zip_name_in_key("add/H.2012-11-20.03.impc.zip"), zip_name_in_key("add/A.zip/B.xml")
     ('H.2012-11-20.03.impc.zip', 'A.zip')
     """
     return key.split("/")[1] if "/" in key else key
 
 
-def note_left_out(entry: ZipMember) -> Finding | None:
-    """Return a finding that tells why an entry is left out; None if it is an XML file at the top of the zip."""
+def explain_left_out(entry: ZipMember) -> Finding | None:
+    """Return a finding with the reason why an entry is left out, or None for an XML file that is not in a folder."""
     quoted = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
         return Finding("UnsafeName", f"{quoted} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
     if entry.is_folder:
         return Finding("LeftOut", f"{quoted} is a folder", Level.NOTE)
     if "/" in entry.name:
-        return Finding("LeftOut", f"{quoted} lies in a folder", Level.NOTE)
-    if not entry.name.endswith(SUFFIX):
+        return Finding("LeftOut", f"{quoted} is in a folder", Level.NOTE)
+    if not entry.name.endswith(XML_SUFFIX):
         return Finding("LeftOut", f"{quoted} is not an XML file", Level.NOTE)
     return None
 
 
 def limit_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Keep the first `MOST_FINDINGS` findings; add one with the number of the others."""
-    if len(findings) <= MOST_FINDINGS:
+    """Return the first `MAX_LISTED_FINDINGS` findings, and one more with the number of the others if there are any."""
+    if len(findings) <= MAX_LISTED_FINDINGS:
         return tuple(findings)
-    rest = Finding("LeftOut", f"{len(findings) - MOST_FINDINGS} more findings are not listed", Level.NOTE)
-    return (*findings[:MOST_FINDINGS], rest)
+    omission = Finding("LeftOut", f"{len(findings) - MAX_LISTED_FINDINGS} more findings are not listed", Level.NOTE)
+    return (*findings[:MAX_LISTED_FINDINGS], omission)
 
 
 def finding_kind(reason: Reason) -> str:
-    """Return the class of a reason, as findings name it.
+    """Return the name of the kind of finding that reports a reason.
 
     >>> finding_kind(Reason.BOMB_RATIO), finding_kind(Reason.NOT_WELL_FORMED)
     ('BombRatio', 'SyntaxError')
@@ -122,19 +124,19 @@ def finding_kind(reason: Reason) -> str:
     return "".join(word.capitalize() for word in re.split("_", reason.value))
 
 
-ROOTS = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
-_KINDS = {kind.value: kind for kind in DocumentKind}
-_VALID = Reading()  # shared, so that pickle sends it once for a batch of documents
-HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
-"""Faults of one entry alone; any other one fails the whole zip."""
+ROOT_NAMES = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
+_KINDS_BY_NAME = {kind.value: kind for kind in DocumentKind}
+_VALID_READING = Reading()  # shared, so that pickle sends it once for a batch of documents
+HARMLESS_REASONS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
+"""The faults for which only the entry is left out; any other fault fails the whole zip."""
 
 
 def unzip(task: Task) -> Reading:
-    """Inflate every member of a zip once, and return the XML files in it.
+    """Inflate every entry of a zip once, and return a reading with the XML files in it as members.
 
-    If the archive itself has a fault (it is cut off, encrypted or a bomb), nothing in it is used. Entries that are left
-    out by rule are listed as findings; XML files with an invalid name are members with the reason. `md5` is the zip's
-    own, `count` the number of its entries.
+    If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members.
+    Entries that are left out by rule are listed as findings; XML files with an invalid name are members with the
+    reason. `md5` is that of the zip, `count` the number of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []
@@ -142,75 +144,76 @@ def unzip(task: Task) -> Reading:
     try:
         entries = archive.read_members(task.view, task.limits)
         _check_entries(entries)
-        name_rules = rules(task.item.key, task.options)
+        name_rules = make_name_rules(task.item.key, task.options)
         for entry in entries:
             members += _read_member(task.view, entry, name_rules, findings)
     except StepError as error:
-        return Reading(error.reason, _put_first(error, findings), md5=md5)
-    usable = any(member.reason is None for member in members)
-    reason = None if usable else Reason.EMPTY_ARCHIVE
+        return Reading(error.reason, _findings_after_error(error, findings), md5=md5)
+    has_usable_member = any(member.reason is None for member in members)
+    reason = None if has_usable_member else Reason.EMPTY_ARCHIVE
     if reason:
         findings.insert(0, Finding(finding_kind(reason), f"none of the {len(entries)} entries can be used"))
     return Reading(reason, limit_findings(findings), tuple(members), count=len(entries), md5=md5)
 
 
 def check_xsd(task: Task) -> Reading:
-    """Check an XML file: well-formed, of the kind its name says, valid by that kind's schema."""
+    """Check that an XML file is well-formed, of the kind in its name, and valid against the schema of this kind."""
     try:
         task.view.seek(0)
-        content = task.view.read()  # `open_member` bounds it
+        content = task.view.read()  # its size was limited when it was opened
         text = xml.admit(content, task.limits)
         kind = _kind_in_name(task)
         _check_root(text, kind)
-        findings = xsd.validate_admitted(text, schema(task, kind))
+        findings = xsd.validate_admitted(text, find_schema(task, kind))
     except StepError as error:
-        return Reading(error.reason, _put_first(error, []))
-    return Reading(Reason.NOT_VALID, tuple(findings)) if findings else _VALID
+        return Reading(error.reason, _findings_after_error(error, []))
+    return Reading(Reason.NOT_VALID, tuple(findings)) if findings else _VALID_READING
 
 
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
-    """Open an XML file within its zip, seekable and read-only."""
+    """Open an XML file in a zip as a seekable, read-only stream of its inflated bytes."""
     return archive.open_member(view, name, limits)
 
 
-def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
+def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
     """Return the compiled schema of a kind of document; raise StepError if none is configured or it cannot be used."""
-    sheet: Resource | None = task.resources.get(kind.value)
-    if sheet is None:
+    schema_file: Resource | None = task.resources.get(kind.value)
+    if schema_file is None:
         raise StepError(f"no schema is configured for {kind.value} files", Reason.NO_SCHEMA)
-    return compile_schema(sheet)
+    return compile_schema(schema_file)
 
 
-def compile_schema(sheet: Resource) -> xsd.XmlSchema:
-    """Compile a schema with the files that it imports; raise StepError if it cannot be used."""
-    # Called for every document: the same object as before is not compiled again.
-    cached = _last.get(sheet.name)
-    if cached is None or cached[0] is not sheet:
-        imports = {sibling.path.name: sibling.content for sibling in sheet.siblings}
-        known_by = combine([sheet.digest, *(f"{sibling.path.name} {sibling.digest}" for sibling in sheet.siblings)])
-        cached = _last[sheet.name] = (sheet, xsd.compile_schema(xsd.SchemaFiles(known_by, sheet.content, imports)))
+def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
+    """Compile a schema, unless it is the latest of its name, with its imports; raise StepError if it cannot be used."""
+    cached = _latest_schemas.get(schema_file.name)
+    if cached is None or cached[0] is not schema_file:
+        imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
+        sibling_digests = (f"{sibling.path.name} {sibling.digest}" for sibling in schema_file.siblings)
+        digest = combine([schema_file.digest, *sibling_digests])
+        compiled = xsd.compile_schema(xsd.SchemaFiles(digest, schema_file.content, imports))
+        cached = _latest_schemas[schema_file.name] = (schema_file, compiled)
     return cached[1]
 
 
-_last: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
-"""The schema that was compiled last for each name."""
+_latest_schemas: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
+"""By name, the schema file that was compiled last, and its compiled form."""
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
-    """Raise StepError if an entry has a fault that is not in `HARMLESS`: then the whole zip is refused."""
+    """Raise StepError, so that the whole zip is refused, if an entry has a fault that is not in `HARMLESS_REASONS`."""
     for entry in entries:
-        if entry.reason and entry.reason not in HARMLESS:
+        if entry.reason and entry.reason not in HARMLESS_REASONS:
             raise StepError(f"{entry.name[:200]!r}: {entry.reason.meaning}", entry.reason)
 
 
-def _read_member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: list[Finding]) -> list[Member]:
-    """Read an entry to its end; return it if it is an XML file, otherwise add a finding that it is left out."""
+def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
+    """Inflate an entry and return it as a member, or add to `findings` why not; raise StepError if it is an archive."""
     hasher = Hasher("md5")
-    note = note_left_out(entry)
-    readable = entry if entry.reason is None else entry._replace(reason=None)
+    note = explain_left_out(entry)
+    entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)
     if not entry.is_folder:
-        for number, block in enumerate(archive.read_blocks(view, readable)):
-            if not number and not note and archive.is_archive_start(block):
+        for block_number, block in enumerate(archive.read_blocks(view, entry_to_inflate)):
+            if not block_number and not note and archive.is_archive_start(block):
                 raise StepError(f"{entry.name[:200]!r} is itself an archive", Reason.NESTED_ARCHIVE)
             hasher.update(block)
     if note:
@@ -226,8 +229,8 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: Rules, findings: 
 def _kind_in_name(task: Task) -> DocumentKind:
     """Return the kind of document in an XML file's name; raise StepError if the name is not valid."""
     name = task.item.member or task.item.key.rpartition("/")[2]
-    match = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
-    kind = _KINDS.get(match["kind"]) if match else None
+    match = names.compile_xml_pattern(task.options.get("xml_name") or names.XML_PATTERN).fullmatch(name)
+    kind = _KINDS_BY_NAME.get(match["kind"]) if match else None
     if kind is None:
         raise StepError(f"{name[:200]!r} does not follow the convention", Reason.BAD_NAME)
     return kind
@@ -235,19 +238,19 @@ def _kind_in_name(task: Task) -> DocumentKind:
 
 def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
     """Raise StepError if the root element is not that of the kind in the file's name."""
-    if text.root != ROOTS[kind]:
-        xml.build_tree(text.content)  # what is not well-formed has no root to judge
-        raise StepError(f"the root element is {text.root[:100]!r}, not {ROOTS[kind]!r}", Reason.WRONG_ROOT)
+    if text.root != ROOT_NAMES[kind]:
+        xml.build_tree(text.content)  # raises the error of a text that is not well-formed, which matters more
+        raise StepError(f"the root element is {text.root[:100]!r}, not {ROOT_NAMES[kind]!r}", Reason.WRONG_ROOT)
 
 
-def _put_first(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
-    """Return the findings so far, preceded by one for the fault that ended the reading."""
-    end = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
-    return limit_findings([end, *findings])
+def _findings_after_error(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
+    """Return the findings so far, after one for the error that ended the reading."""
+    error_finding = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
+    return limit_findings([error_finding, *findings])
 
 
 def _md5(view: BinaryIO) -> str:
-    """Return the MD5 of the whole view."""
+    """Return the MD5 of all bytes of the view, in hexadecimal."""
     md5 = hashlib.md5(usedforsecurity=False)
     view.seek(0)
     while block := view.read(BLOCK_BYTES):

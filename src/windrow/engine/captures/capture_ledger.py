@@ -106,7 +106,7 @@ class CaptureLedger:
             known_rules.add((reason, rule_name))
             writer.captures.leave_out(index.id, RuleRow(reason, rule_name, count, url))
             tally.left_out[reason] += count
-        writer.captures.reach(index.id, progress.place, progress.lines)
+        writer.captures.record_progress(index.id, progress.place, progress.lines)
         tally.seen += progress.lines
 
     def take(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
@@ -115,7 +115,7 @@ class CaptureLedger:
         row = CapturedRow(
             number, capture.original, "", "", "", capture.found_at.warc, capture.found_at.offset, capture.line
         )
-        writer.captures.take(number, self.run.collection.name, tally.source.name, row, capture.found_by)
+        writer.captures.record_taken(number, self.run.collection.name, tally.source.name, row, capture.found_by)
         writer.captures.count(capture.found_by, 1)
         self.taken += 1
         tally.taken += 1

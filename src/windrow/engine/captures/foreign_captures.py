@@ -302,7 +302,7 @@ class ForeignCapturing:
                 taken.add(record.key)
                 line = record.line._replace(length=outcomes[record].length)
                 self._capture_ledger.take(writer, TakenCapture(attempt, record.key, index, line=line), self._tally)
-                writer.captures.mend(name, record.before or (record.key.warc, record.key.offset))
+                writer.captures.remove_failure(name, record.before or (record.key.warc, record.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
 
@@ -396,7 +396,7 @@ class ForeignCapturing:
         if record.before is not None:
             if self._run.ledger.captures.failure(name, record.before) == reason:
                 return
-            writer.captures.mend(name, record.before)
+            writer.captures.remove_failure(name, record.before)
         attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)
         row = FailedRow(index, record.key.warc, record.key.offset, json.dumps([*record.line]), reason, attempt.target)
         writer.captures.fail(attempt_number, name, self._source.name, row)

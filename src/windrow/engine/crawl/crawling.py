@@ -23,7 +23,7 @@ from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failure
 from windrow.engine.run import Close, HarvestRun, release
 from windrow.errors import Stopped
 from windrow.ledger import LedgerWriter
-from windrow.ledger.addresses import EVERY
+from windrow.ledger.addresses import ABOVE_EVERY_ORDER
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.ledger.typed.addresses import DueAddress
@@ -293,7 +293,7 @@ class CrawlDispatcher:
         count = min(count, most - tally.handed_out) if most else count
         # Requests may be due again every second: a run makes those that were due when it began.
         at = self._began if self._following and not service_of(host.source) else int(now().timestamp())
-        priority_limit = BEHIND if host.endless else EVERY
+        priority_limit = BEHIND if host.endless else ABOVE_EVERY_ORDER
         rows = run.ledger.addresses.due(host.seq, at, count + len(host.handed_out), priority_limit) if count > 0 else []
         fresh = [row for row in rows if row.digest not in host.handed_out][:count]
         host.exhausted = len(fresh) < count
@@ -376,13 +376,13 @@ class CrawlDispatcher:
         fact = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
         if event.held and attempt.kept:
             row = CapturedRow(fact, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
-            writer.captures.take(fact, run.collection.name, host.source.name, row, 0)
+            writer.captures.record_taken(fact, run.collection.name, host.source.name, row, 0)
             tally.shared += 1
         else:
             self._shared.note(host.origin, attempt)
         if attempt.wait:
             until = self._pauses[host.origin] = math.ceil(attempt.started.timestamp() + attempt.seconds + attempt.wait)
-            writer.addresses.rest(host.origin, until)
+            writer.addresses.record_pause(host.origin, until)
         tally.attempts += attempt.status is not None and not event.held
         if attempt.reason:
             tally.reasons[attempt.reason] += 1

@@ -174,11 +174,11 @@ class WarcImporter:
             with run.ledger.writing() as writer:
                 wrong = counts.wrong.total()
                 findings = self._write_batch(writer, _File(intake, source, imported.warc), batch, counts)
-                writer.items.find(run.session, intake, self._phase, findings[: max(0, FINDINGS - wrong)])
+                writer.items.add_findings(run.session, intake, self._phase, findings[: max(0, FINDINGS - wrong)])
                 writer.imports.read_to(intake, position)
                 if position >= imported.size:
                     reading = Reading(count=counts.attempts)
-                    writer.items.read(run.session, intake, (run.collection.phases[0], ""), "", reading, then="")
+                    writer.items.add_reading(run.session, intake, (run.collection.phases[0], ""), "", reading, then="")
             run.progress.step(len(batch), len(findings))
             run.tick()
             if run.stopping():
@@ -237,7 +237,7 @@ class WarcImporter:
         if imported.refers:
             repeated = fresh.get(spelled) or self._original_response(spelled)
             if repeated is None:
-                writer.imports.wait(file.intake, record.offset, spelled)
+                writer.imports.add_waiting_revisit(file.intake, record.offset, spelled)
                 return False
             attempt = attempt._replace(kept=_as_revisit(repeated, file.warc, record))
         elif attempt.kept and spelled and attempt.kept.size and spelled not in fresh:
@@ -280,10 +280,10 @@ class WarcImporter:
         repeated = self._original_response(imported.payload)
         if imported.attempt is None or repeated is None:
             unreadable = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
-            writer.items.find(self._run.session, intake, self._phase, [imported.finding or unreadable])
+            writer.items.add_findings(self._run.session, intake, self._phase, [imported.finding or unreadable])
         else:
             self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(repeated, warc, record)))
-        writer.imports.resolve(intake, offset)
+        writer.imports.remove_waiting_revisit(intake, offset)
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:

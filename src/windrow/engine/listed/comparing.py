@@ -144,7 +144,7 @@ class _Comparison:
             compared.same += 1
         if kind:
             phase = self._run.collection.fetch_phase
-            writer.items.find(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
+            writer.items.add_findings(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 

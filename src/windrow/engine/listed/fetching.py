@@ -126,7 +126,7 @@ class Fetching:
                 sessions = failed_sessions[file].number if file in failed_sessions else 0
                 finding = describe_rest(key, reason, sessions, now())
                 if finding:
-                    writer.items.find(run.session, file, phase, [finding])
+                    writer.items.add_findings(run.session, file, phase, [finding])
             if resting := self._queue.resting:
                 soonest = min(rest.until for rest in resting)
                 names = ", ".join(rest.key for rest in resting[:NAMED]) + (", ..." if len(resting) > NAMED else "")
@@ -231,7 +231,7 @@ class Fetching:
             )
             if file.conflict:
                 phase = self._run.collection.fetch_phase
-                writer.items.find(self._run.session, file.due.item.id, phase, [file.conflict])
+                writer.items.add_findings(self._run.session, file.due.item.id, phase, [file.conflict])
                 file.conflict = None
 
     def _record_attempt(self, writer: LedgerWriter, file_: WantedFile, attempt: Attempt) -> None:
@@ -249,7 +249,7 @@ class Fetching:
             self._queue.held -= 1
             if attempt.message and not attempt.checksum:
                 finding = Finding("NotCompared", attempt.message, Level.WARN)
-                writer.items.find(run.session, file, run.collection.fetch_phase, [finding])
+                writer.items.add_findings(run.session, file, run.collection.fetch_phase, [finding])
             writer.items.arrive(file, run.collection.step_after(run.collection.listing.kind), fact, ended)
             return
         writer.items.fail(file, run.collection.listing.fetch_phase, attempt.reason, ended)

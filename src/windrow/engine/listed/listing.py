@@ -209,7 +209,7 @@ def _update_mirror(  # noqa: PLR0917
         new_text, old_text = _size_and_time(offer.size, offer.modified), _size_and_time(known.size, known.modified)
         message = f"{source} now offers {new_text}, before {old_text}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
-        writer.items.find(run.session, file, collection.fetch_phase, [finding])
+        writer.items.add_findings(run.session, file, collection.fetch_phase, [finding])
 
 
 def _size_and_time(size: int | None, modified: datetime | None) -> str:
@@ -231,4 +231,4 @@ def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, file: int
         message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
         message = f"{message}; {describe_choice(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
-        writer.items.find(run.session, file, run.collection.fetch_phase, [finding])
+        writer.items.add_findings(run.session, file, run.collection.fetch_phase, [finding])

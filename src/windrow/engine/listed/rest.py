@@ -103,7 +103,7 @@ class OriginPauses:
         origin = _origin(site)
         until = math.ceil(now().timestamp() + min(seconds, MOST))
         self._until[origin] = max(self._until.get(origin, 0.0), until)
-        writer.addresses.rest(origin, until)
+        writer.addresses.record_pause(origin, until)
 
 
 def _origin(site: Site) -> str:

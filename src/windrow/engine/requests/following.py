@@ -162,7 +162,7 @@ class AnswerFollower:
             reason = followed.reason if followed else None
             findings = followed.findings if followed else ()
             row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
-            writer.requests.follow(name, recorded.source, row)
+            writer.requests.record_followed(name, recorded.source, row)
             if reason in OWN_FAULTS:
                 self._unread.note(writer, {recorded.seq: reason})
             else:
@@ -194,7 +194,7 @@ class AnswerFollower:
             recorded.seq, len(urls), len(result.offers), len(fresh), result.skip, result.end[:2000],
             _findings_text(result.findings), seconds,
         )  # fmt: skip
-        writer.requests.follow(name, recorded.source, row)
+        writer.requests.record_followed(name, recorded.source, row)
         if recorded.seq in self._again:
             self._take_steps_again(writer, recorded.seq)
         return FollowOutcome(recorded.source, len(urls), result.skip, result.end)

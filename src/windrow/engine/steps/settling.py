@@ -387,7 +387,7 @@ class Settling:
         changes = {} if self._contents is None else self._contents.changes(attempts)
         with self._run.ledger.writing() as writer:
             for url, checks in changes.items():
-                writer.addresses.pace(attempts[url], crawl.interval(self._sources[attempts[url].source], checks))
+                writer.addresses.set_pause(attempts[url], crawl.interval(self._sources[attempts[url].source], checks))
             for settled in page:
                 if settled.recorded.attempt.url in attempts and (until := self._valid_until(settled)) is not None:
                     writer.addresses.due_by(settled.recorded, until)

@@ -220,10 +220,10 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
             digest = (
                 "" if isinstance(step, Summarise) else item.digest
             )  # of all documents together, not of certain bytes
-            writer.items.read(
+            writer.items.add_reading(
                 run.session, item.id, (step.phase, _reading_version(run, step, item)), digest, reading, next_step
             )
-            run.record_findings(writer, item.id, tasks.phase, reading)
+            run.add_findings(writer, item.id, tasks.phase, reading)
             for member in reading.members:
                 writer.listed_files.add_member(
                     run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],

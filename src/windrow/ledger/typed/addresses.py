@@ -119,8 +119,8 @@ class ChosenAddress(NamedTuple):
     failures: int
 
 
-class WrongAddress(NamedTuple):
-    """A row of `wrong`."""
+class InconsistentAddress(NamedTuple):
+    """A row of `inconsistent`."""
 
     url: str
     due: int
@@ -245,13 +245,13 @@ class TypedAddresses(LedgerQueries):
         """Return those that wait: never asked so far, or failing for a reason."""
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
-    def wrong(self) -> Iterator[WrongAddress]:
+    def inconsistent(self) -> Iterator[InconsistentAddress]:
         """Yield addresses that are due, or have a last capture, other than their attempts say.
 
         Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which
         took no time that we know of.
         """
-        return self._database.stream(WrongAddress._make, "addresses.wrong")
+        return self._database.stream(InconsistentAddress._make, "addresses.inconsistent")
 
     def next_due(self, host: int) -> int | None:
         """Return when the next address of a host is due, in seconds since 1970; None where none ever is."""

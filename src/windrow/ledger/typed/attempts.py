@@ -247,9 +247,9 @@ class TypedAttempts(LedgerQueries):
         """Return attempts that were cut before their end, and after which none was made."""
         return self._database.rows(OpenAttempt._make, "attempts.open")
 
-    def ended_between(self, span: tuple[int, int]) -> list[AttemptCount]:
+    def ended_between(self, facts: tuple[int, int]) -> list[AttemptCount]:
         """Count what came of the attempts that ended between two facts, without questions for the rules of hosts."""
-        return self._database.rows(_make_attempt_count, "attempts.ended_between", span[0], span[1])
+        return self._database.rows(_make_attempt_count, "attempts.ended_between", facts[0], facts[1])
 
     def latest_captures(self, files: Sequence[int]) -> dict[int, LatestCapture]:
         """Return the latest good capture of each file that has one, to compare a new one with."""
@@ -300,13 +300,13 @@ class TypedAttempts(LedgerQueries):
         value: int = self._database.value("attempts.count_upto", collection, attempt)
         return value
 
-    def rules_failed_between(self, span: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
+    def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
         """Return hosts whose rules could not be had; `kind` is the collection's word for a question for rules.
 
         Of several attempts the last counts.
         """
         return self._database.rows(
-            _make_rules_failure, "attempts.rules_failed_between", span[0], span[1], collection, kind
+            _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
 
     def seconds_by_origin(self, collection: str) -> dict[str, float]:

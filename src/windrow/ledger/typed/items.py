@@ -384,21 +384,21 @@ class TypedItems(LedgerQueries):
         """Return the members that attempts brought, and the files of which steps made something."""
         return self._database.rows(ReadItem._make, "items.read_items", collection)
 
-    def read_between(self, span: tuple[int, int]) -> list[StepCount]:
+    def read_between(self, facts: tuple[int, int]) -> list[StepCount]:
         """Count what steps made of items between two facts, each once for each step and reason."""
-        return self._database.rows(_make_step_count, "items.read_between", span[0], span[1])
+        return self._database.rows(_make_step_count, "items.read_between", facts[0], facts[1])
 
-    def named_between(self, collection: str, span: tuple[int, int]) -> list[NamedCount]:
+    def named_between(self, collection: str, facts: tuple[int, int]) -> list[NamedCount]:
         """Count the items that were seen first between two facts."""
-        return self._database.rows(_make_named_count, "items.named_between", span[0], span[1], collection)
+        return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
-    def ended_between(self, collection: str, span: tuple[int, int]) -> dict[int, str]:
+    def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
         """Return the items of which something was decided between two facts, and what."""
-        return dict(self._database.rows(tuple, "items.ended_between", span[0], span[1], collection))
+        return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
-    def found_between(self, span: tuple[int, int]) -> list[FindingCountRow]:
+    def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
         """Count what was found between two facts, the most frequent first."""
-        return self._database.rows(_make_finding_count_row, "items.found_between", span[0], span[1])
+        return self._database.rows(_make_finding_count_row, "items.found_between", facts[0], facts[1])
 
     def by_reason(self) -> list[ReasonCountRow]:
         """Count why items do not go on; of members those of the latest attempt. A reason may occur twice."""

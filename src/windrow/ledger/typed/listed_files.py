@@ -51,9 +51,9 @@ class TypedListedFiles(LedgerQueries):
         """Return the numbers of the listed files of a collection."""
         return self._database.column("listed_files.numbers", collection)
 
-    def fetched_between(self, collection: str, span: tuple[int, int]) -> list[ArrivalCount]:
+    def fetched_between(self, collection: str, facts: tuple[int, int]) -> list[ArrivalCount]:
         """Count what came of attempts to get files between two facts, each file once for each reason."""
-        return self._database.rows(_make_arrival_count, "listed_files.fetched_between", span[0], span[1], collection)
+        return self._database.rows(_make_arrival_count, "listed_files.fetched_between", facts[0], facts[1], collection)
 
     def by_address(self, address: str) -> list[ItemKey]:
         """Return files that were fetched from an address."""

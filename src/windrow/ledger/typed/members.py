@@ -81,9 +81,9 @@ class TypedMembers(LedgerQueries):
         """Return how many rows a step made of each member since the store was last made anew."""
         return self._database.rows(LoadedRow._make, "members.loaded", step, collection)
 
-    def passed_between(self, collection: str, span: tuple[int, int]) -> list[PassedCount]:
+    def passed_between(self, collection: str, facts: tuple[int, int]) -> list[PassedCount]:
         """Count the files of whose members a step took some between two facts."""
-        return self._database.rows(_make_passed_count, "members.passed_between", span[1], span[0], collection)
+        return self._database.rows(_make_passed_count, "members.passed_between", facts[1], facts[0], collection)
 
     def brought(self, attempt: int) -> list[BroughtMember]:
         """Return the members that an attempt brought, in the order of work."""

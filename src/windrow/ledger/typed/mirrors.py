@@ -66,8 +66,8 @@ class ListingRow(NamedTuple):
     modified: datetime | None
 
 
-class WrongMirror(NamedTuple):
-    """A row of `wrong`."""
+class InconsistentMirror(NamedTuple):
+    """A row of `inconsistent`."""
 
     source: str
     file: int
@@ -150,13 +150,13 @@ class TypedMirrors(LedgerQueries):
         """Return every source that ever listed something."""
         return {*self._database.column("mirrors.sources")}
 
-    def listed_between(self, span: tuple[int, int]) -> list[ListingCount]:
+    def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
         """Count what listings said between two facts."""
-        return self._database.rows(ListingCount._make, "mirrors.listed_between", span[0], span[1])
+        return self._database.rows(ListingCount._make, "mirrors.listed_between", facts[0], facts[1])
 
-    def refused_between(self, span: tuple[int, int]) -> list[RefusalCount]:
+    def refused_between(self, facts: tuple[int, int]) -> list[RefusalCount]:
         """Count what was refused between two facts."""
-        return self._database.rows(_make_refusal_count, "mirrors.refused_between", span[0], span[1])
+        return self._database.rows(_make_refusal_count, "mirrors.refused_between", facts[0], facts[1])
 
     def count(self) -> dict[str, int]:
         """Count what each source lists now."""
@@ -177,13 +177,13 @@ class TypedMirrors(LedgerQueries):
         """Return what listings said of a file, in order."""
         return self._database.rows(_make_listing_row, "mirrors.listings", file)
 
-    def wrong(self) -> Iterator[WrongMirror]:
+    def inconsistent(self) -> Iterator[InconsistentMirror]:
         """Yield mirrors that are there or not, other than the last listing says."""
-        return self._database.stream(WrongMirror._make, "mirrors.wrong")
+        return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
-    def changes(self, collection: str, span: tuple[int, int]) -> Iterator[ListedChange]:
+    def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
         """Yield what the sources of a collection said between two facts, in order."""
-        return self._database.stream(_make_listed_change, "mirrors.changes", span[0], span[1], collection)
+        return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
         """Return who lists what is held from another source in the same size, and was not compared with it yet.

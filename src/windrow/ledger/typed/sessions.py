@@ -169,9 +169,9 @@ class TypedSessions(LedgerQueries):
         value: int | None = self._database.value("sessions.latest")
         return value
 
-    def tasks(self, span: tuple[int, int]) -> list[TaskRow]:
+    def tasks(self, facts: tuple[int, int]) -> list[TaskRow]:
         """Return the tasks between two facts, in their order."""
-        return self._database.rows(_make_task_row, "sessions.tasks", span[0], span[1])
+        return self._database.rows(_make_task_row, "sessions.tasks", facts[0], facts[1])
 
     def by_source(self) -> list[SourceSession]:
         """Return every session of every source, in the order of sessions."""
@@ -186,13 +186,13 @@ class TypedSessions(LedgerQueries):
         value: int = self._database.value("sessions.last_before", spell(at))
         return value
 
-    def has_task(self, span: tuple[int, int]) -> bool:
+    def has_task(self, facts: tuple[int, int]) -> bool:
         """Tell whether there is a task between two facts."""
-        return bool(self._database.value("sessions.has_task", span[0], span[1]))
+        return bool(self._database.value("sessions.has_task", facts[0], facts[1]))
 
-    def last_told_before(self, session: int) -> int:
+    def last_reported_before(self, session: int) -> int:
         """Return the end of the last session with a task that ended before one, 0 for none."""
-        value: int = self._database.value("sessions.last_told_before", session)
+        value: int = self._database.value("sessions.last_reported_before", session)
         return value
 
     def collection_of(self, source: str) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.elements import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 
 
 @pytest.fixture
 def store(store_url: str) -> Iterator[TableStore]:
-    with TableStore(store_url, TABLES, SUMMARY) as table_store:
+    with TableStore(store_url, TABLES, SUMMARY_COUNTS) as table_store:
         table_store.prepare()
         yield table_store

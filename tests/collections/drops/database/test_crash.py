@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from tests.collections.drops.database.store_queries import dump
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.elements import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 
 FIRST = specimens(mouse("s1"), mouse("s2"))
 SECOND = specimens(mouse("s1", colony="new"), mouse("s3"))
@@ -73,10 +73,10 @@ PROGRAM = """
 import sys
 from tests.collections.drops.sample import at, experiment, experiments, load, submission
 from windrow.collections.drops.elements import TABLES
-from windrow.collections.drops.elements import SUMMARY
+from windrow.collections.drops.elements import SUMMARY_COUNTS
 from windrow.collections.drops.database.table_store import TableStore
 
-with TableStore(sys.argv[1], TABLES, SUMMARY) as store:
+with TableStore(sys.argv[1], TABLES, SUMMARY_COUNTS) as store:
     store.prepare()
     for item in range(1, 61):
         content = experiments(experiment(f"e{item % 7}", "s1", day=f"2024-02-{item % 27 + 1:02}"))
@@ -116,7 +116,7 @@ def test_killed_again_and_again_the_store_ends_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [0, 3])
 def test_an_unprepared_store_can_be_prepared_later(store_url: str, count: int) -> None:
-    with TableStore(store_url, TABLES, SUMMARY) as store:
+    with TableStore(store_url, TABLES, SUMMARY_COUNTS) as store:
         assert killed_after(store, count, store.prepare)
         store.prepare()
         assert store.stage(submission(1, FIRST), load(FIRST)) == 1

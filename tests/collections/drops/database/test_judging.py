@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.elements import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.reasons import Reason
 
 
@@ -52,7 +52,7 @@ def test_many_documents_judged_at_once_end_as_each_alone_would(store: TableStore
         )
         for document in batch
     ]
-    with TableStore(f"sqlite:///{tmp_path}/alone.db", TABLES, SUMMARY) as alone:
+    with TableStore(f"sqlite:///{tmp_path}/alone.db", TABLES, SUMMARY_COUNTS) as alone:
         alone.prepare()
         ids = [alone.stage(*document) for document in staged]
         assert store.stage_all(staged[:5]) + store.stage_all(staged)[5:] == ids

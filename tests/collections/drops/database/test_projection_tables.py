@@ -10,15 +10,20 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.drops.database.projection_rows import LateReference, RowMaking, RowPut, SameValues, Seed
+from windrow.collections.drops.database.projection_rows import Insert, LateReference, RowChange, Seed, SharedChange
 from windrow.collections.drops.database.projection_tables import ProjectionTables
-from windrow.collections.drops.database.tracker_tables import guard, last_update, nocase, unsigned
+from windrow.collections.drops.database.tracker_tables import (
+    add_checks_and_triggers,
+    make_last_update,
+    nocase_type,
+    unsigned_type,
+)
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.databases import connect
 
 
 def ref(target, rule, *, null=False):
-    kind, info = unsigned("big")
+    kind, info = unsigned_type("big")
     key = sa.ForeignKey(f"{target}.id", ondelete=rule)
     return sa.Column(f"{target}_id", kind, key, nullable=null, info=info)
 
@@ -32,12 +37,12 @@ def shelf():
     }
 
     def table(name, *columns):
-        big, info = unsigned("big")
+        big, info = unsigned_type("big")
         key = sa.Column("id", big, primary_key=True, autoincrement=True, info=info)
-        sa.Table(name, metadata, key, *columns, last_update(), sqlite_autoincrement=True, **options)
+        sa.Table(name, metadata, key, *columns, make_last_update(), sqlite_autoincrement=True, **options)
 
     table("run", sa.Column("status", sa.SmallInteger(), nullable=False))
-    table("author", sa.Column("name", nocase(60), nullable=False, unique=True), sa.Column("note", sa.Text()))
+    table("author", sa.Column("name", nocase_type(60), nullable=False, unique=True), sa.Column("note", sa.Text()))
     table(
         "book",
         ref("author", "CASCADE"),
@@ -47,7 +52,7 @@ def shelf():
         sa.Column("copies", sa.Integer(), nullable=False, server_default=sa.text("0")),
     )
     table("page", ref("book", "CASCADE"), sa.Column("number", sa.Integer(), nullable=False))
-    guard(metadata)
+    add_checks_and_triggers(metadata)
     return metadata
 
 
@@ -64,7 +69,7 @@ def url(request, tmp_path):
 
 @pytest.fixture
 def projection(url):
-    tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+    tables = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
     yield tables
     tables.close()
 
@@ -82,11 +87,11 @@ def run_sql(projection, text):
 
 
 def author(key, name=None, **values):
-    return RowPut("author", key, {"name": name or key, **values})
+    return RowChange("author", key, {"name": name or key, **values})
 
 
 def book(key, by, state=1, **values):
-    return RowPut("book", key, {"title": key, "state": state, **values}, {"author_id": ("author", by)})
+    return RowChange("book", key, {"title": key, "state": state, **values}, {"author_id": ("author", by)})
 
 
 def test_many_rows_get_the_same_values_where_they_are_there_and_nobody_has_taken_them_over(projection):
@@ -94,7 +99,7 @@ def test_many_rows_get_the_same_values_where_they_are_there_and_nobody_has_taken
     run_sql(projection, "UPDATE book SET copies = 7 WHERE title = 'b4'")
     run_sql(projection, "DELETE FROM book WHERE title = 'b6'")
     keys = ["b3", "b1", "b2", "b4", "b6", "b7", "never made", "new"]
-    projection.apply([SameValues("book", keys, {"state": 5}, ("copies", 7)), book("new", "x", 2)], 2)
+    projection.apply([SharedChange("book", keys, {"state": 5}, ("copies", 7)), book("new", "x", 2)], 2)
     assert rows(projection, "book", "title", "state") == [
         ("b0", 1), ("b1", 5), ("b2", 5), ("b3", 5), ("b4", 1), ("b5", 1), ("b7", 5), ("b8", 1), ("new", 5),
     ]  # fmt: skip
@@ -112,8 +117,8 @@ def test_rows_are_made_in_order_with_their_checkpoint(projection):
     ]
     projection.apply(
         [
-            RowPut("book", "b2", {"state": 9}, make=RowMaking.NEVER),
-            RowPut("page", "p", {"number": 1}, {"book_id": ("book", "b2")}),
+            RowChange("book", "b2", {"state": 9}, insert=Insert.NEVER),
+            RowChange("page", "p", {"number": 1}, {"book_id": ("book", "b2")}),
         ],
         18,
     )
@@ -122,12 +127,12 @@ def test_rows_are_made_in_order_with_their_checkpoint(projection):
 
 
 def test_opening_again_goes_on(url):
-    first = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+    first = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
     first.apply([author("x"), book("b1", "x")], 5)
     first.close()
-    again = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+    again = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
     assert again.checkpoint() == 5
-    again.apply([book("b2", "x"), RowPut("book", "b1", {"state": 4})], 6)
+    again.apply([book("b2", "x"), RowChange("book", "b1", {"state": 4})], 6)
     assert rows(again, "book", "id", "author_id", "state") == [(1, 1, 4), (2, 1, 1)]
     again.close()
 
@@ -139,7 +144,7 @@ def test_what_is_told_again_changes_nothing(projection):
     before = rows(projection, "book", "id", "state", "last_update")
     projection.apply(puts, 1)
     assert rows(projection, "book", "id", "state", "last_update") == before
-    projection.apply([RowPut("book", "b1", {"state": 7})], 2)
+    projection.apply([RowChange("book", "b1", {"state": 7})], 2)
     stamps = [row[0].replace(tzinfo=None) for row in rows(projection, "book", "last_update")]
     now = datetime.now(UTC).replace(tzinfo=None)
     assert abs((stamps[0] - now).total_seconds()) < 60, "an update refreshes the stamp"
@@ -178,26 +183,26 @@ def test_letters_that_only_the_database_can_compare(projection):
 def test_rows_taken_over_are_left_alone(projection):
     projection.apply([author("x"), *(book(f"b{n}", "x") for n in range(9))], 1)
     run_sql(projection, "UPDATE book SET state = 11 WHERE id IN (2, 5)")
-    projection.apply([RowPut("book", f"b{n}", {"state": 4}, unless=("state", 11)) for n in range(9)], 2)
+    projection.apply([RowChange("book", f"b{n}", {"state": 4}, unless=("state", 11)) for n in range(9)], 2)
     assert [state for (state,) in rows(projection, "book", "state")] == [4, 11, 4, 4, 11, 4, 4, 4, 4]
-    projection.apply([RowPut("book", "b1", {"state": 5}, unless=("state", 11))], 3)
-    projection.apply([RowPut("book", "b0", {"copies": 5}, unless=("state", 11))], 3)
+    projection.apply([RowChange("book", "b1", {"state": 5}, unless=("state", 11))], 3)
+    projection.apply([RowChange("book", "b0", {"copies": 5}, unless=("state", 11))], 3)
     assert rows(projection, "book", "state", "copies")[:2] == [(4, 5), (11, 0)]
 
 
 def test_values_once(projection):
     projection.apply(
-        [author("x"), RowPut("book", "b", {"title": "t"}, {"author_id": ("author", "x")}, {"state": 1})], 1
+        [author("x"), RowChange("book", "b", {"title": "t"}, {"author_id": ("author", "x")}, {"state": 1})], 1
     )
-    projection.apply([RowPut("book", "b", {"state": 2})], 2)
-    projection.apply([RowPut("book", "b", {"title": "u"}, {"author_id": ("author", "x")}, {"state": 1})], 3)
+    projection.apply([RowChange("book", "b", {"state": 2})], 2)
+    projection.apply([RowChange("book", "b", {"title": "u"}, {"author_id": ("author", "x")}, {"state": 1})], 3)
     assert rows(projection, "book", "title", "state") == [("u", 2)]
 
 
 def test_a_row_only_if_there(projection):
-    projection.apply([RowPut("author", "x", {"note": "lost"}, make=RowMaking.NEVER)], 1)
-    projection.apply([RowPut("author", "y", {"note": "lost"}, make=RowMaking.NEVER), author("y")], 1)
-    projection.note([RowPut("author", "y", {"note": "kept"}, make=RowMaking.NEVER)])
+    projection.apply([RowChange("author", "x", {"note": "lost"}, insert=Insert.NEVER)], 1)
+    projection.apply([RowChange("author", "y", {"note": "lost"}, insert=Insert.NEVER), author("y")], 1)
+    projection.note([RowChange("author", "y", {"note": "kept"}, insert=Insert.NEVER)])
     assert rows(projection, "author", "id", "name", "note") == [(1, "y", "kept")]
     assert projection.checkpoint() == 1
 
@@ -205,9 +210,9 @@ def test_a_row_only_if_there(projection):
 def test_late_references(projection):
     projection.apply(
         [
-            RowPut("run", "r", {"status": 0}, late={"status": LateReference("book", "b", 100, 1)}),
-            RowPut("run", "s", {"status": 0}, late={"status": LateReference("book", "c", 1, 99)}),
-            RowPut("run", "t", {"status": 0}, late={"status": LateReference("book", "nowhere", 1, 98)}),
+            RowChange("run", "r", {"status": 0}, late_references={"status": LateReference("book", "b", 100, 1)}),
+            RowChange("run", "s", {"status": 0}, late_references={"status": LateReference("book", "c", 1, 99)}),
+            RowChange("run", "t", {"status": 0}, late_references={"status": LateReference("book", "nowhere", 1, 98)}),
             author("x"),
             book("b", "x"),
             book("c", "x"),
@@ -222,9 +227,9 @@ def test_rows_that_somebody_deleted_stay_away(projection):
     run_sql(projection, "DELETE FROM author WHERE id = 1")
     projection.apply(
         [
-            RowPut("book", "b1", {"state": 5}),
-            RowPut("page", "p1", {"number": 1}, {"book_id": ("book", "b1")}),
-            RowPut("page", "p2", {"number": 2}, {"book_id": ("book", "b2")}),
+            RowChange("book", "b1", {"state": 5}),
+            RowChange("page", "p1", {"number": 1}, {"book_id": ("book", "b1")}),
+            RowChange("page", "p2", {"number": 2}, {"book_id": ("book", "b2")}),
             book("b3", "x"),
         ],
         2,
@@ -232,13 +237,13 @@ def test_rows_that_somebody_deleted_stay_away(projection):
     assert rows(projection, "book", "id", "title") == [(2, "b2")]
     assert rows(projection, "page", "id", "number") == [(1, 2)]
     projection.apply(
-        [RowPut("page", "p1", {"number": 3}), RowPut("page", "p3", {"number": 3}, {"book_id": ("book", "b2")})], 3
+        [RowChange("page", "p1", {"number": 3}), RowChange("page", "p3", {"number": 3}, {"book_id": ("book", "b2")})], 3
     )
     assert rows(projection, "page", "id", "number") == [(1, 2), (2, 3)]
 
 
 def test_rows_asked_for_again_come_back(projection):
-    puts = [author("x")._replace(make=RowMaking.AGAIN), author("y")._replace(make=RowMaking.AGAIN)]
+    puts = [author("x")._replace(insert=Insert.AGAIN), author("y")._replace(insert=Insert.AGAIN)]
     projection.apply([*puts, book("b1", "x")], 1)
     run_sql(projection, "DELETE FROM author WHERE id = 1")
     projection.apply(puts, 2)
@@ -278,9 +283,9 @@ def test_seeds(projection):
 def test_two_books_in_one_place(url):
     metadata = sa.MetaData()
     sa.Table("thing", metadata, sa.Column("id", sa.Integer(), primary_key=True), sa.Column("n", sa.Integer()))
-    first, second = ProjectionTables(url, METADATA, "one", adopt=ADOPT), ProjectionTables(url, metadata, "two")
+    first, second = ProjectionTables(url, METADATA, "one", natural_keys=ADOPT), ProjectionTables(url, metadata, "two")
     first.apply([author("k")], 3)
-    second.apply([RowPut("thing", "k", {"n": 1}), RowPut("thing", "l", {"n": 2})], 8)
+    second.apply([RowChange("thing", "k", {"n": 1}), RowChange("thing", "l", {"n": 2})], 8)
     assert (first.checkpoint(), second.checkpoint()) == (3, 8)
     first.close()
     second.close()
@@ -294,36 +299,45 @@ def test_two_books_in_one_place(url):
 @given(data=st.data())
 def test_batches_make_no_difference(tmp_path_factory, data):
     keys = st.sampled_from("abcd")
-    never = st.sampled_from([RowMaking.NEVER, RowMaking.NEW])
+    never = st.sampled_from([Insert.NEVER, Insert.NEW])
     puts = data.draw(
         st.lists(
             st.one_of(
                 st.builds(
-                    lambda k, n, m: RowPut("author", k, {"note": n}, once={"name": k}, make=m), keys, keys, never
+                    lambda k, n, m: RowChange("author", k, {"note": n}, initial_values={"name": k}, insert=m),
+                    keys,
+                    keys,
+                    never,
                 ),
                 st.builds(
-                    lambda k, a, s: RowPut("book", k, {"title": k}, {"author_id": ("author", a)}, {"state": s}),
+                    lambda k, a, s: RowChange("book", k, {"title": k}, {"author_id": ("author", a)}, {"state": s}),
                     keys,
                     st.just("a"),
                     st.integers(1, 3),
                 ),
-                st.builds(lambda k, s: RowPut("book", k, {"state": s}, make=RowMaking.NEVER), keys, st.integers(1, 3)),
                 st.builds(
-                    lambda k, b: RowPut("page", f"{k}{b}", {"number": 1}, {"book_id": ("book", b)}), keys, st.just("a")
+                    lambda k, s: RowChange("book", k, {"state": s}, insert=Insert.NEVER), keys, st.integers(1, 3)
+                ),
+                st.builds(
+                    lambda k, b: RowChange("page", f"{k}{b}", {"number": 1}, {"book_id": ("book", b)}),
+                    keys,
+                    st.just("a"),
                 ),
             ),
             max_size=30,
         )
     )
     puts = [
-        RowPut("author", "a", once={"name": "a"}),
-        RowPut("book", "a", {"title": "a"}, {"author_id": ("author", "a")}, {"state": 1}),
+        RowChange("author", "a", initial_values={"name": "a"}),
+        RowChange("book", "a", {"title": "a"}, {"author_id": ("author", "a")}, {"state": 1}),
         *puts,
     ]
     cuts = sorted(data.draw(st.sets(st.integers(0, len(puts)))) | {0, len(puts)})
     contents = []
     for edges in ([0, len(puts)], cuts):
-        tables = ProjectionTables(f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", METADATA, "shelf", adopt=ADOPT)
+        tables = ProjectionTables(
+            f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", METADATA, "shelf", natural_keys=ADOPT
+        )
         for start, end in itertools.pairwise(edges):
             tables.apply(puts[start:end], end)
         names = {
@@ -383,39 +397,39 @@ def test_no_server_and_no_url():
 def test_tables_that_were_dropped_and_made_anew_are_filled_again_from_the_first_fact(url):
     """On a server the checkpoint outlives the tables: it is kept in a schema, or database, of its own."""
     for _ in range(2):
-        tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+        tables = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
         assert tables.checkpoint() == 0
         tables.apply([author("x"), book("b1", "x")], 17)
         assert tables.checkpoint() == 17
         assert rows(tables, "book", "id", "title") == [(1, "b1")]
         tables.close()
-        tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)  # existing rows stay as they are
+        tables = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)  # existing rows stay as they are
         assert tables.checkpoint() == 17
         METADATA.drop_all(tables.engine)
         tables.close()
 
 
 def test_one_table_that_was_dropped_among_others_is_told_at_every_run_and_not_made_anew_without_its_rows(url):
-    tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
-    page = RowPut("page", "p1", {"number": 1}, {"book_id": ("book", "b1")})
+    tables = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
+    page = RowChange("page", "p1", {"number": 1}, {"book_id": ("book", "b1")})
     tables.apply([author("x"), book("b1", "x"), page], 17)
     METADATA.tables["page"].drop(tables.engine)
     tables.close()
     for _ in range(2):
-        with pytest.raises(StoreError, match="page: dropped") as caught:
-            ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+        with pytest.raises(StoreError, match="the tables page were dropped") as caught:
+            ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
         assert "drop the other tables too" in caught.value.hint
     engine = connect(url)
     METADATA.drop_all(engine)
     engine.dispose()
-    tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+    tables = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
     assert tables.checkpoint() == 0
     tables.close()
 
 
 def test_tables_that_were_emptied_are_filled_again_from_the_first_fact(url):
     for _ in range(2):
-        tables = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+        tables = ProjectionTables(url, METADATA, "shelf", natural_keys=ADOPT)
         assert tables.checkpoint() == 0
         tables.apply([author("x"), book("b1", "x")], 17)
         assert rows(tables, "book", "id", "title") == [(1, "b1")]

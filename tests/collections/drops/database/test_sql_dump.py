@@ -13,7 +13,13 @@ import sqlalchemy as sa
 
 from tests.servers.daemon import find
 from windrow.collections.drops.database.dump import dump
-from windrow.collections.drops.database.tracker_tables import guard, last_update, moment, nocase, unsigned
+from windrow.collections.drops.database.tracker_tables import (
+    add_checks_and_triggers,
+    make_last_update,
+    nocase_type,
+    time_type,
+    unsigned_type,
+)
 from windrow.errors import StoreError, UsageError
 from windrow.stores.databases import connect
 
@@ -38,13 +44,13 @@ NASTY = [
 
 def tables():
     metadata = sa.MetaData()
-    big, info = unsigned("big")
+    big, info = unsigned_type("big")
     sa.Table(
         "parent",
         metadata,
         sa.Column("id", big, primary_key=True, autoincrement=True, info=info),
-        sa.Column("name", nocase(40), nullable=False, unique=True),
-        last_update(),
+        sa.Column("name", nocase_type(40), nullable=False, unique=True),
+        make_last_update(),
         sqlite_autoincrement=True,
         mysql_charset="utf8mb4",
         mariadb_charset="utf8mb4",
@@ -56,16 +62,16 @@ def tables():
         sa.Column("parent_id", big, sa.ForeignKey("parent.id", ondelete="CASCADE"), nullable=False, info=info),
         sa.Column("order", sa.Text().with_variant(sa.dialects.mysql.LONGTEXT(), "mysql", "mariadb")),
         sa.Column("day", sa.Date()),
-        sa.Column("at", moment()),
+        sa.Column("at", time_type()),
         sa.Column("yes", sa.Boolean()),
         sa.Column("share", sa.Double()),
         sa.Column("octets", sa.LargeBinary()),
-        last_update(),
+        make_last_update(),
         sqlite_autoincrement=True,
         mysql_charset="utf8mb4",
         mariadb_charset="utf8mb4",
     )
-    guard(metadata)
+    add_checks_and_triggers(metadata)
     return metadata
 
 

@@ -12,7 +12,7 @@ from tests.collections.drops import sample
 from tests.collections.drops.database.store_queries import dump, put, query_all, query_store
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, procedure, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.elements import ELEMENTS, SUMMARY, TABLES
+from windrow.collections.drops.elements import ELEMENTS, SUMMARY_COUNTS, TABLES
 from windrow.errors import StoreError
 from windrow.reasons import Reason
 from windrow.stores.databases import connect
@@ -31,7 +31,7 @@ def test_prepare_goes_on_from_wherever_it_was_killed(store_url: str) -> None:
         pass
 
     for last in (1, 2, 3, 30, 77, 100):
-        with TableStore(store_url, TABLES, SUMMARY) as store:
+        with TableStore(store_url, TABLES, SUMMARY_COUNTS) as store:
             count = 0
 
             @sa.event.listens_for(store._engine, "before_cursor_execute")
@@ -43,7 +43,7 @@ def test_prepare_goes_on_from_wherever_it_was_killed(store_url: str) -> None:
 
             with pytest.raises(StatementKilled):
                 store.prepare()
-    with TableStore(store_url, TABLES, SUMMARY) as store:
+    with TableStore(store_url, TABLES, SUMMARY_COUNTS) as store:
         store.prepare()
         put(store, 1, specimens(mouse("s1")))
     engine = connect(store_url)

@@ -32,11 +32,11 @@ def test_summaries_count_what_changed_and_equal_a_recount(store: TableStore, sto
     }
     skipped = 'centre, pipeline, "procedure", parameter, total, valid, superseded, withheld, first_seen, last_change'
     before = query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
-    store.summarise(at(7), full=True)
+    store.summarise(at(7), counts_all=True)
     assert query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before
     store.withhold(2, at(8))
     store.withhold(3, at(8))
     store.summarise(at(9))
     before = query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
-    store.summarise(at(10), full=True)
+    store.summarise(at(10), counts_all=True)
     assert query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before

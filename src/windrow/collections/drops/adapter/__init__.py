@@ -1,4 +1,4 @@
-"""What joins the drops with a workspace: its configuration, databases, schemas and lists."""
+"""The adapter of the collection `drops`: it connects the collection with the settings and databases of a workspace."""
 
 from windrow.adapters.adapter import LazyAdapter
 

@@ -1,4 +1,4 @@
-"""Compare the store and the tracker of the drops with the ledger."""
+"""Compare the store and the tracker of drops with the ledger."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from windrow.collections.drops.adapter.current_states import count_shown
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.database.projection_rows import tables_with_rows
+from windrow.collections.drops.database.projection_rows import find_written_tables
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.database.tracker_tables import DATABASE, PROJECTION, TRACKER
-from windrow.collections.drops.elements import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
@@ -24,33 +24,33 @@ from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
 
-AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
+REBUILD_HINT = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
 
-Count = tuple[str, int, int]
-"""Rows of one kind (zip, xml) in one state: phase and status."""
+StateKey = tuple[str, int, int]
+"""A kind of item (`zip` or `xml`) and its state: phase id and status."""
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the number of rows of every loaded document with the number in the ledger."""
-    loads = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
-    loaded = [row for phase in loads for row in ledger.members.loaded(phase, COLLECTION.name)]
-    if not loaded:
+    """Yield a fault for each loaded document whose number of rows in the store differs from that on the ledger."""
+    load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
+    loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
+    if not loaded_documents:
         return
     store = TableStore(
-        workspace.section(Drops).store.url, TABLES, SUMMARY, password=password(workspace.section(Drops).store)
+        workspace.section(Drops).store.url, TABLES, SUMMARY_COUNTS, password=password(workspace.section(Drops).store)
     )
     try:
         row_counts = store.census()
     finally:
         store.close()
-    for item, key, count in loaded:
+    for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
             present = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
             yield Fault(f"store, {key}", f"has {present}; the ledger has {count}", "windrow replay")
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the numbers of the tracker's zips and documents in each state with those in the ledger."""
+    """Yield a fault for each state in which the tracker has more or fewer zips or XML files than the ledger."""
     drops = workspace.section(Drops)
     expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
     if not expected:
@@ -62,45 +62,47 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             yield Fault("tracker", "has no tables yet; windrow run creates them")
             return
         if missing := sorted(TRACKER.tables.keys() - tables):
-            yield from (Fault(f"tracker, {name}", "does not exist", AGAIN) for name in missing)
+            yield from (Fault(f"tracker, {name}", "does not exist", REBUILD_HINT) for name in missing)
             return
-        emptied = list(_find_emptied(connection))
+        emptied_tables = list(_find_emptied(connection))
         counts = {}
         for kind, name in (("zip", "zip_action"), ("xml", "xml_file")):
             table = TRACKER.tables[name]
             state = (table.c.phase_id, table.c.status_id)
             for phase, status, count in connection.execute(sa.select(*state, sa.func.count()).group_by(*state)):
                 counts[kind, phase, status] = count
-    yield from (Fault(f"tracker, {name}", "has no rows, although some were written", AGAIN) for name in emptied)
+    yield from (
+        Fault(f"tracker, {name}", "has no rows, although some were written", REBUILD_HINT) for name in emptied_tables
+    )
     yield from _compare(counts, expected)
 
 
 def _find_emptied(connection: sa.Connection) -> Iterator[str]:
-    """Yield the tables that have lost all their rows; single rows that a person deleted are not a fault."""
-    for name in sorted(tables_with_rows(connection, PROJECTION) & TRACKER.tables.keys()):
+    """Yield the tables that lost all their rows; a table from which somebody deleted some rows is not a fault."""
+    for name in sorted(find_written_tables(connection, PROJECTION) & TRACKER.tables.keys()):
         if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
             yield name
 
 
-def _compare(counts: Mapping[Count, int], expected: Mapping[Count, int]) -> Iterator[Fault]:
-    """Compare counts by kind and state; ignore missing rows that other programs moved to the last phase."""
-    last = len(PHASES)
-    moved = Counter[str]()
+def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
+    """Yield a fault for each count that is not as expected, unless other programs moved the rows to the last phase."""
+    last_phase = len(PHASES)
+    moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():
-        moved[kind] += count if phase == last else 0
-    for key in sorted(counts.keys() | expected.keys()):
-        kind, phase, status = key
-        actual_count, expected_count = counts.get(key, 0), expected.get(key, 0)
-        if phase == last or actual_count == expected_count:
+        moved_counts[kind] += count if phase == last_phase else 0
+    for state_key in sorted(counts.keys() | expected.keys()):
+        kind, phase, status = state_key
+        actual_count, expected_count = counts.get(state_key, 0), expected.get(state_key, 0)
+        if phase == last_phase or actual_count == expected_count:
             continue
-        if 0 < expected_count - actual_count <= moved[kind]:
-            moved[kind] -= expected_count - actual_count
+        if 0 < expected_count - actual_count <= moved_counts[kind]:
+            moved_counts[kind] -= expected_count - actual_count
             continue
         present = f"{actual_count} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {present}; the ledger has {expected_count}", AGAIN)
+        yield Fault(f"tracker, {kind}", f"has {present}; the ledger has {expected_count}", REBUILD_HINT)
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare store and tracker with the ledger."""
+    """Yield the faults of the store and the tracker, compared with the ledger."""
     yield from check_store(workspace, ledger)
     yield from check_tracker(workspace, ledger)

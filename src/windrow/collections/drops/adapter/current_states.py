@@ -1,4 +1,7 @@
-"""The states of a ledger's zips and XML files, as in the tracker, and the states they reached in a session."""
+"""Derive the states of zips and XML files from the ledger, and count the states that they reached in a session.
+
+Items (zips and XML files) are given by their numbers on the ledger; a state is a pair (phase id, status).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from windrow.adapters.adapter import RestCount
-from windrow.collections.drops.collection import COLLECTION, XML, ZIP
+from windrow.collections.drops.collection import COLLECTION, XML_KIND, ZIP_KIND
 from windrow.collections.drops.phase import PHASES, parent_state
 from windrow.collections.drops.states import (
     DOWNLOAD,
@@ -20,8 +23,9 @@ from windrow.collections.drops.states import (
     ZIP_NAME,
     StateEvent,
     ZipStates,
-    waiting_xml,
+    phase_of_step,
     xml_state,
+    xml_state_at_step,
     zip_states,
 )
 from windrow.ledger import Ledger
@@ -29,201 +33,203 @@ from windrow.ledger.typed.items import SeenItem
 from windrow.model import State, Status
 from windrow.reasons import Reason
 
-TOGETHER = 1_000
-"""Items that are looked up together."""
+PAGE_SIZE = 1_000
+"""The most items that are looked up in one query."""
 
 T = TypeVar("T")
 
-Members = Mapping[int, Mapping[int, Counter[State]]]
-"""The number of XML files in each state, by their zip and the attempt that found them."""
+XmlCounts = Mapping[int, Mapping[int, Counter[State]]]
+"""The number of XML files in each state, by the numbers of their zip and of the attempt that fetched them."""
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
-    """Return the states of zips and XML files."""
+    """Return the states of zips and XML files, by item."""
     seen_items = ledger.items.seen(items)
-    xmls = xml_states(ledger, [item for item in seen_items if item.kind == XML])
-    zips = zips_of(ledger, [item.item for item in seen_items if item.kind == ZIP])
-    return xmls | {item: zip_.state for item, zip_ in zips.items()}
+    xml_states = read_xml_states(ledger, [item for item in seen_items if item.kind == XML_KIND])
+    states_of_zips = read_zip_states(ledger, [item.item for item in seen_items if item.kind == ZIP_KIND])
+    return xml_states | {item: states_of_zip.state for item, states_of_zip in states_of_zips.items()}
 
 
 def find_shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return the states of zips and XML files, and of the zips that these XML files are in."""
-    zips: dict[int, None] = {}
-    xmls: dict[int, State] = {}
+    """Return the states of zips and of XML files, by item; zips that contain one of the XML files are included."""
+    zip_numbers: dict[int, None] = {}
+    xml_states: dict[int, State] = {}
     for page in _pages(sorted(items)):
         seen_items = ledger.items.seen(page)
-        zips |= dict.fromkeys(item.file or item.item for item in seen_items)
-        xmls |= xml_states(ledger, [item for item in seen_items if item.kind == XML])
-    return {item: zip_ for page in _pages([*zips]) for item, zip_ in zips_of(ledger, page).items()}, xmls
+        zip_numbers |= dict.fromkeys(item.file or item.item for item in seen_items)
+        xml_states |= read_xml_states(ledger, [item for item in seen_items if item.kind == XML_KIND])
+    states_of_zips: dict[int, ZipStates] = {}
+    for page in _pages([*zip_numbers]):
+        states_of_zips |= read_zip_states(ledger, page)
+    return states_of_zips, xml_states
 
 
 def all_states(ledger: Ledger) -> dict[int, State]:
-    """Return the state of every zip and XML file."""
-    places: dict[int, State] = {}
+    """Return the state of every zip and XML file on the ledger, by item."""
+    states_by_item: dict[int, State] = {}
     for page in _pages(ledger.items.numbers(COLLECTION.name)):
-        places |= states(ledger, page)
-    return places
+        states_by_item |= states(ledger, page)
+    return states_by_item
 
 
-def xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
-    """Return the states of XML files."""
-    waiting = {
-        item.item: waiting_xml(item.step, item.status, started=item.started)
+def read_xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State]:
+    """Return the states of XML files, by item."""
+    xml_states = {
+        item.item: xml_state_at_step(item.step, item.status, has_started=item.started)
         for item in xmls
         if item.status is not Status.CANCELLED
     }
-    ended = [item for item in xmls if item.status is Status.CANCELLED]
-    return waiting | {item.item: xml_state(item.reason, events) for item, events in _read_events(ledger, ended)}
+    cancelled_xmls = [item for item in xmls if item.status is Status.CANCELLED]
+    for item, events in _read_events(ledger, cancelled_xmls):
+        xml_states[item.item] = xml_state(item.reason, events)
+    return xml_states
 
 
-def zips_of(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
-    """Return the states of zips and their attempts."""
-    members = _count_members(ledger, zips)
+def read_zip_states(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
+    """Return the states of zips and of the attempts to fetch them, by item."""
+    xml_counts = _count_xmls(ledger, zips)
     return {
-        item.item: _zip_states(ledger, item, events, members)
+        item.item: _zip_states(ledger, item, events, xml_counts)
         for item, events in _read_events(ledger, ledger.items.seen(zips))
     }
 
 
-def _zip_states(ledger: Ledger, item: SeenItem, events: Sequence[StateEvent], members: Members) -> ZipStates:
-    return zip_states(
-        item.reason, events, members.get(item.item, {}), partial(_count_members_before, ledger, item.item)
-    )
+def _zip_states(ledger: Ledger, zip_: SeenItem, events: Sequence[StateEvent], xml_counts: XmlCounts) -> ZipStates:
+    count_xmls_before = partial(_count_xmls_before, ledger, zip_.item)
+    return zip_states(zip_.reason, events, xml_counts.get(zip_.item, {}), count_xmls_before)
 
 
-def _count_members_before(ledger: Ledger, zip_: int, seq: int) -> dict[int, Counter[State]]:
-    """Count a zip's XML files by attempt and by their state before the event number `seq`."""
+def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[int, Counter[State]]:
+    """Count the XML files of a zip by attempt and by their state before the event with the number `event_seq`."""
     counts: dict[int, Counter[State]] = {}
-    for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_))):
-        earlier = [event for event in events if event.seq < seq]
+    for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_number))):
+        earlier = [event for event in events if event.seq < event_seq]
         counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier)] += 1
     return counts
 
 
-def _count_members(ledger: Ledger, zips: Sequence[int]) -> Members:
+def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> XmlCounts:
+    """Count the XML files of zips by zip, attempt and state."""
     counts: dict[int, dict[int, Counter[State]]] = {}
-    for row in ledger.members.count(zips):
-        if row.status is not Status.CANCELLED:
-            state = waiting_xml(row.step, row.status, started=row.started)
-            counts.setdefault(row.file, {}).setdefault(row.attempt, Counter())[state] += row.number
+    for count in ledger.members.count(zips):
+        if count.status is not Status.CANCELLED:
+            state = xml_state_at_step(count.step, count.status, has_started=count.started)
+            counts.setdefault(count.file, {}).setdefault(count.attempt, Counter())[state] += count.number
     for page in _pages(ledger.members.ended(zips)):
-        ended = ledger.items.seen(page)
-        states_by_item = xml_states(ledger, ended)
-        for item in ended:
-            by_attempt = counts.setdefault(item.file or 0, {})
-            by_attempt.setdefault(item.attempt, Counter())[states_by_item[item.item]] += 1
+        cancelled_xmls = ledger.items.seen(page)
+        states_by_item = read_xml_states(ledger, cancelled_xmls)
+        for item in cancelled_xmls:
+            counts_by_attempt = counts.setdefault(item.file or 0, {})
+            counts_by_attempt.setdefault(item.attempt, Counter())[states_by_item[item.item]] += 1
     return counts
 
 
 def _read_events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[SeenItem, list[StateEvent]]]:
-    """Yield items with the events that changed their states, in order."""
+    """Yield each item with the events that changed its state, in their order."""
     for page in _pages(items):
-        rows = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
-        events = {number: [StateEvent(*row[1:]) for row in group] for number, group in rows}
+        groups = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
+        events = {number: [StateEvent(*columns) for _, *columns in group] for number, group in groups}
         for item in page:
             yield item, events.get(item.item, [])
 
 
 def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), TOGETHER):
-        yield items[start : start + TOGETHER]
+    for start in range(0, len(items), PAGE_SIZE):
+        yield items[start : start + PAGE_SIZE]
 
 
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count zips, and the XML files of the latest attempt at each, by state."""
+    """Count zips, and the XML files that the latest attempt at each zip fetched, by (kind, state)."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
-        members = _count_members(ledger, page)
-        waiting = [item.item for item in ledger.items.seen(page) if item.step is not None]
+        xml_counts = _count_xmls(ledger, page)
+        waiting_zips = [zip_.item for zip_ in ledger.items.seen(page) if zip_.step is not None]
         waiting_states = {
-            item.item: _zip_states(ledger, item, events, members)
-            for item, events in _read_events(ledger, ledger.items.seen(waiting))
+            zip_.item: _zip_states(ledger, zip_, events, xml_counts)
+            for zip_, events in _read_events(ledger, ledger.items.seen(waiting_zips))
         }
-        for item in page:
-            members_by_attempt = members.get(item, {})
-            if item in waiting_states:
-                state, latest_attempt = waiting_states[item].state, max(waiting_states[item].downloads, default=0)
+        for zip_number in page:
+            counts_by_attempt = xml_counts.get(zip_number, {})
+            if zip_number in waiting_states:
+                state = waiting_states[zip_number].state
+                latest_attempt = max(waiting_states[zip_number].attempt_states, default=0)
             else:  # all its steps are done: its state is that of its documents
-                latest_attempt = max(members_by_attempt, default=0)
-                state = parent_state(members_by_attempt[latest_attempt]) if latest_attempt else (UNZIP, Status.DONE)
-            counts[ZIP, state] += 1
-            counts.update(
-                {(XML, place): number for place, number in members_by_attempt.get(latest_attempt, {}).items()}
-            )
+                latest_attempt = max(counts_by_attempt, default=0)
+                state = parent_state(counts_by_attempt[latest_attempt]) if latest_attempt else (UNZIP, Status.DONE)
+            counts[ZIP_KIND, state] += 1
+            latest_counts = counts_by_attempt.get(latest_attempt, {})
+            counts.update({(XML_KIND, xml_state): number for xml_state, number in latest_counts.items()})
     return counts
 
 
 def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count zips and XML files by their state in the tracker, except those with names too long or unsafe for it."""
+    """Count zips and XML files by (kind, state) in the tracker, without XML files whose names it cannot store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
-        counts.update((ZIP, zip_.shown) for zip_ in zips_of(ledger, page).values())
-        for attempts in _count_members(ledger, page).values():
-            for members in attempts.values():
-                counts.update({(XML, state): number for state, number in members.items()})
-    counts[XML, (XML_NAME, Status.FAILED)] -= ledger.members.count_named(
+        counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
+        for attempts in _count_xmls(ledger, page).values():
+            for state_counts in attempts.values():
+                counts.update({(XML_KIND, state): number for state, number in state_counts.items()})
+    counts[XML_KIND, (XML_NAME, Status.FAILED)] -= ledger.members.count_named(
         COLLECTION.name, (Reason.NAME_TOO_LONG, Reason.UNSAFE_NAME)
     )
     return +counts
 
 
-RestKey = tuple[str, int, Status, Reason | None]
-"""Kind, phase, status and reason."""
+StateReason = tuple[str, int, Status, Reason | None]
+"""Kind of item, phase id, status, and the reason of a failure."""
 
 
-def count_rests(ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
-    """Count the zips and XML files that reached each state between two facts, by state and reason."""
-    counts: Counter[RestKey] = Counter()
-    for key, number in chain(
-        _count_arrivals(ledger, span), _count_readings(ledger, span), _count_decided(ledger, span)
+def count_rests(ledger: Ledger, facts: tuple[int, int]) -> list[RestCount]:
+    """Count the zips and XML files that reached each state, by reason; `facts` has the first and last fact."""
+    counts: Counter[StateReason] = Counter()
+    for state_reason, number in chain(
+        _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
     ):
-        counts[key] += number
+        counts[state_reason] += number
     return [
         RestCount(COLLECTION.name, kind, PHASES[phase - 1], status, reason, number)
         for (kind, phase, status, reason), number in sorted(counts.items(), key=lambda rest: rest[0][1])
     ]
 
 
-def _count_arrivals(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
-    """Yield counts of attempts by outcome, of names that were refused, and of XML files that were found."""
-    for arrival in ledger.listed_files.fetched_between(COLLECTION.name, span):
+def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
+    """Yield counts of attempts by outcome, of zips whose names were refused, and of XML files found."""
+    for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
-                yield (ZIP, phase, Status.DONE, None), arrival.number
+                yield (ZIP_KIND, phase, Status.DONE, None), arrival.number
         else:
             phase = ZIP_MD5 if arrival.reason is Reason.DIGEST_MISMATCH else DOWNLOAD
-            yield (ZIP, phase, Status.FAILED, arrival.reason), arrival.number
-    for named in ledger.items.named_between(COLLECTION.name, span):
-        if named.kind == XML:
-            yield (XML, XML_NAME, _status_for(named.reason), named.reason), named.number
+            yield (ZIP_KIND, phase, Status.FAILED, arrival.reason), arrival.number
+    for named in ledger.items.named_between(COLLECTION.name, facts):
+        if named.kind == XML_KIND:
+            yield (XML_KIND, XML_NAME, _status_for(named.reason), named.reason), named.number
         elif named.reason is not None:
-            yield (ZIP, ZIP_NAME, Status.FAILED, named.reason), named.number
+            yield (ZIP_KIND, ZIP_NAME, Status.FAILED, named.reason), named.number
 
 
-def _count_readings(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
-    """Yield counts of readings, and of zips whose XML files all passed a step or of which one failed."""
-    for reading in ledger.items.read_between(span):
+def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
+    """Yield counts of readings, of zips whose XML files all passed a step, and of zips with an XML file that failed."""
+    for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
-            yield (reading.kind, _phase(reading.step), _status_for(reading.reason), reading.reason), reading.number
-    for passed in ledger.members.passed_between(COLLECTION.name, span):
+            phase, status = phase_of_step(reading.step), _status_for(reading.reason)
+            yield (reading.kind, phase, status, reading.reason), reading.number
+    for passed in ledger.members.passed_between(COLLECTION.name, facts):
         if passed.passed or passed.failed:
             status = Status.DONE if passed.passed else Status.FAILED
-            yield (ZIP, _phase(passed.step), status, None), passed.number
+            yield (ZIP_KIND, phase_of_step(passed.step), status, None), passed.number
 
 
-def _count_decided(ledger: Ledger, span: tuple[int, int]) -> Iterator[tuple[RestKey, int]]:
+def _count_cancelled(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
     """Yield the state of each item that an operator cancelled, with a count of 1."""
-    decided = ledger.items.ended_between(COLLECTION.name, span)
-    for page in _pages([*decided]):
+    reasons_by_item = ledger.items.ended_between(COLLECTION.name, facts)
+    for page in _pages([*reasons_by_item]):
         kinds = {item.item: item.kind for item in ledger.items.seen(page)}
         for item, (phase, status) in states(ledger, page).items():
             if status is Status.CANCELLED:
-                yield (kinds[item], phase, status, Reason(decided[item])), 1
+                yield (kinds[item], phase, status, Reason(reasons_by_item[item])), 1
 
 
 def _status_for(reason: Reason | None) -> Status:
     return Status.DONE if reason is None else Status.FAILED
-
-
-def _phase(step: str) -> int:
-    return PHASES.index(step) + 1 if step else XML_NAME

@@ -1,4 +1,4 @@
-"""The tracker as SQL."""
+"""Export the tracker's tables as SQL."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from windrow.stores.databases import connect, map_errors, with_database
 
 
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
-    """Write the tracker's 17 tables as SQL for the client of `dialect`; return the number of rows."""
-    place = workspace.section(Drops).tracker
-    engine = connect(with_database(place.url, DATABASE), password(place))
+    """Write the tracker as SQL for the client of `dialect`; return the number of rows, or raise if it has no tables."""
+    tracker_address = workspace.section(Drops).tracker
+    engine = connect(with_database(tracker_address.url, DATABASE), password(tracker_address))
     try:
-        path = engine.url.database if engine.dialect.name == "sqlite" else None
-        if path and not Path(path).exists():
-            raise WindrowError(f"there is no tracker yet: {path}", hint="windrow run drops", reason=Reason.NOT_FOUND)
+        sqlite_file = engine.url.database if engine.dialect.name == "sqlite" else None
+        if sqlite_file and not Path(sqlite_file).exists():
+            raise WindrowError(
+                f"there is no tracker yet: {sqlite_file}", hint="windrow run drops", reason=Reason.NOT_FOUND
+            )
         with map_errors(engine):
-            empty = not sa.inspect(engine).has_table("zip_file")
-        if empty:
-            database = place.url if path is None else path
+            is_empty = not sa.inspect(engine).has_table("zip_file")
+        if is_empty:
+            database = tracker_address.url if sqlite_file is None else sqlite_file
             raise WindrowError(f"the tracker is empty: {database}", hint="windrow run drops", reason=Reason.NOT_FOUND)
         return dump(engine, TRACKER, dialect, output)
     finally:

@@ -1,4 +1,4 @@
-"""Adopt zips that are on disk already; read a workspace's captures again into a new store."""
+"""Rebuild the store of drops from the captures of a workspace, and adopt zips that are in a folder on disk."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 from windrow.adapters.adapter import ReplayResult
 from windrow.collections.drops.adapter.current_states import all_states
-from windrow.collections.drops.adapter.harvest import DropsStore, harvest, read_declared
+from windrow.collections.drops.adapter.harvest import DropsStore, harvest, read_declarations
 from windrow.collections.drops.collection import COLLECTION, FOLDERS
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.elements import SUMMARY, TABLES
+from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
@@ -31,56 +31,57 @@ from windrow.settings.configuration import DatabaseAddress
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild the store of the drops from the captures; when all are read, it replaces the old one.
+    """Rebuild the store of drops from the captures; the new store replaces the old one when all captures are read.
 
-    A store on a server is built in an empty database that the configuration names. Return None if there is neither a
-    source of drops nor a store.
+    A store on a server is built in the empty database that the configuration names; UsageError is raised if it is not
+    empty. Returns None if the workspace has neither a source of drops nor a store.
     """
-    file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
-    if not workspace.of(COLLECTION.name) and not Path(file).is_file():
+    store_file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
+    if not workspace.of(COLLECTION.name) and not Path(store_file).is_file():
         return None
-    _refuse_used_server(workspace)
-    scratch, new = (workspace.root / REPLAY / name for name in SCRATCH)
+    _refuse_filled_server(workspace)
+    scratch_ledger_file, new_store_file = (workspace.root / REPLAY / name for name in SCRATCH)
     rebuild_workspace = workspace
-    if _on_file(workspace):
+    if _has_file_store(workspace):
         rebuild_workspace = workspace.with_section(
-            "drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new}"))
+            "drops", replace(workspace.section(Drops), store=DatabaseAddress(f"sqlite:///{new_store_file}"))
         )
     changes: list[ReplayChange] = []
     with Session(setup, "replay", progress) as session:
 
-        def build() -> None:
+        def rebuild_store() -> None:
             rebuilt = harvest(rebuild_workspace)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
             session.follow(rebuilt.projection)
-            ledger = session.ledger.copy_unread(scratch)
-            keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
+            ledger = session.ledger.copy_unread(scratch_ledger_file)
+            archive_settings = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
-            renamed = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)
+            renumbering_store = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)
             run = HarvestRun(
-                replace(rebuilt, store=renamed, projection=None), ledger, session.lease, FetcherPool(keep, 0), pool,
-                session.number, setup.archive, setup.limits, progress, lambda: session.stops,
+                replace(rebuilt, store=renumbering_store, projection=None), ledger, session.lease,
+                FetcherPool(archive_settings, 0), pool, session.number, setup.archive, setup.limits, progress,
+                lambda: session.stops,
             )  # fmt: skip
             with released(pool.close, ledger.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
-        rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
+        rebuild(session, Path(store_file), new_store_file, rebuild_store, lambda: None, scratch=SCRATCH[:1])
     return ReplayResult(session.ordinal, tuple(changes))
 
 
-def _on_file(workspace: Workspace) -> bool:
-    """Tell whether the store is a file, which another one can replace."""
+def _has_file_store(workspace: Workspace) -> bool:
+    """Tell whether the store is a file and not on a server."""
     return workspace.section(Drops).store.url.startswith("sqlite:///")
 
 
-def _refuse_used_server(workspace: Workspace) -> None:
-    """Raise UsageError if the store is on a server and has records: replay does not replace it."""
-    if _on_file(workspace):
+def _refuse_filled_server(workspace: Workspace) -> None:
+    """Raise UsageError if the store is on a server and has records, since replay does not replace such a store."""
+    if _has_file_store(workspace):
         return
-    place = workspace.section(Drops).store
-    store = TableStore(place.url, TABLES, SUMMARY, password=password(place))
+    store_address = workspace.section(Drops).store
+    store = TableStore(store_address.url, TABLES, SUMMARY_COUNTS, password=password(store_address))
     try:
         if store.census():
             raise UsageError(
@@ -91,35 +92,36 @@ def _refuse_used_server(workspace: Workspace) -> None:
         store.close()
 
 
-NAME = "adopted"
+ADOPTED_SOURCE_NAME = "adopted"
 ADOPTED_AT = "unzip"
 ADOPTS = f"a folder of zips that are held already, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
 
 
 def adopt(workspace: Workspace, folder: Path) -> Source:
-    """Return a source for a folder that contains `add`, `edit` or `delete`, or is one of them.
+    """Return a source for zips on disk, in a folder that is or contains `add`, `edit` or `delete`.
 
-    The zips are copied into the archive and treated like fetched ones; the folder is only read. Raises UsageError if it
-    has no such folder or no zip with a valid name. The source belongs to the centre that made most of the zips.
+    A run copies the zips into the archive and treats them like fetched ones; the folder is only read. The source
+    belongs to the centre that made most of the zips. Raises UsageError if there is no such folder or no zip in it with
+    a valid name.
     """
-    base = folder.resolve()
-    if base.name in FOLDERS:
-        base = base.parent
-    folders = [base / name for name in FOLDERS if (base / name).is_dir()]
-    if not folders:
+    base_folder = folder.resolve()
+    if base_folder.name in FOLDERS:
+        base_folder = base_folder.parent
+    action_folders = [base_folder / name for name in FOLDERS if (base_folder / name).is_dir()]
+    if not action_folders:
         raise UsageError(
             f"{folder} has no folder {', '.join(FOLDERS)}, so the action for its zips is unknown",
             hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
         )
-    declarations = read_declared(workspace, workspace.sources)
+    declarations = read_declarations(workspace, workspace.sources)
     centre_counts: Counter[str] = Counter()
-    for path in (path for action_folder in folders for path in action_folder.glob("*.zip")):
-        parsed = read_zip_name(path.name, declarations.names, declarations.zip_name)
-        if isinstance(parsed, ZipName):
-            centre_counts[parsed.centre] += 1
+    for path in (path for action_folder in action_folders for path in action_folder.glob("*.zip")):
+        name_parts = read_zip_name(path.name, declarations.names, declarations.zip_name)
+        if isinstance(name_parts, ZipName):
+            centre_counts[name_parts.centre] += 1
     if not centre_counts:
         raise UsageError(
             f"{folder} has no zip whose name follows the convention", hint="windrow try ZIP --collection drops"
         )
-    owner = centre_counts.most_common(1)[0][0]
-    return Source(NAME, "drops", Site("file", base=str(base)), owner=owner, connections=4)
+    main_centre = centre_counts.most_common(1)[0][0]
+    return Source(ADOPTED_SOURCE_NAME, "drops", Site("file", base=str(base_folder)), owner=main_centre, connections=4)

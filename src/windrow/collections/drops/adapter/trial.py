@@ -1,4 +1,4 @@
-"""Read one file or address with the collection's own steps and yield what is in it; nothing is kept."""
+"""Try the steps of drops on one file or address: yield its findings and records, and keep nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from windrow.adapters.adapter import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
-from windrow.collections.drops.adapter.harvest import options, resources, schema
+from windrow.collections.drops.adapter.harvest import make_step_options, read_resources, read_schema
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.elements import TABLES, ElementTable
-from windrow.collections.drops.settings import ALLOWED, SHIPPED
+from windrow.collections.drops.settings import ALLOWED, SHIPPED_SCHEMAS
 from windrow.config import Workspace
 from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
 from windrow.engine.fetchers.message import Job
@@ -40,7 +40,7 @@ from windrow.settings.kinds import SCHEMES, split_address
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """The set-up of a trial: the steps, their files and limits, and the tables they fill."""
+    """The set-up of a trial: the collection, the schemas, lists, options and limits of its steps, and the tables."""
 
     collection: Collection
     resources: Mapping[str, Resource]
@@ -52,38 +52,35 @@ class TrialSetup:
 
 
 def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
-    """Set up the collection's steps as the workspace configures them, or with the defaults if there is no workspace."""
+    """Return the set-up of a trial as the workspace configures it, or with the defaults if there is no workspace."""
     tables = {table.name: table for table in TABLES}
-    step_options = options(workspace, address.rpartition("/")[2])
+    options = make_step_options(workspace, address.rpartition("/")[2])
     if workspace is None:
-        return TrialSetup(
-            COLLECTION, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, step_options, Limits(), tables
-        )
-    files = resources(workspace)
-    return TrialSetup(
-        COLLECTION, files, step_options, workspace.limits, tables, workspace.sources, workspace.user_agent
-    )
+        schemas = {kind: read_schema(kind, path) for kind, path in SHIPPED_SCHEMAS.items()}
+        return TrialSetup(COLLECTION, schemas, options, Limits(), tables)
+    files, sources, agent = read_resources(workspace), workspace.sources, workspace.user_agent
+    return TrialSetup(COLLECTION, files, options, workspace.limits, tables, sources, agent)
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
     """Fetch the file at `address` into a temporary folder, and yield the findings and records that its steps return."""
     setup = prepare_trial(workspace, address)
-    site, path, name = _locate(setup, address)
+    site, path, name = _locate_file(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
         response, seconds = sample(Path(folder), site, path, site.address(path), setup.limits)
-        offer = _offer(setup, path, name, response.size)
+        offer = _make_offer(setup, path, name, response.size)
         key = offer.key if offer else name
         reason = offer.reason if offer else None
         yield FetchedBytes(site.address(path), key, response.size, response.digest, round(seconds, 3), reason)
         pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources), 1)
         try:
-            yield from _Reader(setup, pool, response).read(key, whole=offer is None)
+            yield from _TrialReader(setup, pool, response).read(key, is_document=offer is None)
         finally:
             pool.close()
 
 
-def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return the address's site, the path below the site's base, and the file's name."""
+def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
+    """Return (site, path below the site's base, file name) of an address; raise UsageError if it is not a file's."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
@@ -107,8 +104,8 @@ def _locate(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
     return site, name, name
 
 
-def _offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
-    """Return the offer for a file name, as in a listing; None if it is not a zip's, but a document's."""
+def _make_offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
+    """Return the offer of a file as a listing would make it, or None if the file is not a zip."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     folders = setup.collection.listing.folders
     entry = ListingEntry(folder if folder in folders else folders[0], name, size)
@@ -117,47 +114,49 @@ def _offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
     return offers[0] if offers else None
 
 
-class _Reader:
-    """Applies all steps to one capture and its documents."""
+class _TrialReader:
+    """Applies all steps to one fetched file and the documents in it."""
 
     def __init__(self, setup: TrialSetup, pool: Pool, response: KeptResponse) -> None:
         self._setup = setup
         self._pool = pool
-        self._kept = response
+        self._response = response
 
-    def read(self, key: str, *, whole: bool) -> Iterator[TrialPart]:
-        """Read an archive and the documents in it, or a `whole` document by itself."""
-        plan = self._setup.collection
-        if whole:
-            member = Member(key, self._kept.size, self._kept.digest, "")
-            yield from self._document(member, Item(1, plan.name, plan.members.kind, key, digest=self._kept.digest))
+    def read(self, key: str, *, is_document: bool) -> Iterator[TrialPart]:
+        """Yield the results for a zip and the documents in it, or for the file itself if it is a document."""
+        collection, size, digest = self._setup.collection, self._response.size, self._response.digest
+        if is_document:
+            member = Member(key, size, digest, "")
+            yield from self._read_document(
+                member, Item(1, collection.name, collection.members.kind, key, digest=digest)
+            )
             return
-        item = Item(1, plan.name, plan.listing.kind, key, digest=self._kept.digest)
+        zip_kind = collection.listing.kind
+        zip_item = Item(1, collection.name, zip_kind, key, digest=digest)
         members: list[Member] = []
-        for step in self._steps(Read):
-            reading = self._take(step, item)
+        for step in self._steps_of(Read):
+            reading = self._run_step(step, zip_item)
             if isinstance(reading, Reading):
-                yield from _notes(key, step, reading)
+                yield from _report_findings(key, step, reading)
                 members += reading.members
                 if reading.reason:
-                    yield DocumentReport(
-                        key, plan.listing.kind, self._kept.size, self._kept.digest, step.phase, reading.reason
-                    )
+                    yield DocumentReport(key, zip_kind, size, digest, step.phase, reading.reason)
         for number, member in enumerate(sorted(members, key=lambda entry: entry.rank), 2):
-            document = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", digest=member.digest)
-            yield from self._document(member, replace(document, member=member.name))
+            document_key = f"{key}/{member.name}"
+            item = Item(number, collection.name, collection.members.kind, document_key, digest=member.digest)
+            yield from self._read_document(member, replace(item, member=member.name))
 
-    def _document(self, member: Member, item: Item) -> Iterator[TrialPart]:
-        """Apply the steps to one document, until one refuses it."""
+    def _read_document(self, member: Member, item: Item) -> Iterator[TrialPart]:
+        """Apply the steps to one document until one of them refuses it; yield findings, records and a report."""
         phase, reason = "xml_name", member.reason
         records: list[RecordPreview] = []
-        for step in [] if reason else self._steps(Check, Load, Judge):
-            result = self._take(step, item)
+        for step in [] if reason else self._steps_of(Check, Load, Judge):
+            result = self._run_step(step, item)
             phase = step.phase
             if isinstance(result, Rows):
-                records = list(self._records(member.name, result))
+                records = list(self._preview_records(member.name, result))
                 continue
-            yield from _notes(member.name, step, result)
+            yield from _report_findings(member.name, step, result)
             has_fatal = any(finding.level is Level.FATAL for finding in result.findings)
             reason = result.reason or (Reason.INTEGRITY_FATAL if has_fatal else None)
             if reason:
@@ -165,31 +164,34 @@ class _Reader:
         yield from records
         yield DocumentReport(member.name, member.kind, member.size, member.digest, phase, reason, len(records))
 
-    def _steps(self, *kinds: type[Step]) -> list[Step]:
+    def _steps_of(self, *kinds: type[Step]) -> list[Step]:
         return [step for step in self._setup.collection.steps if type(step) in kinds]
 
-    def _take(self, step: Step, item: Item) -> Any:
+    def _run_step(self, step: Step, item: Item) -> Any:
         number = self._setup.collection.steps.index(step)
-        job = Job(number, item, self._kept.place, dict(self._setup.options))
+        job = Job(number, item, self._response.place, dict(self._setup.options))
         return self._pool.run_alone(job).result
 
-    def _records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield every record with its first row: the one whose id is that of the record."""
-        begun = {
-            line[0]: (table, line[4:]) for table, lines in rows.tables.items() for line in lines if line[0] == line[2]
+    def _preview_records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
+        """Yield a preview of every record with its first row, which is the row whose number is that of the record."""
+        first_rows = {
+            row[0]: (table, row[4:])
+            for table, rows_of_table in rows.tables.items()
+            for row in rows_of_table
+            if row[0] == row[2]
         }
         for entity in rows.entities:
-            table, values = begun.get(entity.local, ("", ()))
+            table, values = first_rows.get(entity.local, ("", ()))
             names = [column.name for column in self._setup.tables[table].columns] if table else []
             fields = {name: value for name, value in zip(names, values, strict=False) if value is not None}
             yield RecordPreview(document, entity.kind, entity.identifier, table, fields)
 
 
-def _notes(name: str, step: Step, reading: Reading) -> Iterator[DocumentFinding]:
+def _report_findings(document_name: str, step: Step, reading: Reading) -> Iterator[DocumentFinding]:
     findings: tuple[Finding, ...] = reading.findings
     if reading.reason and not findings:
         findings = (Finding(reading.reason.class_name, reading.reason.meaning),)
     for finding in findings:
         yield DocumentFinding(
-            name, step.phase, finding.level, finding.kind, finding.message, finding.line, finding.column
+            document_name, step.phase, finding.level, finding.kind, finding.message, finding.line, finding.column
         )

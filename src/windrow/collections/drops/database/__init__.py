@@ -1,1 +1,1 @@
-"""The tracker's tables: how they are made, seeded, and projected from the ledger."""
+"""The databases of drops: the tracker, which is projected from the ledger, and the store of loaded records."""

@@ -1,6 +1,6 @@
-"""The rows that do not come from facts: the tracker's seed rows, and what a workspace declares.
+"""The tracker's rows that do not come from facts: its seed rows, and the centres and sources that a workspace declares.
 
-Ids count from 1 in the order given here: the standard's tools compare ids, so that the order of
+Ids count from 1 in the order given here: the standard's tools compare ids, so the order of
 phases and of statuses is part of the standard (tracker report; specification, section 2).
 """
 
@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 
 from windrow.collections.drops import name as names
-from windrow.collections.drops.database.projection_rows import RowMaking, RowPut, Seed
+from windrow.collections.drops.database.projection_rows import Insert, RowChange, Seed
 from windrow.collections.drops.phase import MEANINGS
 from windrow.collections.drops.settings import Centre
 from windrow.model import Source
@@ -33,11 +33,7 @@ PROTOCOLS = {
     "https": "HTTP over TLS",
     "file": "a folder of this machine",
 }
-STATES = {
-    "available": "up, and crawled",
-    "maintenance": "off for a while",
-    "removed": "gone for good",
-}
+STATES = {"available": "up, and crawled", "maintenance": "off for a while", "removed": "gone for good"}
 ACTIONS = {
     "add": "insert what the files hold",
     "edit": "update what the files hold",
@@ -60,29 +56,29 @@ CENTRES = {
         "Wellcome Trust Genome Campus, Hinxton, Cambridge CB10 1SA, United Kingdom",
     ),
 }
-"""Short name (ILAR code): the name at iMITS, the full name, the postal address."""
+"""The standard's centres, by short name (ILAR code): name at iMITS, full name, postal address."""
 
 
-def protocol(scheme: str) -> int | None:
-    """Return the id of a protocol; None if the tracker does not have that protocol.
+def protocol_id(scheme: str) -> int | None:
+    """Return the id of a protocol, or None if the tracker does not have this protocol.
 
-    >>> protocol("sftp"), protocol("https")
+    >>> protocol_id("sftp"), protocol_id("https")
     (2, 5)
     """
     return list(PROTOCOLS).index(scheme) + 1 if scheme in PROTOCOLS else None
 
 
-def action(folder: str) -> int:
+def action_id(folder: str) -> int:
     """Return the id of the action of a folder: `add`, `edit` or `delete`.
 
-    >>> action("edit")
+    >>> action_id("edit")
     2
     """
     return list(ACTIONS).index(folder) + 1
 
 
-def centre(short_name: str, created: datetime) -> dict[str, object]:
-    """Return the whole row of one of the standard's centres."""
+def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
+    """Return all values of the row of one of the standard's centres."""
     imits_name, full_name, address = CENTRES[short_name]
     return {
         "short_name": short_name,
@@ -92,120 +88,119 @@ def centre(short_name: str, created: datetime) -> dict[str, object]:
         "phone": "",
         "address": address or None,
         "is_active": True,
-        "created": created,
+        "created": created_at,
     }
 
 
-def seeds(created: datetime) -> Iterator[Seed]:
-    """Yield every seed row, table by table; `created` is the creation time of the centres."""
-    lists = {
+def make_seeds(created_at: datetime) -> Iterator[Seed]:
+    """Yield every row that the standard prescribes, table by table; `created_at` is the creation time of centres."""
+    vocabularies = {
         "phase": MEANINGS,
         "source_protocol": PROTOCOLS,
         "resource_state": STATES,
         "processing_type": ACTIONS,
     }
-    for table, words in lists.items():
-        for number, (word, meaning) in enumerate(words.items(), 1):
-            yield Seed(table, number, "short_name", {"short_name": word, "description": meaning})
-    for number, (word, (meaning, rgba)) in enumerate(STATUSES.items(), 1):
-        values = {"short_name": word, "description": meaning, "rgba": rgba}
+    for table, vocabulary in vocabularies.items():
+        for number, (short_name, meaning) in enumerate(vocabulary.items(), 1):
+            yield Seed(table, number, "short_name", {"short_name": short_name, "description": meaning})
+    for number, (short_name, (meaning, rgba)) in enumerate(STATUSES.items(), 1):
+        values = {"short_name": short_name, "description": meaning, "rgba": rgba}
         yield Seed("a_status", number, "short_name", values)
     for number, name in enumerate(CENTRES, 1):
-        yield Seed("centre", number, "short_name", centre(name, created))
+        yield Seed("centre", number, "short_name", make_centre_row(name, created_at))
 
 
-_STATES = {word: number for number, word in enumerate(STATES, 1)}
+_STATE_IDS = {word: number for number, word in enumerate(STATES, 1)}
 
 
 @dataclass(frozen=True)
-class Declared:
-    """The declared values that a projection needs beside the facts.
+class Declarations:
+    """The declared values that a projection needs in addition to the facts.
 
-    `gone` are sources of the ledger that the workspace does not declare any more, `closed` such centres
-    of the tracker (in lower case); `at` (aware) is the creation time of new centres and sources.
-    Patterns: as for `windrow.collections.drops.name`.
+    `created_at` is the aware creation time of new centres and sources. `zip_name` and `xml_name` are patterns for
+    names, as in `windrow.collections.drops.name`.
     """
 
-    at: datetime
+    created_at: datetime
     centres: tuple[Centre, ...] = ()
     sources: tuple[Source, ...] = ()
-    gone: tuple[str, ...] = ()
-    closed: tuple[str, ...] = ()
-    zip_name: str = names.ZIP
-    xml_name: str = names.XML
+    removed_sources: tuple[str, ...] = ()  # on the ledger, but not declared any more
+    removed_centres: tuple[str, ...] = ()  # in the tracker, but not declared any more; in lower case
+    zip_name: str = names.ZIP_PATTERN
+    xml_name: str = names.XML_PATTERN
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return the short names of all centres: the standard's, and those of the workspace."""
+        """The short names of all centres: the standard's and the workspace's, in the workspace's spelling."""
         declared_names = {centre.short_name.lower(): centre.short_name for centre in self.centres}
         return (*(name for name in CENTRES if name.lower() not in declared_names), *declared_names.values())
 
 
-def declare(declared: Declared) -> list[RowPut]:
-    """Return the rows of `centre` and `file_source`: declared values, brought up to date.
-
-    The secret's *place* is written, never the secret.
-    """
-    return [*_centres(declared), *_sources(declared)]
+def make_declared_rows(declarations: Declarations) -> list[RowChange]:
+    """Return changes that bring centres and sources up to date; of a secret, only its place is written."""
+    return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 
-def _centres(declared: Declared) -> Iterator[RowPut]:
-    created = moment(declared.at)
-    owners = {source.owner.lower() for source in declared.sources}
-    for name in CENTRES:
-        # A centre that was declared inactive, and is not any more, is asked again: the table must say so.
-        active = {"is_active": True} if name.lower() in owners else {}
-        yield RowPut("centre", name.lower(), active, once=centre(name, created), make=RowMaking.AGAIN)
-    for name in declared.closed:
-        yield RowPut("centre", name, {"is_active": False}, make=RowMaking.NEVER)
-    for own_centre in declared.centres:
-        texts = {
+def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
+    """Yield changes for the standard's centres, for centres to make inactive, and for the workspace's centres."""
+    created_at = tracker_time(declarations.created_at)
+    owners = {source.owner.lower() for source in declarations.sources}
+    for short_name in CENTRES:
+        # A centre that was declared inactive and is not declared now is active again if it owns a source.
+        active_again = {"is_active": True} if short_name.lower() in owners else {}
+        values = make_centre_row(short_name, created_at)
+        yield RowChange("centre", short_name.lower(), active_again, initial_values=values, insert=Insert.AGAIN)
+    for short_name in declarations.removed_centres:
+        yield RowChange("centre", short_name, {"is_active": False}, insert=Insert.NEVER)
+    for own_centre in declarations.centres:
+        declared_texts = {
             "full_name": own_centre.full_name,
             "email": own_centre.email,
             "phone": own_centre.phone,
             "address": own_centre.address,
             "imits_name": own_centre.imits_name,
         }
-        values = {name: value for name, value in texts.items() if value}
-        initial = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": created}
-        key = own_centre.short_name.lower()
-        yield RowPut("centre", key, {**values, "is_active": own_centre.is_active}, once=initial, make=RowMaking.AGAIN)
+        values = {column: text for column, text in declared_texts.items() if text}
+        values["is_active"] = own_centre.is_active
+        initial_values = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": created_at}
+        row_key = own_centre.short_name.lower()
+        yield RowChange("centre", row_key, values, initial_values=initial_values, insert=Insert.AGAIN)
 
 
-def _sources(declared: Declared) -> Iterator[RowPut]:
-    for source in declared.sources:
+def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
+    for source in declarations.sources:
         site = source.site
-        place = site.secret or site.key
+        secret = site.secret or site.key
         values = {
-            "protocol_id": protocol(site.scheme),
+            "protocol_id": protocol_id(site.scheme),
             "hostname": f"{site.host}:{site.port}" if site.port else site.host,
             "username": site.username,
-            "accesskey": place.place if place else "",
+            "accesskey": secret.place if secret else "",
             "base_path": _end_with_slash(site.base),
-            "state_id": _state(source),
+            "state_id": _state_id(source),
         }
-        refs = {"centre_id": ("centre", source.owner.lower())}
-        initial = {"created": moment(declared.at)}
-        yield RowPut("file_source", source.name, values, refs, initial, make=RowMaking.AGAIN)
-    for name in declared.gone:
-        yield RowPut("file_source", name, {"state_id": _STATES["removed"]}, make=RowMaking.NEVER)
+        references = {"centre_id": ("centre", source.owner.lower())}
+        initial_values = {"created": tracker_time(declarations.created_at)}
+        yield RowChange("file_source", source.name, values, references, initial_values, insert=Insert.AGAIN)
+    for name in declarations.removed_sources:
+        yield RowChange("file_source", name, {"state_id": _STATE_IDS["removed"]}, insert=Insert.NEVER)
 
 
-def _state(source: Source) -> int:
-    """Return the id of a source's declared state; it does not depend on its centre being active."""
-    return _STATES[source.options.get("state") or ("available" if source.active else "maintenance")]
+def _state_id(source: Source) -> int:
+    """Return the id of a source's declared state, whether or not its centre is active."""
+    return _STATE_IDS[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 
 def _end_with_slash(base: str) -> str:
-    """Add a slash to the end of a base address: the standard's readers append a folder's name to it."""
+    """Return a base path with a slash at its end, because the standard's readers append the name of a folder to it."""
     return base if not base or base.endswith("/") else f"{base}/"
 
 
-def moment(at: datetime) -> datetime:
-    """Return a time as the tracker's tables hold it: UTC without a zone, whole seconds.
+def tracker_time(moment: datetime) -> datetime:
+    """Return a time as the tracker's tables contain it: in UTC without a zone, in whole seconds.
 
     >>> from datetime import UTC
-    >>> moment(datetime(2024, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
+    >>> tracker_time(datetime(2024, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
     datetime.datetime(2024, 1, 2, 3, 4, 5)
     """
-    return (at - (at.utcoffset() or at - at)).replace(tzinfo=None, microsecond=0)
+    return (moment - (moment.utcoffset() or moment - moment)).replace(tzinfo=None, microsecond=0)

@@ -1,11 +1,12 @@
-"""The history of records: publish, withhold and judge staged documents, and look up versions.
+"""The history of records: publish or withhold staged documents, and find the versions of a record.
 
-An entity is valid from the moment its submission was published until another one of the same kind and
-identifier took its place; a tombstone in force says that the record was deleted. The functions work
-within the caller's transaction, and doing any of them again changes nothing.
+A submission is a loaded document, and an entity is one version of a record in it. An entity is in force (valid) from
+the time when its submission is published until an entity with the same kind and identifier replaces it. A
+tombstone in force means that the record was deleted. The functions work within the caller's transaction; calling one
+again with the same arguments changes nothing.
 
-Most documents are new as a whole: neither their records nor their bytes were there before. Those are published
-together, the others one by one after the documents before them. The result is that of publishing each alone.
+Most documents are new as a whole: neither their records nor their bytes were published before. These are published
+together, and the others one by one; the result is the same as if each was published by itself.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from windrow.collections.drops.database import store_statements as statement
-from windrow.collections.drops.database.projection_rows import among, chunks
-from windrow.collections.drops.database.store_tables import TableSchema
+from windrow.collections.drops.database.projection_rows import chunks, is_one_of
+from windrow.collections.drops.database.store_tables import TableSchema, is_same_record
 from windrow.contract import Undecided
 from windrow.errors import StoreError
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
-MENTIONED = 100
-"""Identifiers that the findings of one submission name, for each effect."""
+MAX_NAMED_RECORDS = 100
+"""The most records that the findings of one submission name, for each effect."""
 
 
 class Published(NamedTuple):
-    """The effect of publishing a submission; with the `reason` `ALREADY_LOADED`, nothing was changed."""
+    """The effect of publishing a submission; if `reason` is `ALREADY_LOADED`, nothing was changed."""
 
     submission: int
-    current: int  # entities made current; tombstones put in force for a delete
-    ended: int  # entities of earlier submissions that this one ended
+    current: int  # the number of its entities that are in force, tombstones included
+    ended: int  # the number of entities of earlier submissions that it replaced
     findings: tuple[Finding, ...] = ()
     reason: Reason | None = None
 
 
 class EntityVersion(NamedTuple):
-    """One version of an entity; `tombstone` is true for one that records a delete."""
+    """One version of a record; `tombstone` tells whether it records that the record was deleted."""
 
     id: int
     kind: str
@@ -54,67 +55,67 @@ class EntityVersion(NamedTuple):
     tombstone: bool
 
 
-_REMARKS = {
-    "unknown_edit": ("UnknownRecord", Level.WARN, "is edited but not there; taken as new"),
-    "unknown_delete": ("UnknownRecord", Level.WARN, "is deleted but not there"),
-    "replaced": ("AlreadyKnown", Level.NOTE, "was current already; this newer one replaced it"),
+_FINDINGS_BY_EFFECT = {
+    "unknown_edit": ("UnknownRecord", Level.WARN, "is edited but does not exist; it is added"),
+    "unknown_delete": ("UnknownRecord", Level.WARN, "is deleted but does not exist"),
+    "replaced": ("AlreadyKnown", Level.NOTE, "exists already; the new version replaced it"),
     "edited": ("Overrides", Level.NOTE, "overrides the earlier version"),
     "deleted": ("Overrides", Level.NOTE, "deletes the earlier version"),
-    "overridden": ("Overridden", Level.NOTE, "is overridden by one of a later date or increment"),
-    "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last one counts"),
+    "overridden": ("Overridden", Level.NOTE, "is overridden by a version of a later date or increment"),
+    "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last occurrence counts"),
 }
-"""Which effects are worth a finding: its kind, level and words."""
+"""The findings about the effects on a record: kind, level and the end of the message."""
 
 
-def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datetime) -> Published:
-    """Make the entities of a staged submission current, ending those they replace.
+def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
+    """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    Times never run backwards in the store: an `at` before the last publication is replaced by its time.
+    If `published_at` is before the time of the last publication, that time is used: times do not decrease in the store.
+    Raises StoreError if the submission is missing.
     """
-    row = find(connection, schema, item)
-    same_as = row.same_as
-    if row.published_at is None:
-        last_time = connection.scalar(statement.last_published(schema))
-        at = max(at, last_time) if last_time is not None else at
-        same_as = _find_same_bytes(connection, schema, row)
+    submission = find_submission(connection, schema, item)
+    same_as = submission.same_as
+    if submission.published_at is None:
+        last_publication = connection.scalar(statement.select_last_publication(schema))
+        published_at = max(published_at, last_publication) if last_publication is not None else published_at
+        same_as = _find_same_bytes(connection, schema, submission)
         if same_as is None:
-            _put_in_force(connection, schema, row, at)
+            _put_in_force(connection, schema, submission, published_at)
         else:
-            _set_values(connection, schema, _entity_ids(connection, schema, row.id), effect="same")
-            _raise_sort_key(connection, schema, same_as, row.sort_key)
-        connection.execute(statement.mark_published(schema), {"its_id": row.id, "at": at, "same": same_as})
-    return _describe(connection, schema, row.id, same_as)
+            _update_entities(connection, schema, _entity_ids(connection, schema, submission.id), effect="same")
+            _raise_sort_key(connection, schema, same_as, submission.sort_key)
+        parameters = {"its_id": submission.id, "at": published_at, "same": same_as}
+        connection.execute(statement.mark_as_published(schema), parameters)
+    return _describe_publication(connection, schema, submission.id, same_as)
 
 
-def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: datetime, reason: str) -> None:
-    """Mark a submission as not to be current; if it was published, undo the publication."""
-    row = find(connection, schema, item)
-    if row.withheld_at is not None and row.published_at is None:
+def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
+    """Mark an item's submission as withheld, and undo its publication if it was published."""
+    submission_row = find_submission(connection, schema, item)
+    if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
-    if row.published_at is not None:
-        _undo_publication(connection, schema, row.id)
+    if submission_row.published_at is not None:
+        _undo_publication(connection, schema, submission_row.id)
     submission = schema.submission
-    connection.execute(
-        submission.update()
-        .where(submission.c.id == row.id)
-        .values(published_at=None, withheld_at=at, reason=reason, same_as=None, dirty=True)
-    )
+    update = submission.update().where(submission.c.id == submission_row.id)
+    values = {"published_at": None, "withheld_at": withheld_at, "reason": reason, "same_as": None, "dirty": True}
+    connection.execute(update.values(**values))
 
 
-def find(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
-    """Return the submission of a ledger item; raise StoreError if it was never staged."""
-    row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
-    if row is None:
-        # The ledger says that its rows were written: the database lost a transaction, and a run does not repeat it.
+def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
+    """Return the row of the submission of an item of the ledger; raise StoreError if it is missing."""
+    submission = connection.execute(statement.select_submission(schema), {"its_item": item}).first()
+    if submission is None:
+        # By the ledger its rows were written, so the database lost a transaction, and a run does not repeat it.
         message = f"item {item} is missing from the store, although it was written there"
         raise StoreError(message, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
-    return row
+    return submission
 
 
-def versions(
+def iterate_versions(
     connection: sa.Connection, schema: TableSchema, *conditions: sa.ColumnElement[bool]
 ) -> Iterator[EntityVersion]:
-    """Return the versions that meet the conditions, in the order of identifier and age."""
+    """Yield the versions of records that meet the conditions, ordered by identifier and then by age, oldest first."""
     entity, submission = schema.entity, schema.submission
     query = (
         sa.select(
@@ -130,15 +131,15 @@ def versions(
         yield EntityVersion._make(row)
 
 
-def valid_at(schema: TableSchema, at: datetime) -> sa.ColumnElement[bool]:
-    """Return the condition for what was current at a moment."""
+def make_valid_condition(schema: TableSchema, at: datetime) -> sa.ColumnElement[bool]:
+    """Return the condition that an entity was in force at a time and is not a tombstone."""
     entity = schema.entity
     ended = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > at)
     return sa.and_(entity.c.valid_from <= at, ended, sa.not_(entity.c.tombstone))
 
 
-def known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return those identifiers that are known: ever published for the question `KIND`, current for `KIND:current`."""
+def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
+    """Return the identifiers among `keys` that were ever published (question KIND) or are current (KIND:current)."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")
@@ -153,32 +154,35 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
     return answer
 
 
-def _put_in_force(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
-    """Put the submission's entities in force and end their predecessors.
+def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: Any, at: datetime) -> None:
+    """Put the submission's entities in force and end their predecessors, the entities in force of the same records.
 
-    A predecessor with a later sort key stays in force and ends the submission's entity at once, which then was never
-    current, as if both had been loaded in order.
+    A predecessor with a greater sort key stays in force and ends the submission's entity at once, so that the result
+    does not depend on the order in which documents are loaded.
     """
-    last: dict[tuple[str, str], int] = {}
+    last_ids: dict[tuple[str, str], int] = {}
     repeated = []
-    for number, kind, identifier in connection.execute(statement.entities_of(schema), {"its_id": row.id}):
-        if (earlier_id := last.get((kind, identifier))) is not None:
+    for entity_id, kind, identifier in connection.execute(statement.select_entities(schema), {"its_id": submission.id}):
+        if (earlier_id := last_ids.get((kind, identifier))) is not None:
             repeated.append(earlier_id)
-        last[kind, identifier] = number
-    predecessors = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
-    newer = [predecessor for predecessor in predecessors if predecessor.sort_key > row.sort_key]
-    predecessors = [predecessor for predecessor in predecessors if predecessor.sort_key <= row.sort_key]
-    known_ids = {new for new, _, _, tombstone, _ in predecessors if not tombstone}
-    effects = _EFFECTS[row.action]
-    # Most documents are new as a whole: that takes one statement, and the others correct what is not.
-    connection.execute(statement.put_in_force(schema), {"its_id": row.id, "at": at, "its_effect": effects[False]})
-    _set_values(connection, schema, known_ids.intersection(last.values()), effect=effects[True])
-    _set_values(connection, schema, repeated, effect="repeated", valid_from=None)
-    for owner in {owner for _, _, owner, _, _ in newer}:
-        overridden = {new for new, _, newer_owner, _, _ in newer if newer_owner == owner}.difference(repeated)
-        _set_values(connection, schema, overridden, effect="overridden", valid_to=at, ended_by=owner)
-    _set_values(connection, schema, {old for _, old, _, _, _ in predecessors}, valid_to=at, ended_by=row.id)
-    _mark_dirty(connection, schema, {owner for _, _, owner, _, _ in predecessors})
+        last_ids[kind, identifier] = entity_id
+    predecessors = connection.execute(statement.select_predecessors(schema), {"its_id": submission.id}).all()
+    newer_predecessors = [predecessor for predecessor in predecessors if predecessor.sort_key > submission.sort_key]
+    predecessors = [predecessor for predecessor in predecessors if predecessor.sort_key <= submission.sort_key]
+    known_ids = {predecessor.entity_id for predecessor in predecessors if not predecessor.tombstone}
+    effect_names = _EFFECTS[submission.action]
+    # Most documents are new as a whole, for which this statement is enough; the next ones correct the exceptions.
+    parameters = {"its_id": submission.id, "at": at, "its_effect": effect_names[False]}
+    connection.execute(statement.put_in_force(schema), parameters)
+    _update_entities(connection, schema, known_ids.intersection(last_ids.values()), effect=effect_names[True])
+    _update_entities(connection, schema, repeated, effect="repeated", valid_from=None)
+    for newer_id in {newer.submission_id for newer in newer_predecessors}:
+        overridden = {newer.entity_id for newer in newer_predecessors if newer.submission_id == newer_id}
+        ending = {"effect": "overridden", "valid_to": at, "ended_by": newer_id}
+        _update_entities(connection, schema, overridden.difference(repeated), **ending)
+    replaced_ids = {predecessor.predecessor_id for predecessor in predecessors}
+    _update_entities(connection, schema, replaced_ids, valid_to=at, ended_by=submission.id)
+    _mark_dirty(connection, schema, {predecessor.submission_id for predecessor in predecessors})
 
 
 _EFFECTS = {
@@ -186,30 +190,31 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""The effect of each action on a record that is known (True) or not."""
+"""The effect of each action on a record, by whether the record exists."""
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
-    """Return the submission that published the same bytes in the same way and is wholly in force."""
+    """Return the id of another published submission with the bytes, action and kind of `row`, all in force, or None."""
     parameters = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
-    submission: int | None = connection.scalar(statement.same_bytes(schema), parameters)
-    return submission
+    same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
+    return same_submission
 
 
-def _raise_sort_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
-    """Raise the sort key of a submission to that of a later one with the same bytes."""
+def _raise_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
+    """Set the sort key of a submission to that of a later submission with the same bytes, if it is greater."""
     submission = schema.submission
-    present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
+    present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
     if present_key is not None and sort_key > present_key:
-        connection.execute(submission.update().where(submission.c.id == number).values(sort_key=sort_key))
+        connection.execute(submission.update().where(submission.c.id == submission_id).values(sort_key=sort_key))
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: the entities that it ended are valid again, until the end of the submission's own ones.
+    """Undo a publication: each entity that the submission ended is valid until the time when its own entity was ended.
 
-    Of several entities that one ended or overrode, only that with the latest sort key is valid again.
+    If the submission's entity ended or overrode several entities, only the one with the greatest sort key is valid
+    again.
     """
-    own_entity, old_entity, old_submission = schema.newer, schema.older, schema.submission
+    own_entity, old_entity, old_submission = schema.newer_entity, schema.older_entity, schema.submission
     query = (
         sa.select(
             old_entity.c.id,
@@ -219,10 +224,7 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
             own_entity.c.id.label("own_id"),
             old_submission.c.sort_key,
         )
-        .join(
-            own_entity,
-            sa.and_(own_entity.c.identifier == old_entity.c.identifier, own_entity.c.kind == old_entity.c.kind),
-        )
+        .join(own_entity, is_same_record(own_entity, old_entity))
         .join(old_submission, old_submission.c.id == old_entity.c.submission_id)
         .where(
             old_entity.c.ended_by == submission,
@@ -233,52 +235,48 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
     rows_by_entity = {
         row.own_id: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row.id))
     }
-    freed = [tuple(row)[:4] for row in rows_by_entity.values()]
-    for number, _, valid_to, successor in freed:
-        _set_values(connection, schema, [number], valid_to=valid_to, ended_by=successor)
-    _mark_dirty(connection, schema, {owner for _, owner, _, _ in freed})
-    own_ids = _entity_ids(connection, schema, submission)
-    _set_values(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
+    for row in rows_by_entity.values():
+        _update_entities(connection, schema, [row.id], valid_to=row.valid_to, ended_by=row.ended_by)
+    _mark_dirty(connection, schema, {row.submission_id for row in rows_by_entity.values()})
+    own_entity_ids = _entity_ids(connection, schema, submission)
+    _update_entities(connection, schema, own_entity_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
-def _describe(
+def _describe_publication(
     connection: sa.Connection, schema: TableSchema, submission: int, same_submission: int | None
 ) -> Published:
-    """Return the effect of a submission's publication, from its rows in the store."""
+    """Return the effect of a submission's publication, from the store; `same_submission` had the same bytes before."""
     entity = schema.entity
     if same_submission is not None:
-        words = "the same bytes with the same action are published already and still current"
-        finding = Finding("AlreadyLoaded", words, Level.NOTE)
+        message = "the same bytes with the same action are published already and still current"
+        finding = Finding("AlreadyLoaded", message, Level.NOTE)
         return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
     rows = connection.execute(statement.count_effects(schema), {"its_id": submission})
     counts = {effect: int(count) for effect, count in rows}
     findings: list[Finding] = []
-    for effect in (effect for effect in _REMARKS if counts.get(effect)):
-        kind, level, words = _REMARKS[effect]
+    for effect in (effect for effect in _FINDINGS_BY_EFFECT if counts.get(effect)):
+        kind, level, message_end = _FINDINGS_BY_EFFECT[effect]
         conditions = (entity.c.submission_id == submission, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, _select_cause(schema, submission, effect)).where(
-            *conditions
-        )
-        for record, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
-            findings.append(Finding(kind, f"{record} {identifier} {words}" + (f": {cause}" if cause else ""), level))
-        if (left_out := counts[effect] - MENTIONED) > 0:
-            findings.append(Finding(kind, f"{left_out} more of the same", level))
+        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission, effect))
+        query = query.where(*conditions)
+        for record_kind, identifier, zip_ in connection.execute(query.order_by(entity.c.id).limit(MAX_NAMED_RECORDS)):
+            message = f"{record_kind} {identifier} {message_end}" + (f": {zip_}" if zip_ else "")
+            findings.append(Finding(kind, message, level))
+        if (omitted := counts[effect] - MAX_NAMED_RECORDS) > 0:
+            findings.append(Finding(kind, f"{omitted} more findings of this kind are not listed", level))
     ended = connection.scalar(statement.count_ended(schema), {"its_id": submission})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission, current, ended or 0, tuple(findings))
 
 
-def _select_cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
-    """Return the zip that an entity of the submission overrides, or by which it is overridden, as `action/name`."""
-    entity, older, owner = schema.entity, schema.older, schema.submission
+def _select_other_zip(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
+    """Return a subquery for the zip (`action/name`) that an entity overrides, or by which it is overridden."""
+    entity, older, owner = schema.entity, schema.older_entity, schema.submission
     name = sa.select(owner.c.action + "/" + owner.c.zip_name)
     if effect == "overridden":
         return name.where(owner.c.id == entity.c.ended_by).scalar_subquery()
-    ended = (
-        older.c.ended_by == submission,
-        *(older.c[column] == entity.c[column] for column in ("kind", "identifier")),
-        older.c.effect.is_distinct_from("overridden"),
-    )
+    was_ended = (older.c.ended_by == submission, older.c.effect.is_distinct_from("overridden"))
+    ended = (*was_ended, is_same_record(older, entity))
     return name.where(owner.c.id == older.c.submission_id, *ended).limit(1).scalar_subquery()
 
 
@@ -287,109 +285,112 @@ def _entity_ids(connection: sa.Connection, schema: TableSchema, submission: int)
     return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
 
 
-def _set_values(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
+def _update_entities(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
     for chunk in chunks(ids):
-        connection.execute(schema.entity.update().where(among(schema.entity.c.id, chunk)).values(**values))
+        connection.execute(schema.entity.update().where(is_one_of(schema.entity.c.id, chunk)).values(**values))
 
 
 def _mark_dirty(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
-    """Mark submissions whose summary is out of date."""
+    """Mark submissions as dirty: their summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):
-        connection.execute(submission.update().where(among(submission.c.id, chunk)).values(dirty=True))
+        connection.execute(submission.update().where(is_one_of(submission.c.id, chunk)).values(dirty=True))
 
 
-_Name = tuple[str, str]
+_RecordName = tuple[str, str]
 
 
 def judge(
     connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
 ) -> list[Published | None]:
-    """Publish or withhold documents in their order; return the effect of each publication, None for a withheld one."""
-    batch = _Batch(connection, schema, documents, at)
-    publications = [batch.judge(document) for document in documents]
-    batch.flush()
+    """Publish or withhold documents in their order; return the effect of each publication, or None if withheld."""
+    judged_batch = _JudgedBatch(connection, schema, documents, at)
+    publications = [judged_batch.judge(document) for document in documents]
+    judged_batch.flush()
     return publications
 
 
-class _Batch:
+class _JudgedBatch:
     """Documents to judge, and the state of the store before the first of them."""
 
     def __init__(
         self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
     ) -> None:
-        """Read the state of all documents in few queries."""
+        """Read the submissions and records of all documents in few queries; `at` is the time of their publication."""
         self._connection = connection
         self._schema = schema
-        last_time = connection.scalar(statement.last_published(schema))
+        last_time = connection.scalar(statement.select_last_publication(schema))
         self._at = max(at, last_time) if last_time is not None else at
-        self._rows: dict[int, Any] = {}
-        self._held: dict[int, list[_Name]] = {}
-        self._preceded: set[int] = set()
-        self._digests: set[str] = set()
+        self._submissions_by_item: dict[int, Any] = {}
+        self._record_names: dict[int, list[_RecordName]] = {}
+        self._preceded_submissions: set[int] = set()
+        self._published_digests: set[str] = set()
         for chunk in chunks(document.item for document in documents):
-            self._rows.update((row.item, row) for row in connection.execute(statement.submissions_of(schema, chunk)))
-        for chunk in chunks(row.id for row in self._rows.values()):
-            for submission, *name in connection.execute(statement.names_of(schema, chunk)).all():
-                self._held.setdefault(submission, []).append(tuple(name))
-            self._preceded.update(connection.scalars(statement.preceded_of(schema, chunk)))
-        for digests in chunks({row.digest for row in self._rows.values()}):
-            self._digests.update(connection.scalars(statement.published_digests(schema, digests)))
-        self._known = self._look_up(documents)
-        self._touched: set[_Name] = set()  # records of the documents judged so far
-        self._new: list[int] = []  # submissions to publish that are new as a whole
+            rows = connection.execute(statement.select_submissions(schema, chunk))
+            self._submissions_by_item.update((row.item, row) for row in rows)
+        for chunk in chunks(row.id for row in self._submissions_by_item.values()):
+            for submission, *name in connection.execute(statement.select_entity_names(schema, chunk)).all():
+                self._record_names.setdefault(submission, []).append(tuple(name))
+            self._preceded_submissions.update(connection.scalars(statement.select_preceded(schema, chunk)))
+        for digests in chunks({row.digest for row in self._submissions_by_item.values()}):
+            self._published_digests.update(connection.scalars(statement.select_published_digests(schema, digests)))
+        self._known_keys = self._look_up(documents)
+        self._judged_names: set[_RecordName] = set()  # records of the documents judged so far
+        self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        asked: dict[str, set[str]] = {}
+        """Return the keys that are known among those for which the documents ask, by question."""
+        keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():
-                asked.setdefault(question, set()).update(keys)
-        return {question: self._ask(question, keys) for question, keys in asked.items()}
+                keys_by_question.setdefault(question, set()).update(keys)
+        return {question: self._find_known(question, keys) for question, keys in keys_by_question.items()}
 
-    def _ask(self, question: str, keys: AbstractSet[str]) -> set[str]:
-        return known(self._connection, self._schema, question, keys)
+    def _find_known(self, question: str, keys: AbstractSet[str]) -> set[str]:
+        return find_known(self._connection, self._schema, question, keys)
 
     def judge(self, document: Undecided) -> Published | None:
-        """Publish or withhold the next document."""
-        row = self._rows.get(document.item) or find(self._connection, self._schema, document.item)
-        names = self._held.get(row.id, [])
+        """Publish or withhold the next document; return the effect of its publication, or None if it was withheld."""
+        submission = self._submissions_by_item.get(document.item)
+        submission = submission or find_submission(self._connection, self._schema, document.item)
+        record_names = self._record_names.get(submission.id, [])
         reason = document.decide({question: self._answer(question, keys) for question, keys in document.asks.items()})
         published: Published | None = None
-        if reason is None and self._is_new(row, names):
-            self._new.append(row.id)
-            published = Published(row.id, len(names), 0)
+        if reason is None and self._is_new(submission, record_names):
+            self._new_submissions.append(submission.id)
+            published = Published(submission.id, len(record_names), 0)
         else:
             self.flush()
             if reason is None:
                 published = publish(self._connection, self._schema, document.item, self._at)
             else:
                 withhold(self._connection, self._schema, document.item, self._at, str(reason))
-        self._touched.update(names)
-        self._digests.add(row.digest)
+        self._judged_names.update(record_names)
+        self._published_digests.add(submission.digest)
         return published
 
     def _answer(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return those of the keys that are known after the previous documents were published."""
+        """Return the keys that are known now, after the previous documents of the batch were published."""
         kind = question.partition(":")[0]
-        if self._touched.isdisjoint((kind, key) for key in keys):
-            return keys & self._known[question]
+        if self._judged_names.isdisjoint((kind, key) for key in keys):
+            return keys & self._known_keys[question]
         self.flush()
-        return self._ask(question, keys)
+        return self._find_known(question, keys)
 
-    def _is_new(self, row: Any, names: Sequence[_Name]) -> bool:
-        """Tell whether publishing the document changes only its own rows and makes no findings."""
+    def _is_new(self, submission: Any, record_names: Sequence[_RecordName]) -> bool:
+        """Tell whether publishing the document changes only its own rows and gives no findings."""
         return (
-            row.action == "add"
-            and row.published_at is None
-            and row.id not in self._preceded
-            and row.digest not in self._digests
-            and len(set(names)) == len(names)
-            and self._touched.isdisjoint(names)
+            submission.action == "add"
+            and submission.published_at is None
+            and submission.id not in self._preceded_submissions
+            and submission.digest not in self._published_digests
+            and len(set(record_names)) == len(record_names)
+            and self._judged_names.isdisjoint(record_names)
         )
 
     def flush(self) -> None:
-        """Publish the new submissions gathered so far."""
-        for chunk in chunks(self._new):
-            for change in statement.publish_new(self._schema, chunk, self._at):
-                self._connection.execute(change)
-        self._new.clear()
+        """Publish the new submissions gathered so far, all together."""
+        for chunk in chunks(self._new_submissions):
+            for update in statement.make_publication_updates(self._schema, chunk, self._at):
+                self._connection.execute(update)
+        self._new_submissions.clear()

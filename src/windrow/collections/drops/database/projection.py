@@ -1,8 +1,8 @@
-"""The tracker's rows as a projection of the ledger: a pure function from facts to puts.
+"""The tracker's rows as a projection of the ledger: pure functions from facts to changes of rows.
 
-The keys of rows are the ledger's own numbers: an action's is its listed file, a download's its attempt, an
-XML file's its member, a log line's its finding. So the same facts always give the same rows, and facts
-of other collections have none (specification, section "Settled").
+The key of a row is a number on the ledger: that of the listed file for a `zip_action`, of the attempt for a
+`zip_download`, of the member for an `xml_file`, of the finding for a line of a log. So the same facts always give the
+same rows. Facts of other collections give none (specification, section "Settled").
 """
 
 from __future__ import annotations
@@ -12,47 +12,48 @@ from typing import Any
 
 from windrow import ledger_facts
 from windrow.collections.drops import name as names
-from windrow.collections.drops.database.declared import Declared, action, moment
-from windrow.collections.drops.database.projection_rows import LateReference, RowMaking, RowPut, SameValues
-from windrow.collections.drops.phase import phase
+from windrow.collections.drops.database.declared import Declarations, action_id, tracker_time
+from windrow.collections.drops.database.projection_rows import Insert, LateReference, RowChange, SharedChange
+from windrow.collections.drops.phase import phase_id
 from windrow.collections.drops.states import ZipStates
 from windrow.model import State, Status
 from windrow.reasons import Reason
 
 COLLECTION = "drops"
-ZIP, XML = "zip", "xml"
-"""A listed file, which is a zip with what is to be done with it, and its members, the XML files of one download."""
+ZIP_KIND, XML_KIND = "zip", "xml"
+"""The kinds of items: a zip in one of the folders `add`, `edit` and `delete`, and an XML file fetched with it."""
 
-_QC = ("phase_id", phase("qc"))
-"""Rows that quality control has taken over are not changed."""
-_DOWNLOAD = phase("download")
-_RUNNING = {"phase_id": _DOWNLOAD, "status_id": int(Status.RUNNING)}
-_PENDING = {"phase_id": _DOWNLOAD, "status_id": int(Status.PENDING)}
-_NAMED = {"phase_id": phase("xml_name"), "status_id": int(Status.PENDING)}
-_LONGEST = 16_000  # characters of a message: 64 kB in the worst of encodings
-_MOST_TASK = 2**15 - 1
-_MOST_RETRIES = 2**8 - 1
+_UNLESS_IN_QC = ("phase_id", phase_id("qc"))
+"""The column and value of rows that are not changed, because quality control has taken them over."""
+_DOWNLOAD_PHASE = phase_id("download")
+_RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
+_PENDING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.PENDING)}
+_NAMED_STATE = {"phase_id": phase_id("xml_name"), "status_id": int(Status.PENDING)}
+_MAX_MESSAGE_LENGTH = 16_000  # characters of a message: 64 kB in the worst of encodings
+_MAX_SMALLINT = 2**15 - 1  # the greatest value of the columns `status`
+_MAX_RETRIES = 2**8 - 1
 
-_CHANGING = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
-"""Facts beside attempts that change the state of their subject."""
+_STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
+"""The facts, other than attempts, that change the state of their subject."""
 
-_Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
+_AddChange = Callable[[RowChange], None]
+_ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
-def project_facts(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
-    """Return the tracker's rows for the facts, in their order, without states: see `project_states`.
+def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
+    """Return the changes of the tracker's rows for these facts, in their order; for states see `project_states`.
 
-    The rows of centres and sources, from `declare`, must be written first.
+    The rows of centres and sources, from `make_declared_rows`, must be written before.
     """
-    puts: list[RowPut] = []
+    changes: list[RowChange] = []
     for fact in facts:
-        if write := _WRITE.get(type(fact)):
-            write(fact, declared, puts.append)
-    return puts
+        if project_fact := _FACT_PROJECTIONS.get(type(fact)):
+            project_fact(fact, declarations, changes.append)
+    return changes
 
 
 def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
-    """Return the zips and XML files in the facts: their states may have changed."""
+    """Return the zips and XML files, by their numbers on the ledger, whose states these facts may have changed."""
     items: set[int] = set()
     for fact in facts:
         if isinstance(fact, ledger_facts.FileFound | ledger_facts.MemberFound) and fact.collection == COLLECTION:
@@ -60,221 +61,224 @@ def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
         elif isinstance(fact, ledger_facts.AttemptOpened | ledger_facts.AttemptClosed):
             if fact.subject.collection == COLLECTION:
                 items.add(fact.file)
-        elif isinstance(fact, _CHANGING) and fact.subject.collection == COLLECTION:
+        elif isinstance(fact, _STATE_CHANGING_FACTS) and fact.subject.collection == COLLECTION:
             items.add(fact.item)
     return items
 
 
-def project_states(zips: Mapping[int, ZipStates], xmls: Mapping[int, State]) -> list[SameValues]:
-    """Return the states of the rows of zips, of attempts at them and of XML files."""
-    groups: dict[tuple[str, State], list[str]] = {}
-    for item, zip_ in zips.items():
-        groups.setdefault(("zip_action", zip_.shown), []).append(str(item))
-        for attempt, state in zip_.downloads.items():
-            groups.setdefault(("zip_download", state), []).append(str(attempt))
-    for item, state in xmls.items():
-        groups.setdefault(("xml_file", state), []).append(str(item))
+def project_states(
+    zip_states_by_item: Mapping[int, ZipStates], xml_states_by_item: Mapping[int, State]
+) -> list[SharedChange]:
+    """Return the changes that write these states to the rows of zips, attempts and XML files."""
+    keys_by_state: dict[tuple[str, State], list[str]] = {}
+    for item, zip_states in zip_states_by_item.items():
+        keys_by_state.setdefault(("zip_action", zip_states.shown), []).append(str(item))
+        for attempt, state in zip_states.attempt_states.items():
+            keys_by_state.setdefault(("zip_download", state), []).append(str(attempt))
+    for item, state in xml_states_by_item.items():
+        keys_by_state.setdefault(("xml_file", state), []).append(str(item))
     return [
-        SameValues(table, keys, {"phase_id": phase, "status_id": int(status)}, _QC)
-        for (table, (phase, status)), keys in groups.items()
+        SharedChange(table, keys, {"phase_id": phase, "status_id": int(status)}, _UNLESS_IN_QC)
+        for (table, (phase, status)), keys in keys_by_state.items()
     ]
 
 
-def project_progress(sizes: Mapping[int, int]) -> list[RowPut]:
-    """Return the progress of transfers under way; `sizes` are the bytes received so far by attempt."""
+def project_progress(sizes: Mapping[int, int]) -> list[RowChange]:
+    """Return the changes that write the progress of transfers; `sizes` has the bytes received so far, by attempt."""
     return [
-        RowPut("zip_download", str(attempt), {"downloaded_size_bytes": size}, make=RowMaking.NEVER)
+        RowChange("zip_download", str(attempt), {"downloaded_size_bytes": size}, insert=Insert.NEVER)
         for attempt, size in sizes.items()
     ]
 
 
-def _session_opened(fact: ledger_facts.SessionOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    at = moment(fact.at)
-    put(RowPut("crawling_session", str(fact.seq), {"start_time": at, "status": 0, "created": at}))
-
-
-def _session_closed(fact: ledger_facts.SessionClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    late = {}
-    if fact.outcome and fact.failed is not None:
-        late = {"status": LateReference("session_task", str(fact.failed), _MOST_TASK, 1)}
-    values = {"finish_time": moment(fact.at), "status": int(bool(fact.outcome))}
-    put(RowPut("crawling_session", str(fact.session), values, make=RowMaking.NEVER, late=late))
-
-
-def _task_opened(fact: ledger_facts.TaskOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if fact.collection == COLLECTION:
-        at = moment(fact.at)
-        values = {"phase_id": fact.phase, "start_time": at, "status": 0, "created": at}
-        values["comment"] = clean_text(fact.source, 256) or None
-        put(RowPut("session_task", str(fact.seq), values, {"session_id": ("crawling_session", str(fact.session))}))
-
-
-def _task_closed(fact: ledger_facts.TaskClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    values: dict[str, object] = {"finish_time": moment(fact.at), "status": int(fact.failed)}
-    if fact.comment:
-        values["comment"] = clean_text(fact.comment, 256)
-    put(RowPut("session_task", str(fact.task), values, make=RowMaking.NEVER))
-
-
-def _file_found(fact: ledger_facts.FileFound, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if fact.collection == COLLECTION:
-        folder, _, name = fact.key.partition("/")
-        put(_make_zip_file(name, declared, fact.size))
-        refs = {"zip_id": ("zip_file", name.lower())}
-        put(RowPut("zip_action", str(fact.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
-
-
-def _member_found(fact: ledger_facts.MemberFound, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if fact.collection == COLLECTION and not names.refusal(fact.name):
-        parsed = names.read_xml_name(fact.name, declared.names, declared.xml_name)
-        values, refs = _name_values(parsed)
-        values |= {"fname": fact.name, "size_bytes": fact.size, "content_md5": fact.md5 or None}
-        refs["zip_id"] = ("zip_download", str(fact.attempt))
-        put(RowPut("xml_file", str(fact.seq), values, refs, _NAMED, _QC))
-
-
-def _make_zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
-    values, refs = _name_values(names.read_zip_name(name, declared.names, declared.zip_name))
-    initial = {"file_name": name, "size_bytes": size}
-    return RowPut("zip_file", name.lower(), values, refs, initial)
-
-
-def _name_values(
-    parsed: names.ZipName | names.XmlName | Reason,
-) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
-    """Return the values and references of a name: producer, day and increment; NULLs if the name was refused."""
-    if isinstance(parsed, Reason):
-        return {"centre_id": None, "created": None, "inc": None}, {}
-    return {"created": parsed.date, "inc": parsed.inc}, {"centre_id": ("centre", parsed.centre.lower())}
-
-
-def _listed(fact: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    # A host that does not list the zip any more keeps its row: deleting it would delete its downloads.
-    if _concerns(fact.subject, ZIP) and fact.event in {"listed", "refused", "changed"}:
-        refs = {"za_id": ("zip_action", str(fact.file)), "file_source_id": ("file_source", fact.source)}
-        put(RowPut("file_source_has_zip", _host_key(fact), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
-
-
-def _host_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str:
-    return f"{fact.file}@{fact.source}"
-
-
-def _attempt_opened(fact: ledger_facts.AttemptOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if not _concerns(fact.subject, ZIP):
-        return
-    if fact.cut is not None:
-        _put_log(
-            put,
-            f"cut {fact.cut}",
-            ("zip_download", str(fact.cut)),
-            exception_class(Reason.INTERRUPTED),
-            _message_value(""),
-        )
-    if fact.errors:
-        values = {"num_retries": min(fact.errors, _MOST_RETRIES)}
-        put(RowPut("file_source_has_zip", _host_key(fact), values, make=RowMaking.NEVER))
-    at = moment(fact.at)
-    times = {"request": at, "received": at}
-    put(
-        RowPut("zip_download", str(fact.seq), times, {"zf_id": ("file_source_has_zip", _host_key(fact))}, _RUNNING, _QC)
+def _project_session_opened(fact: ledger_facts.SessionOpened, _: Declarations, add_change: _AddChange) -> None:
+    opened_at = tracker_time(fact.at)
+    add_change(
+        RowChange("crawling_session", str(fact.seq), {"start_time": opened_at, "status": 0, "created": opened_at})
     )
 
 
-def _attempt_closed(fact: ledger_facts.AttemptClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if not _concerns(fact.subject, ZIP):
+def _project_session_closed(fact: ledger_facts.SessionClosed, _: Declarations, add_change: _AddChange) -> None:
+    late_references = {}
+    if fact.outcome and fact.failed is not None:
+        late_references = {"status": LateReference("session_task", str(fact.failed), _MAX_SMALLINT, 1)}
+    values = {"finish_time": tracker_time(fact.at), "status": int(bool(fact.outcome))}
+    row = ("crawling_session", str(fact.session))
+    add_change(RowChange(*row, values, insert=Insert.NEVER, late_references=late_references))
+
+
+def _project_task_opened(fact: ledger_facts.TaskOpened, _: Declarations, add_change: _AddChange) -> None:
+    if fact.collection == COLLECTION:
+        opened_at = tracker_time(fact.at)
+        values = {"phase_id": fact.phase, "start_time": opened_at, "status": 0, "created": opened_at}
+        values["comment"] = clean_text(fact.source, 256) or None
+        references = {"session_id": ("crawling_session", str(fact.session))}
+        add_change(RowChange("session_task", str(fact.seq), values, references))
+
+
+def _project_task_closed(fact: ledger_facts.TaskClosed, _: Declarations, add_change: _AddChange) -> None:
+    values: dict[str, object] = {"finish_time": tracker_time(fact.at), "status": int(fact.failed)}
+    if fact.comment:
+        values["comment"] = clean_text(fact.comment, 256)
+    add_change(RowChange("session_task", str(fact.task), values, insert=Insert.NEVER))
+
+
+def _project_file_found(fact: ledger_facts.FileFound, declarations: Declarations, add_change: _AddChange) -> None:
+    if fact.collection == COLLECTION:
+        folder, _, name = fact.key.partition("/")
+        add_change(_make_zip_row(name, declarations, fact.size))
+        values, references = {"todo_id": action_id(folder)}, {"zip_id": ("zip_file", name.lower())}
+        add_change(RowChange("zip_action", str(fact.seq), values, references, _PENDING_STATE, _UNLESS_IN_QC))
+
+
+def _project_member_found(fact: ledger_facts.MemberFound, declarations: Declarations, add_change: _AddChange) -> None:
+    if fact.collection == COLLECTION and not names.refusal_reason(fact.name):
+        name_parts = names.read_xml_name(fact.name, declarations.names, declarations.xml_name)
+        values, references = _make_name_values(name_parts)
+        values |= {"fname": fact.name, "size_bytes": fact.size, "content_md5": fact.md5 or None}
+        references["zip_id"] = ("zip_download", str(fact.attempt))
+        add_change(RowChange("xml_file", str(fact.seq), values, references, _NAMED_STATE, _UNLESS_IN_QC))
+
+
+def _make_zip_row(name: str, declarations: Declarations, size: int | None = None) -> RowChange:
+    values, references = _make_name_values(names.read_zip_name(name, declarations.names, declarations.zip_name))
+    initial_values = {"file_name": name, "size_bytes": size}
+    return RowChange("zip_file", name.lower(), values, references, initial_values)
+
+
+def _make_name_values(
+    name_parts: names.ZipName | names.XmlName | Reason,
+) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
+    """Return values and references for a file's name: centre, date and increment, or NULLs if it was refused."""
+    if isinstance(name_parts, Reason):
+        return {"centre_id": None, "created": None, "inc": None}, {}
+    return {"created": name_parts.date, "inc": name_parts.inc}, {"centre_id": ("centre", name_parts.centre.lower())}
+
+
+def _project_listed(fact: ledger_facts.Listed, _: Declarations, add_change: _AddChange) -> None:
+    # A host that does not list the zip any more keeps its row: deleting it would delete its downloads.
+    if _is_about(fact.subject, ZIP_KIND) and fact.event in {"listed", "refused", "changed"}:
+        references = {"za_id": ("zip_action", str(fact.file)), "file_source_id": ("file_source", fact.source)}
+        row = ("file_source_has_zip", _host_row_key(fact))
+        add_change(RowChange(*row, {}, references, {"num_retries": 0}, insert=Insert.AGAIN))
+
+
+def _host_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str:
+    return f"{fact.file}@{fact.source}"
+
+
+def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, add_change: _AddChange) -> None:
+    """Add a download, a log line for the attempt that was interrupted before it, and the failed attempts so far."""
+    if not _is_about(fact.subject, ZIP_KIND):
+        return
+    if fact.cut is not None:
+        download = ("zip_download", str(fact.cut))
+        _add_log_line(add_change, f"cut {fact.cut}", download, name_exception(Reason.INTERRUPTED), "")
+    if fact.errors:
+        values = {"num_retries": min(fact.errors, _MAX_RETRIES)}
+        add_change(RowChange("file_source_has_zip", _host_row_key(fact), values, insert=Insert.NEVER))
+    opened_at = tracker_time(fact.at)
+    times = {"request": opened_at, "received": opened_at}
+    references = {"zf_id": ("file_source_has_zip", _host_row_key(fact))}
+    add_change(RowChange("zip_download", str(fact.seq), times, references, _RUNNING_STATE, _UNLESS_IN_QC))
+
+
+def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, add_change: _AddChange) -> None:
+    """Write the end and the size of a download, and a line of the log if the attempt failed."""
+    if not _is_about(fact.subject, ZIP_KIND):
         return
     size = fact.size if fact.reason is None and fact.size is not None else fact.received
-    values = {"received": moment(fact.at), "downloaded_size_bytes": size}
-    put(RowPut("zip_download", str(fact.attempt), values, make=RowMaking.NEVER))
+    values = {"received": tracker_time(fact.at), "downloaded_size_bytes": size}
+    download = ("zip_download", str(fact.attempt))
+    add_change(RowChange(*download, values, insert=Insert.NEVER))
     if fact.reason is None:
-        put(RowPut("zip_file", _zip_key(fact.subject), {"size_bytes": size}, make=RowMaking.NEVER))
+        add_change(RowChange("zip_file", _zip_row_key(fact.subject), {"size_bytes": size}, insert=Insert.NEVER))
     else:
-        _put_log(
-            put,
-            str(fact.seq),
-            ("zip_download", str(fact.attempt)),
-            exception_class(fact.reason),
-            _message_value(fact.message),
-        )
+        _add_log_line(add_change, str(fact.seq), download, name_exception(fact.reason), fact.message)
 
 
-def _document_read(fact: ledger_facts.DocumentRead, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if fact.md5 and _concerns(fact.subject, ZIP):
-        put(RowPut("zip_file", _zip_key(fact.subject), {"content_md5": fact.md5}, make=RowMaking.NEVER))
+def _project_document_read(fact: ledger_facts.DocumentRead, _: Declarations, add_change: _AddChange) -> None:
+    if fact.md5 and _is_about(fact.subject, ZIP_KIND):
+        add_change(RowChange("zip_file", _zip_row_key(fact.subject), {"content_md5": fact.md5}, insert=Insert.NEVER))
 
 
-def _decided(fact: ledger_facts.Decided, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if not _concerns(fact.subject, ZIP):
+def _project_decision(fact: ledger_facts.Decided, declarations: Declarations, add_change: _AddChange) -> None:
+    if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.act is Reason.RETRIED and fact.subject.attempt is None:
-        put(_make_zip_file(fact.subject.key.partition("/")[2], declared))  # its centre is known by now
+        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations))  # its centre may be declared now
     if fact.act is Reason.CANCELLED and fact.subject.attempt is not None:
         download = ("zip_download", str(fact.subject.attempt))
-        _put_log(put, str(fact.seq), download, exception_class(Reason.CANCELLED), _message_value(fact.message))
+        _add_log_line(add_change, str(fact.seq), download, name_exception(Reason.CANCELLED), fact.message)
 
 
-def _finding_made(fact: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
-    if _concerns(fact.subject, ZIP) and fact.subject.attempt is not None:
-        _put_log(
-            put, str(fact.seq), ("zip_download", str(fact.subject.attempt)), fact.kind, _message_value(fact.message)
-        )
-    elif _concerns(fact.subject, XML):
-        values = {**_message_value(fact.message), "line": fact.line, "col": fact.column}
-        _put_log(put, str(fact.seq), ("xml_file", str(fact.item)), fact.kind, values)
+def _project_finding_made(fact: ledger_facts.FindingMade, _: Declarations, add_change: _AddChange) -> None:
+    if _is_about(fact.subject, ZIP_KIND) and fact.subject.attempt is not None:
+        _add_log_line(add_change, str(fact.seq), ("zip_download", str(fact.subject.attempt)), fact.kind, fact.message)
+    elif _is_about(fact.subject, XML_KIND):
+        xml_row = ("xml_file", str(fact.item))
+        _add_log_line(add_change, str(fact.seq), xml_row, fact.kind, fact.message, line=fact.line, col=fact.column)
 
 
-def _put_log(
-    put: Callable[[RowPut], None], key: str, owner: tuple[str, str], kind: str, values: Mapping[str, object]
+def _add_log_line(
+    add_change: _AddChange,
+    key: str,
+    owner_row: tuple[str, str],
+    finding_kind: str,
+    message: str,
+    **position: int | None,
 ) -> None:
-    """Put a line in the log of a download or an XML file, and its class of exceptions."""
-    short = clean_text(kind, 64)
-    put(RowPut("an_exception", short.lower(), once={"short_name": short}, make=RowMaking.AGAIN))
-    table, column = ("zip_log", "zip_id") if owner[0] == "zip_download" else ("xml_log", "xml_id")
-    put(RowPut(table, key, values, {column: owner, "exception_id": ("an_exception", short.lower())}))
+    """Add a line to the log of a download or an XML file, given as (table, key), and the kind of the finding.
+
+    `position` has the `line` and `col` of a finding in an XML file.
+    """
+    exception_name = clean_text(finding_kind, 64)
+    initial_values = {"short_name": exception_name}
+    exception_row = ("an_exception", exception_name.lower())
+    add_change(RowChange(*exception_row, initial_values=initial_values, insert=Insert.AGAIN))
+    table, owner_column = ("zip_log", "zip_id") if owner_row[0] == "zip_download" else ("xml_log", "xml_id")
+    values = {"message": clean_text(message) or None, **position}
+    add_change(RowChange(table, key, values, {owner_column: owner_row, "exception_id": exception_row}))
 
 
-def _message_value(message: str) -> dict[str, object]:
-    return {"message": clean_text(message) or None}
-
-
-def _concerns(subject: ledger_facts.Subject, kind: str) -> bool:
+def _is_about(subject: ledger_facts.Subject, kind: str) -> bool:
     return subject.collection == COLLECTION and subject.kind == kind
 
 
-def _zip_key(subject: ledger_facts.Subject) -> str:
-    """Return the key of the zip that an action is about."""
+def _zip_row_key(subject: ledger_facts.Subject) -> str:
+    """Return the key of the `zip_file` row of a zip: its name in lower case, without the folder."""
     return subject.key.partition("/")[2].lower()
 
 
-def exception_class(reason: Reason) -> str:
-    """Return a reason as a class of the tracker's exceptions.
+def name_exception(reason: Reason) -> str:
+    """Return the name of a reason among the tracker's exceptions.
 
-    >>> exception_class(Reason.LOGIN_FAILED)
+    >>> name_exception(Reason.LOGIN_FAILED)
     'LoginFailed'
     """
     return reason.value.title().replace("_", "")
 
 
-def clean_text(raw: str, longest: int = _LONGEST) -> str:
-    r"""Return a text that every database accepts: without NUL and lone surrogates, and not too long.
+def clean_text(raw: str, max_length: int = _MAX_MESSAGE_LENGTH) -> str:
+    r"""Return a text as every database accepts it: NULs and lone surrogates replaced, and cut to `max_length`.
 
     >>> clean_text("a\x00b\ud800")
     'a\ufffdb?'
     """
-    return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:longest]
+    return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:max_length]
 
 
-_WRITE: dict[type, _Write] = {
-    ledger_facts.SessionOpened: _session_opened,
-    ledger_facts.SessionClosed: _session_closed,
-    ledger_facts.TaskOpened: _task_opened,
-    ledger_facts.TaskClosed: _task_closed,
-    ledger_facts.FileFound: _file_found,
-    ledger_facts.MemberFound: _member_found,
-    ledger_facts.Listed: _listed,
-    ledger_facts.AttemptOpened: _attempt_opened,
-    ledger_facts.AttemptClosed: _attempt_closed,
-    ledger_facts.DocumentRead: _document_read,
-    ledger_facts.Decided: _decided,
-    ledger_facts.FindingMade: _finding_made,
+_FACT_PROJECTIONS: dict[type, _ProjectFact] = {
+    ledger_facts.SessionOpened: _project_session_opened,
+    ledger_facts.SessionClosed: _project_session_closed,
+    ledger_facts.TaskOpened: _project_task_opened,
+    ledger_facts.TaskClosed: _project_task_closed,
+    ledger_facts.FileFound: _project_file_found,
+    ledger_facts.MemberFound: _project_member_found,
+    ledger_facts.Listed: _project_listed,
+    ledger_facts.AttemptOpened: _project_attempt_opened,
+    ledger_facts.AttemptClosed: _project_attempt_closed,
+    ledger_facts.DocumentRead: _project_document_read,
+    ledger_facts.Decided: _project_decision,
+    ledger_facts.FindingMade: _project_finding_made,
 }

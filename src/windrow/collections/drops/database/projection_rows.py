@@ -1,7 +1,8 @@
-"""The rows that a projection writes, by keys: their ids, and the projection's checkpoint.
+"""The changes of rows that a projection returns, and two tables of bookkeeping: the ids of rows and the checkpoint.
 
-Both are kept beside the projected tables and commit with them: on PostgreSQL in a schema `windrow` of the
-same database, on MariaDB in a database `windrow` of the same server, in SQLite in the same file.
+A projection names rows by keys; `link` has the id of each key, and `checkpoint` the last projected fact. Both tables
+commit together with the projected ones: on PostgreSQL they are in a schema `windrow` of the same
+database, on MariaDB in a database `windrow` of the same server, on SQLite in the same file.
 """
 
 from __future__ import annotations
@@ -15,53 +16,50 @@ from typing import Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from windrow.collections.drops.database.tracker_tables import MARIADB
+from windrow.collections.drops.database.tracker_tables import MARIADB_DIALECTS
 from windrow.errors import StoreError
 from windrow.stores.databases import map_errors
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
-class RowMaking(IntEnum):
-    """When a missing row is inserted."""
+class Insert(IntEnum):
+    """When a row that is not in the table is inserted."""
 
-    NEVER = 0  # only an existing row gets the values
-    NEW = 1  # if the key is new; a row that somebody deleted is not inserted again
-    AGAIN = 2  # also if somebody deleted it
+    NEVER = 0  # only an existing row is changed
+    NEW = 1  # if its key is new, and not if somebody deleted the row
+    AGAIN = 2  # also if somebody deleted the row
 
 
 class LateReference(NamedTuple):
-    """A reference against the order of the tables; an id above `most` is written as `instead`."""
+    """A reference to a table that is written later; if the id is missing or above `max_id`, `substitute` is written."""
 
     table: str
     key: str
-    most: int
-    instead: int
+    max_id: int
+    substitute: int
 
 
-class RowPut(NamedTuple):
-    """The row of `table` with this `key` has these values.
+class RowChange(NamedTuple):
+    """Set the row of `table` with this `key` to these values, and insert it if it is missing and `insert` allows that.
 
-    `refs` names columns that hold the id of another row, as (its table, its key). A row that refers to a missing or
-    deleted row is left out. `once` are values for a new row only. A row whose column `unless[0]` has the value
-    `unless[1]` is not changed: another program has taken it over.
+    `references` are columns for the ids of other rows, given as (table, key). A row that refers to a missing or
+    deleted row is not inserted. `initial_values` are for a new row only. `unless` is (column, value): an existing row
+    with this value is not changed, because another program has taken it over.
     """
 
     table: str
     key: str
-    values: Mapping[str, object] = _NOTHING
-    refs: Mapping[str, tuple[str, str]] = _NOTHING
-    once: Mapping[str, object] = _NOTHING
+    values: Mapping[str, object] = _EMPTY
+    references: Mapping[str, tuple[str, str]] = _EMPTY
+    initial_values: Mapping[str, object] = _EMPTY
     unless: tuple[str, object] | None = None
-    make: RowMaking = RowMaking.NEW
-    late: Mapping[str, LateReference] = _NOTHING
+    insert: Insert = Insert.NEW
+    late_references: Mapping[str, LateReference] = _EMPTY
 
 
-class SameValues(NamedTuple):
-    """The existing rows of `table` with these `keys` have the same values at the end of a batch.
-
-    For many rows it is what a `RowPut` with `RowMaking.NEVER` is for one.
-    """
+class SharedChange(NamedTuple):
+    """Set many existing rows of `table` to the same values, after the `RowChange`s of a batch, with that `unless`."""
 
     table: str
     keys: Sequence[str]
@@ -69,151 +67,155 @@ class SameValues(NamedTuple):
     unless: tuple[str, object] | None = None
 
 
-class RowValues:
-    """All that one batch writes into one row: the last value of each column."""
+class MergedRow:
+    """All changes of one row in a batch, merged: the last value of each column."""
 
-    __slots__ = ("early", "late", "make", "once", "refs", "unless", "values")
+    __slots__ = (
+        *("initial_values", "insert", "late_references", "references", "unless", "values", "values_if_present"),
+    )
 
     def __init__(self) -> None:
         """Start without values."""
         self.values: dict[str, Any] = {}
-        self.refs: dict[str, tuple[str, str]] = {}
-        self.early: dict[str, Any] = {}  # from before the batch asked to insert it: not for a new row
-        self.once: dict[str, object] = {}
+        self.references: dict[str, tuple[str, str]] = {}
+        self.values_if_present: dict[str, Any] = {}  # set before the change that inserts the row: not for a new row
+        self.initial_values: dict[str, object] = {}
         self.unless: tuple[str, object] | None = None
-        self.make = RowMaking.NEVER
-        self.late: dict[str, LateReference] = {}
+        self.insert = Insert.NEVER
+        self.late_references: dict[str, LateReference] = {}
 
-    def set(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
-        """Set columns to values or references, in place of earlier ones."""
-        if self.refs or self.late:
-            for column in self.refs.keys() & values.keys():
-                del self.refs[column]
-            for column in self.late.keys() & values.keys():
-                del self.late[column]
+    def set(self, values: Mapping[str, Any], references: Mapping[str, tuple[str, str]]) -> None:
+        """Set columns to values or references; they replace what was set for these columns before."""
+        if self.references or self.late_references:
+            for column in self.references.keys() & values.keys():
+                del self.references[column]
+            for column in self.late_references.keys() & values.keys():
+                del self.late_references[column]
         self.values.update(values)
-        if refs:
-            for column in self.values.keys() & refs.keys():
+        if references:
+            for column in self.values.keys() & references.keys():
                 del self.values[column]
-            self.refs.update(refs)
+            self.references.update(references)
 
 
-def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
-    """Gather puts by table and key, in the order of their first put.
+def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
+    """Merge the changes of each row; return the rows by table and key, in the order of their first change.
 
-    >>> rows = fold([RowPut("t", "a", {"x": 1, "y": 1}), RowPut("t", "b", {"x": 2}), RowPut("t", "a", {"x": 3})])
+    >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
+    >>> rows = merge_changes(changes)
     >>> {key: row.values for key, row in rows["t"].items()}
     {'a': {'x': 3, 'y': 1}, 'b': {'x': 2}}
     """
-    tables: dict[str, dict[str, RowValues]] = {}
-    for table, key, values, refs, initial, unless, make, late in puts:
+    tables: dict[str, dict[str, MergedRow]] = {}
+    for table, key, values, references, initial_values, unless, insert, late_references in changes:
         rows = tables.setdefault(table, {})
         row = rows.get(key)
         if row is None:
-            row = rows[key] = RowValues()
-        elif row.make is RowMaking.NEVER and make is not RowMaking.NEVER:
-            row.early, row.values = row.values, {}
+            row = rows[key] = MergedRow()
+        elif row.insert is Insert.NEVER and insert is not Insert.NEVER:
+            row.values_if_present, row.values = row.values, {}
             rows[key] = rows.pop(key)  # ids follow the order of insertion
-        row.set(values, refs)
-        for column, value in initial.items():
-            row.once.setdefault(column, value)
+        row.set(values, references)
+        for column, value in initial_values.items():
+            row.initial_values.setdefault(column, value)
         row.unless = unless or row.unless
-        row.make = max(make, row.make)
-        if late:
-            row.late.update(late)
+        row.insert = max(insert, row.insert)
+        if late_references:
+            row.late_references.update(late_references)
     return tables
 
 
-def among(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column has one of these numbers: as a range where they have no gaps.
+def is_one_of(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
+    """Return the condition that a column has one of these numbers: a range if they have no gaps, or a list.
 
-    Others are written into the statement as literals: to bind each by name takes longer than the statement itself.
+    The numbers of a list are literals in the statement, since binding each takes longer than running the statement.
     """
-    distinct = set(numbers)
-    if distinct and max(distinct) - min(distinct) + 1 == len(distinct):
-        return column.between(min(distinct), max(distinct))
+    distinct_numbers = set(numbers)
+    if distinct_numbers and max(distinct_numbers) - min(distinct_numbers) + 1 == len(distinct_numbers):
+        return column.between(min(distinct_numbers), max(distinct_numbers))
     literals = sa.bindparam(None, [*map(int, numbers)], type_=sa.BigInteger(), expanding=True, literal_execute=True)
     return column.in_(literals)
 
 
 class Seed(NamedTuple):
-    """One row with the id that its standard gives it; `natural` names the column that identifies it."""
+    """A row that the standard prescribes with its id; its value in `identifying_column` is unique in the table."""
 
     table: str
     id: int
-    natural: str
+    identifying_column: str
     values: Mapping[str, object]
 
 
 def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
-    """Add each row that is missing; never change or remove one. Return how many were added.
+    """Insert the seed rows that are missing, without changing existing rows; return the number of inserted rows.
 
-    Raises `StoreError` if a row has another id than in the standard, or another row has that id: readers of the tables
-    rely on these ids.
+    Raises StoreError if a row has another id than in the standard, or if another row has its id, because readers of the
+    tables rely on these ids.
     """
-    added: dict[str, int] = {}
+    added_counts: dict[str, int] = {}
     for seed in seeds:
         table = metadata.tables[seed.table]
-        name = seed.values[seed.natural]
-        natural = table.c[seed.natural]
-        ids = connection.scalars(sa.select(table.c.id).where(natural == name)).all()
+        name = seed.values[seed.identifying_column]
+        identifying_column = table.c[seed.identifying_column]
+        ids = connection.scalars(sa.select(table.c.id).where(identifying_column == name)).all()
         if seed.id in ids:
             continue
-        present_name = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
+        present_name = connection.scalar(sa.select(identifying_column).where(table.c.id == seed.id))
         if ids or present_name is not None:
-            difference = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {present_name!r}"
+            difference = f"has the id {ids[0]}" if ids else f"is missing, and {present_name!r} has its id"
             raise StoreError(
                 f"{seed.table}: {name!r} {difference}; the standard gives it the id {seed.id}",
                 hint=f"give the rows of {seed.table} the standard's ids (references follow), or name another database",
             )
         connection.execute(table.insert().values(id=seed.id, **seed.values))
-        added[seed.table] = added.get(seed.table, 0) + 1
-    for name in added:
+        added_counts[seed.table] = added_counts.get(seed.table, 0) + 1
+    for name in added_counts:
         advance_sequence(connection, metadata.tables[name])
-    return sum(added.values())
+    return sum(added_counts.values())
 
 
 def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
-    """Set a PostgreSQL sequence after ids that we chose; other databases do so themselves."""
+    """Advance PostgreSQL's sequence beyond ids that we chose; other databases do so by themselves."""
     if connection.dialect.name == "postgresql":
-        last = sa.select(sa.func.max(table.c.id)).scalar_subquery()
+        last_id = sa.select(sa.func.max(table.c.id)).scalar_subquery()
         sequence = sa.func.pg_get_serial_sequence(table.name, "id")
-        connection.execute(sa.select(sa.func.setval(sequence, last)))
+        connection.execute(sa.select(sa.func.setval(sequence, last_id)))
 
 
-SCHEMA = "windrow"
+BOOKKEEPING_SCHEMA = "windrow"
 LEFT_OUT = 0
-"""The id of rows that are not inserted, since a row that they need was deleted by somebody."""
-CHUNK = 500
-"""Most values in one `IN (...)`."""
-_CACHED = 20_000
+"""The id recorded for rows that are not inserted: they were deleted, or refer to a row that somebody deleted."""
+CHUNK_SIZE = 500
+"""The most values in one `IN (...)`."""
+_MAX_CACHED_IDS = 20_000
 
-T = TypeVar("T")
+_Value = TypeVar("_Value")
 
 
-def chunks(values: Iterable[T]) -> Iterator[list[T]]:
-    """Yield lists of at most `CHUNK`.
+def chunks(values: Iterable[_Value]) -> Iterator[list[_Value]]:
+    """Yield the values in lists of at most `CHUNK_SIZE`.
 
-    >>> [len(part) for part in chunks(range(2 * CHUNK + 1))] == [CHUNK, CHUNK, 1]
+    >>> [len(part) for part in chunks(range(2 * CHUNK_SIZE + 1))] == [CHUNK_SIZE, CHUNK_SIZE, 1]
     True
     """
-    stream = iter(values)
-    while part := list(islice(stream, CHUNK)):
-        yield part
+    iterator = iter(values)
+    while chunk := list(islice(iterator, CHUNK_SIZE)):
+        yield chunk
 
 
-def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
-    server = kind != "sqlite"
-    metadata = sa.MetaData(schema=SCHEMA if server else None)
-    prefix = "" if server else "windrow_"
-    exact = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), *MARIADB)
-    exact = exact.with_variant(sa.String(255, collation="C"), "postgresql")
-    link = sa.Table(
+def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
+    """Return the definitions of the tables of ids and checkpoints."""
+    is_server = dialect != "sqlite"
+    metadata = sa.MetaData(schema=BOOKKEEPING_SCHEMA if is_server else None)
+    prefix = "" if is_server else "windrow_"
+    exact_text = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), *MARIADB_DIALECTS)
+    exact_text = exact_text.with_variant(sa.String(255, collation="C"), "postgresql")
+    ids = sa.Table(
         f"{prefix}link",
         metadata,
         sa.Column("projection", sa.String(160), primary_key=True),
         sa.Column("table_name", sa.String(64), primary_key=True),
-        sa.Column("key", exact, primary_key=True),
+        sa.Column("key", exact_text, primary_key=True),
         sa.Column("id", sa.BigInteger(), nullable=False),
         sqlite_with_rowid=False,
         mysql_engine="InnoDB",
@@ -228,79 +230,80 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
         mysql_engine="InnoDB",
         mariadb_engine="InnoDB",
     )
-    return link, checkpoint
+    return ids, checkpoint
 
 
-def _qualify(engine: sa.Engine, name: str) -> str:
-    """Return the name of a database's projection: all databases of a MariaDB server share one `windrow`."""
-    return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB else name
+def _qualified_name(engine: sa.Engine, name: str) -> str:
+    """Return the name of a projection; on MariaDB with the database, since all databases share the one `windrow`."""
+    return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB_DIALECTS else name
 
 
-def tables_with_rows(connection: sa.Connection, name: str) -> set[str]:
-    """Return the tables into which a projection ever wrote rows, even if all rows are deleted. Nothing is created."""
-    link, _ = _tables(connection.dialect.name)
+def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
+    """Return the tables into which a projection ever wrote rows, even if all rows are deleted; create nothing."""
+    link, _ = _make_bookkeeping_tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
-    conditions = (link.c.projection == _qualify(connection.engine, name), link.c.id != LEFT_OUT)
+    conditions = (link.c.projection == _qualified_name(connection.engine, name), link.c.id != LEFT_OUT)
     return set(connection.scalars(sa.select(link.c.table_name).where(*conditions).distinct()))
 
 
 class IdLookup:
-    """The ids of the keys of one projection; recent look-ups are cached."""
+    """The ids of a projection's rows by key, and its checkpoint; recent look-ups are cached."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:
-        """Create the two tables if they are missing."""
-        self._kind = engine.dialect.name
-        self._name = _qualify(engine, name)
-        self.link, self.checkpoint = _tables(self._kind)
-        self._known: dict[str, dict[str, int]] = {}
-        self._next: dict[str, int] = {}
+        """Create the tables of bookkeeping if they are missing; raise StoreError if that is not permitted."""
+        self._dialect = engine.dialect.name
+        self._name = _qualified_name(engine, name)
+        self.link, self.checkpoint = _make_bookkeeping_tables(self._dialect)
+        self._ids_by_table: dict[str, dict[str, int]] = {}
+        self._next_ids: dict[str, int] = {}
         with map_errors(engine), engine.begin() as connection:
-            self._make_schema(connection)
+            self._create_schema(connection)
             self.link.metadata.create_all(connection)
 
-    def _make_schema(self, connection: sa.Connection) -> None:
-        if self._kind == "sqlite" or sa.inspect(connection).has_schema(SCHEMA):
+    def _create_schema(self, connection: sa.Connection) -> None:
+        """Create the schema (a database on MariaDB) for the tables; raise StoreError if that is not permitted."""
+        if self._dialect == "sqlite" or sa.inspect(connection).has_schema(BOOKKEEPING_SCHEMA):
             return
-        word = "DATABASE" if self._kind in MARIADB else "SCHEMA"
+        sql_word = "DATABASE" if self._dialect in MARIADB_DIALECTS else "SCHEMA"
         try:
-            connection.exec_driver_sql(f"CREATE {word} {SCHEMA}")
+            connection.exec_driver_sql(f"CREATE {sql_word} {BOOKKEEPING_SCHEMA}")
         except (exc.OperationalError, exc.ProgrammingError) as error:
             url = connection.engine.url
             grant = (
-                f"GRANT ALL PRIVILEGES ON {SCHEMA}.* TO '{url.username}'@'%'"
-                if self._kind in MARIADB
+                f"GRANT ALL PRIVILEGES ON {BOOKKEEPING_SCHEMA}.* TO '{url.username}'@'%'"
+                if self._dialect in MARIADB_DIALECTS
                 else f'GRANT CREATE ON DATABASE "{url.database}" TO "{url.username}"'
             )
             raise StoreError(
-                f"the {word.lower()} {SCHEMA}, which keeps the checkpoint, is missing and may not be created",
+                f"the {sql_word.lower()} {BOOKKEEPING_SCHEMA}, for the checkpoint, is missing and may not be created",
                 hint=f"let an administrator run: {grant};",
             ) from error
 
     def clear(self, connection: sa.Connection) -> None:
-        """Forget all keys and the checkpoint."""
+        """Delete all keys and the checkpoint of the projection."""
         for table in (self.link, self.checkpoint):
             connection.execute(table.delete().where(table.c.projection == self._name))
-        self.forget()
+        self.clear_cache()
 
-    def has(self, connection: sa.Connection, table: str) -> bool:
-        """Tell whether a row of the table was ever inserted or adopted."""
+    def has_rows(self, connection: sa.Connection, table: str) -> bool:
+        """Tell whether the projection ever inserted or adopted a row of the table."""
         conditions = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 
-    def forget(self) -> None:
-        """Clear the cache, after a transaction that was rolled back."""
-        self._known.clear()
-        self._next.clear()
+    def clear_cache(self) -> None:
+        """Clear the cache; needed after a transaction was rolled back."""
+        self._ids_by_table.clear()
+        self._next_ids.clear()
 
-    def seq(self, connection: sa.Connection) -> int:
-        """Return the checkpoint: the number of the last projected fact, or 0."""
+    def read_checkpoint(self, connection: sa.Connection) -> int:
+        """Return the number of the last projected fact, or 0 if there is none."""
         table = self.checkpoint
         checkpoint = connection.scalar(sa.select(table.c.seq).where(table.c.projection == self._name))
         return int(checkpoint or 0)
 
-    def reach(self, connection: sa.Connection, seq: int) -> None:
-        """Move the checkpoint."""
+    def write_checkpoint(self, connection: sa.Connection, seq: int) -> None:
+        """Record the number of the last projected fact."""
         table = self.checkpoint
         condition = table.c.projection == self._name
         if connection.scalar(sa.select(sa.func.count()).select_from(table).where(condition)):
@@ -308,10 +311,10 @@ class IdLookup:
         else:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
-    def ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return a cached mapping from keys to their ids; keys without an id are left out."""
-        cached = self._known.setdefault(table, {})
-        if len(cached) > _CACHED:
+    def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
+        """Return the ids of a table by key: for all `keys` that have an id, and maybe for more keys."""
+        cached = self._ids_by_table.setdefault(table, {})
+        if len(cached) > _MAX_CACHED_IDS:
             cached.clear()
         link = self.link
         columns = sa.select(link.c.key, link.c.id)
@@ -322,47 +325,47 @@ class IdLookup:
             )
         return cached
 
-    def keys(self, connection: sa.Connection, table: str) -> list[str]:
-        """Return all keys of a table's rows."""
+    def find_keys(self, connection: sa.Connection, table: str) -> list[str]:
+        """Return all keys of a table, in their order."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
         return list(connection.scalars(sa.select(link.c.key).where(condition).order_by(link.c.key)))
 
-    def add(self, connection: sa.Connection, table: str, new_ids: Sequence[tuple[str, int]]) -> None:
-        """Record the ids of new keys."""
+    def record_ids(self, connection: sa.Connection, table: str, new_ids: Sequence[tuple[str, int]]) -> None:
+        """Record the ids of new keys, given as (key, id)."""
         if new_ids:
             rows = [
                 {"projection": self._name, "table_name": table, "key": key, "id": number} for key, number in new_ids
             ]
             connection.execute(self.link.insert(), rows)
-            self._known.setdefault(table, {}).update(new_ids)
+            self._ids_by_table.setdefault(table, {}).update(new_ids)
 
-    def leave_out(self, connection: sa.Connection, table: str, numbers: Collection[int]) -> None:
+    def record_deleted(self, connection: sa.Connection, table: str, row_ids: Collection[int]) -> None:
         """Record that these rows were deleted by another program and must not be inserted again."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
-        for part in chunks(numbers):
-            connection.execute(link.update().where(condition & link.c.id.in_(part)).values(id=LEFT_OUT))
-        if numbers:
-            self._known.pop(table, None)
+        for some_ids in chunks(row_ids):
+            connection.execute(link.update().where(condition & link.c.id.in_(some_ids)).values(id=LEFT_OUT))
+        if row_ids:
+            self._ids_by_table.pop(table, None)
 
-    def drop(self, connection: sa.Connection, table: str, keys: Collection[str]) -> None:
-        """Forget keys for good."""
+    def drop_keys(self, connection: sa.Connection, table: str, keys: Collection[str]) -> None:
+        """Delete keys and their ids."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
         for part in chunks(keys):
             connection.execute(link.delete().where(condition & link.c.key.in_(part)))
             for key in part:
-                self._known.get(table, {}).pop(key, None)
+                self._ids_by_table.get(table, {}).pop(key, None)
 
-    def allot(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
-        """Return the next ids of a table, greater than all present ids and all recorded former ones."""
+    def allot_ids(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
+        """Return the next `count` ids of a table, greater than its present ids and all that were ever recorded."""
         link = self.link
-        if table.name not in self._next:
+        if table.name not in self._next_ids:
             condition = (link.c.projection == self._name) & (link.c.table_name == table.name)
             largest_id = connection.scalar(sa.select(sa.func.max(link.c.id)).where(condition))
-            self._next[table.name] = int(largest_id or 0) + 1
+            self._next_ids[table.name] = int(largest_id or 0) + 1
         largest_id = connection.scalar(sa.select(sa.func.max(table.c.id)))
-        first_id = max(self._next[table.name], int(largest_id or 0) + 1)
-        self._next[table.name] = first_id + count
+        first_id = max(self._next_ids[table.name], int(largest_id or 0) + 1)
+        self._next_ids[table.name] = first_id + count
         return range(first_id, first_id + count)

@@ -1,4 +1,8 @@
-"""The SQL of the table store: bulk inserts, and statements with named parameters."""
+"""The SQL of the table store: bulk inserts, and statements with named parameters such as `its_id`.
+
+A submission is a loaded document, and an entity is one version of a record in it. An entity is in force from
+`valid_from` to `valid_to`.
+"""
 
 from __future__ import annotations
 
@@ -9,135 +13,139 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from windrow.collections.drops.database.projection_rows import among
-from windrow.collections.drops.database.store_tables import Moment, TableSchema, once
+from windrow.collections.drops.database.projection_rows import is_one_of
+from windrow.collections.drops.database.store_tables import TableSchema, UtcTime, cache_per_schema, is_same_record
 from windrow.contract import Rows
 
-_BATCH = 20_000  # rows that are shifted to their final ids at a time
-_TOGETHER = 32  # rows of one statement
-_BOUND = 999  # values of one statement that every SQLite takes
+_ROWS_PER_INSERT = 20_000  # rows that are shifted to their final ids at a time
+_MAX_ROWS_PER_STATEMENT = 32  # rows of one statement
+_MAX_VALUES_PER_STATEMENT = 999  # values of one statement that every SQLite takes
 
 
-def insert(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert plain tuples in the order of the table's columns; values must need no conversion.
+def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert tuples in the order of the table's columns; their values must need no conversion.
 
-    PostgreSQL gets one COPY, MariaDB the driver's executemany, which joins rows; for SQLite rows are joined here,
-    which takes a quarter less time.
+    PostgreSQL gets one COPY. MariaDB's driver puts several rows into one statement by itself; for SQLite they are put
+    together here, which takes a quarter less time.
     """
     if not rows:
         return
     dialect = connection.dialect
-    name = dialect.identifier_preparer.format_table(table)
-    columns = ", ".join(map(dialect.identifier_preparer.format_column, table.columns))
+    table_name = dialect.identifier_preparer.format_table(table)
+    column_names = ", ".join(map(dialect.identifier_preparer.format_column, table.columns))
     if dialect.name == "postgresql":
         driver: Any = connection.connection.driver_connection
-        with driver.cursor() as cursor, cursor.copy(f"COPY {name} ({columns}) FROM STDIN") as copy:
+        with driver.cursor() as cursor, cursor.copy(f"COPY {table_name} ({column_names}) FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
         return
-    mark = "?" if dialect.paramstyle == "qmark" else "%s"
-    line = f"({', '.join([mark] * len(table.columns))})"
-    text = f"INSERT INTO {name} ({columns}) VALUES {line}"
-    joined = 0
+    placeholder = "?" if dialect.paramstyle == "qmark" else "%s"
+    row_placeholders = f"({', '.join([placeholder] * len(table.columns))})"
+    statement = f"INSERT INTO {table_name} ({column_names}) VALUES {row_placeholders}"
+    joined_count = 0
     if dialect.name == "sqlite":
-        rows_per_statement = min(_TOGETHER, _BOUND // len(table.columns))
-        joined = len(rows) // rows_per_statement * rows_per_statement
-        lines = [
+        rows_per_statement = min(_MAX_ROWS_PER_STATEMENT, _MAX_VALUES_PER_STATEMENT // len(table.columns))
+        joined_count = len(rows) // rows_per_statement * rows_per_statement
+        joined_rows = [
             tuple(chain.from_iterable(rows[start : start + rows_per_statement]))
-            for start in range(0, joined, rows_per_statement)
+            for start in range(0, joined_count, rows_per_statement)
         ]
-        if lines:
-            connection.exec_driver_sql(text + f", {line}" * (rows_per_statement - 1), lines)
-    if rows[joined:]:
-        connection.exec_driver_sql(text, list(rows[joined:]))
+        if joined_rows:
+            connection.exec_driver_sql(statement + f", {row_placeholders}" * (rows_per_statement - 1), joined_rows)
+    if rows[joined_count:]:
+        connection.exec_driver_sql(statement, list(rows[joined_count:]))
 
 
-def elements(
+def insert_elements(
     connection: sa.Connection, tables: dict[str, sa.Table], documents: Iterable[tuple[int, int, Rows]]
 ) -> None:
-    """Insert the element rows of documents, given as (submission id, first id, rows), table by table."""
-    waiting = list(documents)
+    """Insert the rows of documents (submission id, first id, rows); the first id is added to their own numbers."""
+    numbered_documents = list(documents)
     for name, table in tables.items():
-        ready: list[tuple[Any, ...]] = []
-        for submission, base, document in waiting:
+        rows_to_insert: list[tuple[Any, ...]] = []
+        for submission_id, first_id, document in numbered_documents:
             rows = document.tables.get(name, ())
-            for start in range(0, len(rows), _BATCH):
-                ready += [
+            for start in range(0, len(rows), _ROWS_PER_INSERT):
+                rows_to_insert += [  # each row is (number, parent's number, record's number, other cells)
                     (
-                        base + row[0],
-                        None if row[1] is None else base + row[1],
-                        None if row[2] is None else base + row[2],
-                        submission,
+                        first_id + row[0],
+                        None if row[1] is None else first_id + row[1],
+                        None if row[2] is None else first_id + row[2],
+                        submission_id,
                         *row[3:],
                     )
-                    for row in rows[start : start + _BATCH]
+                    for row in rows[start : start + _ROWS_PER_INSERT]
                 ]
-                if len(ready) >= _BATCH:
-                    insert(connection, table, ready)
-                    ready = []
-        insert(connection, table, ready)
+                if len(rows_to_insert) >= _ROWS_PER_INSERT:
+                    insert_rows(connection, table, rows_to_insert)
+                    rows_to_insert = []
+        insert_rows(connection, table, rows_to_insert)
 
 
-@once
-def submission_of(schema: TableSchema) -> sa.Select[Any]:
-    """Select the submission of item `its_item`."""
+@cache_per_schema
+def select_submission(schema: TableSchema) -> sa.Select[Any]:
+    """Select the submission of the ledger's item `its_item`."""
     return sa.select(schema.submission).where(schema.submission.c.item == sa.bindparam("its_item"))
 
 
-@once
-def last_published(schema: TableSchema) -> sa.Select[Any]:
+@cache_per_schema
+def select_last_publication(schema: TableSchema) -> sa.Select[Any]:
     """Select the time of the last publication."""
     return sa.select(sa.func.max(schema.submission.c.published_at))
 
 
-@once
-def mark_published(schema: TableSchema) -> sa.Update:
-    """Mark submission `its_id` as published `at`; `same`: the submission with the same bytes, or NULL."""
+@cache_per_schema
+def mark_as_published(schema: TableSchema) -> sa.Update:
+    """Mark submission `its_id` as published at the time `at`; `same` is the submission with the same bytes, or NULL."""
     submission = schema.submission
     values = {
-        "published_at": sa.bindparam("at", type_=Moment()),
+        "published_at": sa.bindparam("at", type_=UtcTime()),
         "same_as": sa.bindparam("same", type_=sa.BigInteger()),
     }
-    change = submission.update().where(submission.c.id == sa.bindparam("its_id"))
-    return change.values(**values, withheld_at=None, reason=None, dirty=True)
+    update = submission.update().where(submission.c.id == sa.bindparam("its_id"))
+    return update.values(**values, withheld_at=None, reason=None, dirty=True)
 
 
-@once
-def entities_of(schema: TableSchema) -> sa.Select[Any]:
-    """Select id, kind and identifier of the entities of submission `its_id`, in order."""
+@cache_per_schema
+def select_entities(schema: TableSchema) -> sa.Select[Any]:
+    """Select id, kind and identifier of the entities of submission `its_id`, in the order of ids."""
     entity = schema.entity
     query = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
     return query.where(entity.c.submission_id == sa.bindparam("its_id")).order_by(entity.c.id)
 
 
-@once
+@cache_per_schema
 def put_in_force(schema: TableSchema) -> sa.Update:
-    """Put all entities of submission `its_id` in force `at` a moment, with the effect `its_effect`."""
+    """Put all entities of submission `its_id` in force at the time `at`, with the effect `its_effect`."""
     entity = schema.entity
-    values = {"valid_from": sa.bindparam("at", type_=Moment()), "effect": sa.bindparam("its_effect", type_=sa.String())}
+    valid_from, effect = sa.bindparam("at", type_=UtcTime()), sa.bindparam("its_effect", type_=sa.String())
+    values = {"valid_from": valid_from, "effect": effect}
     return entity.update().where(entity.c.submission_id == sa.bindparam("its_id")).values(values)
 
 
-@once
-def predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select (entity of submission `its_id`, its predecessor in force, that one's submission, tombstone?, sort key)."""
-    new, old, submission = schema.newer, schema.older, schema.submission
+@cache_per_schema
+def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
+    """Select pairs: an entity of submission `its_id`, and the entity in force of the same record."""
+    new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
-        sa.select(new.c.id, old.c.id, old.c.submission_id, old.c.tombstone, submission.c.sort_key)
-        .join(old, sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind))
-        .join(submission, submission.c.id == old.c.submission_id)
+        sa.select(
+            *(new_entity.c.id.label("entity_id"), old_entity.c.id.label("predecessor_id")),
+            *(old_entity.c.submission_id, old_entity.c.tombstone, submission.c.sort_key),
+        )
+        .join(old_entity, is_same_record(old_entity, new_entity))
+        .join(submission, submission.c.id == old_entity.c.submission_id)
         .where(
-            new.c.submission_id == sa.bindparam("its_id"),
-            old.c.submission_id != sa.bindparam("its_id"),
-            old.c.valid_from.is_not(None),
-            old.c.valid_to.is_(None),
+            new_entity.c.submission_id == sa.bindparam("its_id"),
+            old_entity.c.submission_id != sa.bindparam("its_id"),
+            old_entity.c.valid_from.is_not(None),
+            old_entity.c.valid_to.is_(None),
         )
     )
 
 
-@once
-def same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select the submission with the same bytes, action and kind as `its_id` that is published and wholly in force."""
+@cache_per_schema
+def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
+    """Select another published submission with the same bytes, action and kind, none of whose entities is ended."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (
@@ -153,64 +161,66 @@ def same_bytes(schema: TableSchema) -> sa.Select[Any]:
     )
 
 
-@once
+@cache_per_schema
 def count_effects(schema: TableSchema) -> sa.Select[Any]:
-    """Count the entities of submission `its_id` by effect."""
+    """Select the effects of the entities of submission `its_id`, with the number of entities for each."""
     entity = schema.entity
-    counted = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == sa.bindparam("its_id"))
-    return counted.group_by(entity.c.effect)
+    query = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == sa.bindparam("its_id"))
+    return query.group_by(entity.c.effect)
 
 
-@once
+@cache_per_schema
 def count_ended(schema: TableSchema) -> sa.Select[Any]:
-    """Count the entities that submission `its_id` replaced."""
+    """Select the number of entities that submission `its_id` replaced."""
     entity = schema.entity
-    counted = sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))
-    return counted.where(entity.c.effect.is_distinct_from("overridden"))
+    query = sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))
+    return query.where(entity.c.effect.is_distinct_from("overridden"))
 
 
-def submissions_of(schema: TableSchema, items: Sequence[int]) -> sa.Select[Any]:
-    """Select the submissions of items."""
-    return sa.select(schema.submission).where(among(schema.submission.c.item, items))
+def select_submissions(schema: TableSchema, items: Sequence[int]) -> sa.Select[Any]:
+    """Select the submissions of items of the ledger."""
+    return sa.select(schema.submission).where(is_one_of(schema.submission.c.item, items))
 
 
-def names_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
-    """Select (submission, kind, identifier) of the submissions' entities."""
+def select_entity_names(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
+    """Select (submission id, kind, identifier) for each entity of the submissions."""
     entity = schema.entity
     query = sa.select(entity.c.submission_id, entity.c.kind, entity.c.identifier)
-    return query.where(among(entity.c.submission_id, submissions))
+    return query.where(is_one_of(entity.c.submission_id, submissions))
 
 
-def preceded_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
-    """Select those of the submissions with a record that another one has in force."""
-    new, old = schema.newer, schema.older
-    joined = sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind)
+def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
+    """Select the submissions with a record of which another submission has an entity in force."""
+    new_entity, old_entity = schema.newer_entity, schema.older_entity
+
     return (
-        sa.select(new.c.submission_id)
-        .join(old, joined)
+        sa.select(new_entity.c.submission_id)
+        .join(old_entity, is_same_record(old_entity, new_entity))
         .where(
-            among(new.c.submission_id, submissions),
-            old.c.submission_id != new.c.submission_id,
-            old.c.valid_from.is_not(None),
-            old.c.valid_to.is_(None),
+            is_one_of(new_entity.c.submission_id, submissions),
+            old_entity.c.submission_id != new_entity.c.submission_id,
+            old_entity.c.valid_from.is_not(None),
+            old_entity.c.valid_to.is_(None),
         )
         .distinct()
     )
 
 
-def published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
-    """Select those of the digests that are published already."""
+def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
+    """Select the digests of published submissions among these digests."""
     submission = schema.submission
     query = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
     return query.where(submission.c.published_at.is_not(None)).distinct()
 
 
-def publish_new(schema: TableSchema, submissions: Sequence[int], at: datetime) -> tuple[sa.Update, sa.Update]:
-    """Publish submissions whose records are all new: put their entities in force and mark them as published."""
+def make_publication_updates(
+    schema: TableSchema, submissions: Sequence[int], at: datetime
+) -> tuple[sa.Update, sa.Update]:
+    """Return two updates for submissions whose records are all new: put entities in force, and mark as published."""
     entity, submission = schema.entity, schema.submission
-    entity_update = entity.update().where(among(entity.c.submission_id, submissions))
-    submission_change = submission.update().where(among(submission.c.id, submissions))
+    entity_update = entity.update().where(is_one_of(entity.c.submission_id, submissions))
+    submission_update = submission.update().where(is_one_of(submission.c.id, submissions))
     return (
         entity_update.values(valid_from=at, effect="new"),
-        submission_change.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
+        submission_update.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
     )

@@ -1,11 +1,11 @@
 """A store of rows on SQLite, PostgreSQL or MariaDB that keeps the history of every record, with counts.
 
-A document is *staged* (its rows are there, nothing is current), then *published* or *withheld*. Each
-call is one transaction, and may be repeated: after a crash between a call here and its entry on the
+A document is first *staged*: its rows are written, but are not current. Then it is *published* or *withheld*. Each
+call is one transaction and may be repeated: if a run is killed before the call is recorded on the
 ledger, the same call changes nothing and returns the same.
 
-Views for people: `current_X` has the rows of table X that are valid now, `current_specimen` the
-columns that mice and embryos share. What was valid at another moment, say `:at`:
+Views for people: `current_X` has the rows of table X that are valid now, and `current_specimen` the
+columns that mice and embryos share. This selects the rows that were valid at another time `:at`:
 
     SELECT t.* FROM mouse t JOIN entity e ON e.id = t.entity_id
     WHERE e.valid_from <= :at AND (e.valid_to IS NULL OR e.valid_to > :at) AND NOT e.tombstone
@@ -13,8 +13,8 @@ columns that mice and embryos share. What was valid at another moment, say `:at`
 All versions of one record: `SELECT * FROM entity WHERE kind = 'specimen' AND identifier = 'H_1'`.
 Times are UTC. On MariaDB, `procedure` is a reserved word: write it in backquotes, or use the view.
 
-Only submissions that changed since the last time are counted again; the overview of each key in
-them is then the sum of its contexts. A full recount gives the same.
+`context` has counts by submission and key, and `overview` their sums by key. Only submissions that changed since the
+last time (`dirty`) are counted again, and only the sums of keys in them. Counting everything again gives the same.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ import sqlalchemy as sa
 from windrow.collections.drops.database import history
 from windrow.collections.drops.database import store_statements as statement
 from windrow.collections.drops.database.history import EntityVersion, Published, judge
-from windrow.collections.drops.database.projection_rows import among, chunks
-from windrow.collections.drops.database.store_statements import elements, insert
-from windrow.collections.drops.database.store_tables import COUNTS, TableSchema, once, table_schema
+from windrow.collections.drops.database.projection_rows import chunks, is_one_of
+from windrow.collections.drops.database.store_statements import insert_elements, insert_rows
+from windrow.collections.drops.database.store_tables import COUNT_COLUMNS, TableSchema, cache_per_schema, table_schema
 from windrow.collections.drops.elements import CountTable, ElementTable
 from windrow.contract import Rows, Undecided
 from windrow.errors import StoreError
@@ -41,36 +41,37 @@ from windrow.stores.databases import READ_ONLY, connect, map_errors
 
 
 class Summarised(NamedTuple):
-    """The number of submissions and keys that were counted again."""
+    """The numbers of submissions and of keys that were counted again."""
 
     submissions: int
     keys: int
 
 
-def summarise(
-    connection: sa.Connection, schema: TableSchema, summary: CountTable, at: datetime, *, full: bool = False
+def update_summary(
+    connection: sa.Connection, schema: TableSchema, summary: CountTable, at: datetime, *, counts_all: bool = False
 ) -> Summarised:
-    """Bring context and overview up to date; with `full`, count everything again."""
+    """Bring the tables `context` and `overview` up to date; if `counts_all`, count everything again."""
     submission = schema.submission
-    touched: set[tuple[str, ...]] = set()
-    if full:
-        touched.update(_keys(connection, schema.overview, schema.keys, sa.true()))
+    keys_to_sum: set[tuple[str, ...]] = set()
+    if counts_all:
+        keys_to_sum.update(_select_keys(connection, schema.overview, schema.keys, sa.true()))
         connection.execute(submission.update().values(dirty=True))
-    dirty = list(connection.scalars(sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)))
-    counting = sa.text(_make_count_insert(schema, summary))
-    for chunk in chunks(dirty):
-        condition = among(schema.context.c.submission_id, chunk)
-        touched.update(_keys(connection, schema.context, schema.keys, condition))
+    dirty_query = sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)
+    dirty_submissions = list(connection.scalars(dirty_query))
+    count_insert = sa.text(_make_count_insert(schema, summary))
+    for chunk in chunks(dirty_submissions):
+        condition = is_one_of(schema.context.c.submission_id, chunk)
+        keys_to_sum.update(_select_keys(connection, schema.context, schema.keys, condition))
         connection.execute(schema.context.delete().where(condition))
-        connection.execute(counting, {"low": chunk[0], "high": chunk[-1]})
-        touched.update(_keys(connection, schema.context, schema.keys, condition))
-        connection.execute(submission.update().where(among(submission.c.id, chunk)).values(dirty=False))
-    for key in sorted(touched):
+        connection.execute(count_insert, {"low": chunk[0], "high": chunk[-1]})
+        keys_to_sum.update(_select_keys(connection, schema.context, schema.keys, condition))
+        connection.execute(submission.update().where(is_one_of(submission.c.id, chunk)).values(dirty=False))
+    for key in sorted(keys_to_sum):
         _sum_contexts(connection, schema, key, at)
-    return Summarised(len(dirty), len(touched))
+    return Summarised(len(dirty_submissions), len(keys_to_sum))
 
 
-def _keys(
+def _select_keys(
     connection: sa.Connection, table: sa.Table, keys: Iterable[str], condition: sa.ColumnElement[bool]
 ) -> list[tuple[str, ...]]:
     columns = [table.c[key] for key in keys]
@@ -78,10 +79,7 @@ def _keys(
 
 
 def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
-    """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key.
-
-    The text is the same for all chunks: drivers keep each prepared statement in memory.
-    """
+    """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key."""
     condition = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
     rows = " UNION ALL ".join(query.format(chosen=condition) for query in summary.queries)
     keys = ", ".join(f'q."{key}"' for key in schema.keys)
@@ -104,37 +102,34 @@ def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
 
 
 def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], at: datetime) -> None:
-    """Replace one row of the overview by the sum of its contexts; delete it if it does not have any."""
+    """Replace the row of `overview` for a key by the sum of its rows in `context`; delete it if there are none."""
     context, overview = schema.context, schema.overview
-    connection.execute(overview.delete().where(*_has_key(overview, schema.keys, key)))
-    sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNTS]
-    row = connection.execute(
-        sa.select(*sums, sa.func.min(context.c.first_seen), sa.func.max(context.c.last_change)).where(
-            *_has_key(context, schema.keys, key)
-        )
-    ).one()
+    connection.execute(overview.delete().where(*_make_key_conditions(overview, schema.keys, key)))
+    sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNT_COLUMNS]
+    times = (sa.func.min(context.c.first_seen), sa.func.max(context.c.last_change))
+    query = sa.select(*sums, *times).where(*_make_key_conditions(context, schema.keys, key))
+    row = connection.execute(query).one()
     if row[0] is not None:
         *counts, first_time, last_time = row
         values: dict[str, Any] = dict(zip(schema.keys, key, strict=True))
-        values |= {name: int(count) for name, count in zip(COUNTS, counts, strict=True)}
-        connection.execute(
-            overview.insert().values(**values, first_seen=first_time, last_change=last_time, counted_at=at)
-        )
+        values |= {name: int(count) for name, count in zip(COUNT_COLUMNS, counts, strict=True)}
+        values |= {"first_seen": first_time, "last_change": last_time, "counted_at": at}
+        connection.execute(overview.insert().values(**values))
 
 
-def _has_key(table: sa.Table, names: tuple[str, ...], key: tuple[str, ...]) -> list[sa.ColumnElement[bool]]:
+def _make_key_conditions(table: sa.Table, names: tuple[str, ...], key: tuple[str, ...]) -> list[sa.ColumnElement[bool]]:
     return [table.c[name] == value for name, value in zip(names, key, strict=True)]
 
 
-ACTIONS = ("add", "edit", "delete")
-COUNTERS = ("element", "submission")
+ACTION_NAMES = ("add", "edit", "delete")
+COUNTER_NAMES = ("element", "submission")
 
 
 class Submission(NamedTuple):
-    """A document to load. `item` is the ledger's id of it, `staged_at` aware, `digest` of its bytes.
+    """A document to load. `item` is its number on the ledger, `staged_at` an aware time, `digest` that of its bytes.
 
     Of two records with the same identifier, the one with the greater `sort_key` is current, in whatever
-    order their documents came; if the keys are equal, the one published last.
+    order their documents are loaded. If the sort keys are equal, the one published last is current.
     """
 
     item: int
@@ -159,51 +154,53 @@ class TableStore:
         *,
         password: str | None = None,
     ) -> None:
-        """Set up the store; it is opened by the first call."""
+        """Describe the store with these tables and counts; the database is opened by the first call."""
         self._summary = summary
         self._schema = table_schema(tuple(tables), summary.keys if summary else ())
         self._engine = connect(url, password)
 
     def prepare(self) -> None:
-        """Create the tables, indexes and views that are missing; may be killed anywhere and repeated.
+        """Create the tables, indexes and views that are missing; this may be interrupted anywhere and repeated.
 
-        Raises StoreError if a table lacks a column, because another version of windrow created it; `replay` then loads
-        its rows again.
+        Raises StoreError if a table lacks a column because another version of windrow created it.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
             for statement in self._schema.statements():
                 connection.execute(statement)
-            word = "VIEW IF NOT EXISTS" if connection.dialect.name == "sqlite" else "OR REPLACE VIEW"
+            create_view = "VIEW IF NOT EXISTS" if connection.dialect.name == "sqlite" else "OR REPLACE VIEW"
             for name, query in self._schema.views():
-                connection.exec_driver_sql(f'CREATE {word} "{name}" AS {query}')
+                connection.exec_driver_sql(f'CREATE {create_view} "{name}" AS {query}')
             counter = self._schema.counter
-            present = set(connection.scalars(sa.select(counter.c.name)))
-            for name in COUNTERS:
-                if name not in present:
+            counter_names = set(connection.scalars(sa.select(counter.c.name)))
+            for name in COUNTER_NAMES:
+                if name not in counter_names:
                     connection.execute(counter.insert().values(name=name, value=0))
 
     def _refuse_other_tables(self, connection: sa.Connection) -> None:
-        present = sa.inspect(connection).get_multi_columns()
-        existing = {name: {column["name"] for column in columns} for (_, name), columns in present.items()}
+        """Raise StoreError if an existing table lacks a column."""
+        columns_by_table = sa.inspect(connection).get_multi_columns()
+        names_by_table = {
+            name: {column["name"] for column in columns} for (_, name), columns in columns_by_table.items()
+        }
         for table in self._schema.metadata.sorted_tables:
-            missing = sorted(set(table.columns.keys()) - existing.get(table.name, set(table.columns.keys())))
+            missing = sorted(set(table.columns.keys()) - names_by_table.get(table.name, set(table.columns.keys())))
             if missing:
                 raise StoreError(
-                    f"the table {table.name} was made by another version of windrow: it has no {', '.join(missing)}",
+                    f"the table {table.name} was created by another version of windrow and lacks {', '.join(missing)}",
                     hint="windrow replay (for a store on a server, name an empty database in drops.store before)",
                 )
 
     def census(self) -> dict[int, int]:
-        """Return the number of element rows of each loaded document, by its item in the ledger."""
-        parts = [
+        """Return the number of element rows of each loaded document, by its item on the ledger."""
+        count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()
         ]
-        rows = sa.union_all(*parts).subquery()
+        row_counts = sa.union_all(*count_queries).subquery()
         submission = self._schema.submission
-        total = sa.func.coalesce(sa.func.sum(rows.c.rows), 0)
-        joined = submission.outerjoin(rows, rows.c.submission_id == submission.c.id)
+        total = sa.func.coalesce(sa.func.sum(row_counts.c.rows), 0)
+        joined = submission.outerjoin(row_counts, row_counts.c.submission_id == submission.c.id)
         query = sa.select(submission.c.item, total).select_from(joined).group_by(submission.c.item)
         with self._read() as connection:
             if not sa.inspect(connection).has_table("submission"):
@@ -211,65 +208,67 @@ class TableStore:
             return {int(item): int(count) for item, count in connection.execute(query)}
 
     def stage(self, submission: Submission, rows: Rows) -> int:
-        """Insert a document's rows, not current yet; return the submission's id."""
+        """Insert a document's rows, which are not current until it is published; return the submission's id."""
         return self.stage_all([(submission, rows)])[0]
 
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
-        """Insert several documents in one transaction; return their submissions' ids.
+        """Insert the rows of several documents in one transaction; return their submissions' ids.
 
-        Documents staged already are skipped. Other bytes of a known item replace its rows; if those are published,
-        StoreError is raised.
+        Documents that are staged already are skipped. If the bytes of an item have changed, its rows are replaced;
+        StoreError is raised if they are published.
         """
         with self._write() as connection:
-            known_ids = self._find_staged(connection, documents)
-            fresh = [(submission, rows) for submission, rows in documents if submission.item not in known_ids]
-            known_ids |= self._insert_documents(connection, fresh)
-            return [known_ids[submission.item] for submission, _ in documents]
+            submission_ids = self._find_staged(connection, documents)
+            new_documents = [
+                (submission, rows) for submission, rows in documents if submission.item not in submission_ids
+            ]
+            submission_ids |= self._insert_documents(connection, new_documents)
+            return [submission_ids[submission.item] for submission, _ in documents]
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> list[Published | None]:
-        """Publish or withhold staged documents in one transaction, in their order; None for one withheld."""
+        """Publish or withhold staged documents in their order; return the publications' effects, None if withheld."""
         with self._write() as connection:
             return judge(connection, self._schema, documents, at)
 
     def publish(self, item: int, at: datetime) -> Published:
-        """Make a staged document's records current, also if it was withheld."""
+        """Make the records of a staged or withheld document current."""
         with self._write() as connection:
             return history.publish(connection, self._schema, item, at)
 
     def withhold(self, item: int, at: datetime, reason: Reason = Reason.INTEGRITY_FATAL) -> None:
-        """Mark a document's rows as not to be current; undo its publication."""
+        """Mark a document as withheld, and undo its publication if it was published."""
         with self._write() as connection:
             history.withhold(connection, self._schema, item, at, str(reason))
 
     def known(self, question: str, keys: Collection[str]) -> set[str]:
-        """Return those of `keys` that are known.
+        """Return the identifiers among `keys` for which the answer to the question is yes.
 
-        The question is a kind of entity (`specimen`: ever published, not by a delete), or a kind with
-        `:current` (valid now).
+        The question `specimen` is whether a specimen with this identifier was ever published, and `specimen:current`
+        whether one is current. Other kinds of records have the same two questions.
         """
         with self._read() as connection:
-            return history.known(connection, self._schema, question, keys)
+            return history.find_known(connection, self._schema, question, keys)
 
     def as_of(self, kind: str, at: datetime) -> list[EntityVersion]:
-        """Return the entities of a kind that were current at a moment."""
+        """Return the versions of records of a kind that were current at a time."""
         with self._read() as connection:
             same_kind = self._schema.entity.c.kind == kind
-            versions = history.versions(connection, self._schema, same_kind, history.valid_at(self._schema, at))
-            return list(versions)
+            conditions = (same_kind, history.make_valid_condition(self._schema, at))
+            return list(history.iterate_versions(connection, self._schema, *conditions))
 
     def history(self, kind: str, identifier: str) -> list[EntityVersion]:
         """Return all versions of one record, published or not, oldest first."""
         entity = self._schema.entity
         with self._read() as connection:
             conditions = (entity.c.kind == kind, entity.c.identifier == identifier)
-            return list(history.versions(connection, self._schema, *conditions))
+            return list(history.iterate_versions(connection, self._schema, *conditions))
 
-    def summarise(self, at: datetime, *, full: bool = False) -> Summarised:
-        """Bring `context` and `overview` up to date; with `full`, count everything again."""
+    def summarise(self, at: datetime, *, counts_all: bool = False) -> Summarised:
+        """Bring the tables `context` and `overview` up to date; if `counts_all`, count everything again."""
         if self._summary is None:
             return Summarised(0, 0)
         with self._write() as connection:
-            return summarise(connection, self._schema, self._summary, at, full=full)
+            return update_summary(connection, self._schema, self._summary, at, counts_all=counts_all)
 
     def close(self) -> None:
         """Close all connections."""
@@ -282,7 +281,7 @@ class TableStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the store."""
         self.close()
 
     @contextmanager
@@ -296,22 +295,23 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the ids of documents staged already, by item; delete rows that other bytes replace."""
+        """Return the submission ids of documents that are staged already, by item; delete rows of other bytes."""
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(document.item for document, _ in documents):
-            query = statement.submissions_of(self._schema, chunk)
-            staged_rows.update((row.item, row) for row in connection.execute(query))
+            query = statement.select_submissions(self._schema, chunk)
+            staged_rows.update((staged_row.item, staged_row) for staged_row in connection.execute(query))
         staged_ids = {}
         for submission, rows in documents if staged_rows else ():
-            row = staged_rows.get(submission.item)
-            if row is None:
+            staged_row = staged_rows.get(submission.item)
+            if staged_row is None:
                 continue
-            if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
-                staged_ids[submission.item] = int(row.id)
-            elif row.published_at is not None:
-                raise StoreError(f"item {submission.item} is already published with other contents: {row.name}")
+            staged = (staged_row.digest, staged_row.action, staged_row.element_count)
+            if staged == (submission.digest, submission.action, rows.count):
+                staged_ids[submission.item] = int(staged_row.id)
+            elif staged_row.published_at is not None:
+                raise StoreError(f"item {submission.item} is already published with other contents: {staged_row.name}")
             else:
-                self._delete_rows(connection, row)
+                self._delete_rows(connection, staged_row)
         return staged_ids
 
     def _delete_rows(self, connection: sa.Connection, row: Any) -> None:
@@ -323,53 +323,53 @@ class TableStore:
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
     ) -> dict[int, int]:
-        """Insert documents with their ids, submissions, entities and elements; return the submissions' ids by item."""
+        """Insert documents: rows of submissions, entities and elements; return the submissions' ids by item."""
         if not documents:
             return {}
-        number, base = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))
-        entries: list[dict[str, Any]] = []
-        entities: list[tuple[Any, ...]] = []
-        numbered: list[tuple[int, int, Rows]] = []
+        submission_id, first_id = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))
+        submission_rows: list[dict[str, Any]] = []
+        entity_rows: list[tuple[Any, ...]] = []
+        numbered_documents: list[tuple[int, int, Rows]] = []
         for submission, rows in documents:
-            if submission.action not in ACTIONS:
+            if submission.action not in ACTION_NAMES:
                 raise StoreError(f"{submission.name}: {submission.action} is not an action")
-            values = {"id": number, "first_id": base, "element_count": rows.count, "dirty": True}
-            entries.append(values | submission._asdict())
+            columns = {"id": submission_id, "first_id": first_id, "element_count": rows.count, "dirty": True}
+            submission_rows.append(columns | submission._asdict())
             is_delete = submission.action == "delete"
-            entities += [
-                (base + local, number, kind, identifier, None, None, None, is_delete, None)
-                for local, kind, identifier in rows.entities
+            entity_rows += [
+                (first_id + row_number, submission_id, kind, identifier, None, None, None, is_delete, None)
+                for row_number, kind, identifier in rows.entities
             ]
-            numbered.append((number, base, rows))
-            number, base = number + 1, base + rows.count
-        connection.execute(_insert_submission(self._schema), entries)
-        insert(connection, self._schema.entity, entities)
-        elements(connection, self._schema.elements, numbered)
-        return {entry["item"]: entry["id"] for entry in entries}
+            numbered_documents.append((submission_id, first_id, rows))
+            submission_id, first_id = submission_id + 1, first_id + rows.count
+        connection.execute(_insert_submission(self._schema), submission_rows)
+        insert_rows(connection, self._schema.entity, entity_rows)
+        insert_elements(connection, self._schema.elements, numbered_documents)
+        return {submission_row["item"]: submission_row["id"] for submission_row in submission_rows}
 
-    def _allot_ids(self, connection: sa.Connection, submissions: int, count: int) -> tuple[int, int]:
-        """Reserve consecutive ids for submissions and for `count` elements; return the first of each."""
-        connection.execute(_advance_counters(self._schema), {"count": count, "submissions": submissions})
+    def _allot_ids(self, connection: sa.Connection, submission_count: int, element_count: int) -> tuple[int, int]:
+        """Reserve ids for submissions and for elements; return (first submission id, first element id)."""
+        connection.execute(_advance_counters(self._schema), {"count": element_count, "submissions": submission_count})
         next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
-        if set(next_ids) != set(COUNTERS):
+        if set(next_ids) != set(COUNTER_NAMES):
             raise StoreError("the store is not prepared", hint="windrow init")
-        return next_ids["submission"] - submissions + 1, next_ids["element"] - count + 1
+        return next_ids["submission"] - submission_count + 1, next_ids["element"] - element_count + 1
 
 
-@once
+@cache_per_schema
 def _insert_submission(schema: TableSchema) -> sa.Insert:
     names = ("id", "first_id", "element_count", "dirty", *Submission._fields)
     return schema.submission.insert().values({name: sa.bindparam(name) for name in names})
 
 
-@once
+@cache_per_schema
 def _advance_counters(schema: TableSchema) -> sa.Update:
     counter = schema.counter
     count, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "submissions"))
     increase = sa.case((counter.c.name == "element", count), else_=submissions)
-    return counter.update().where(counter.c.name.in_(COUNTERS)).values(value=counter.c.value + increase)
+    return counter.update().where(counter.c.name.in_(COUNTER_NAMES)).values(value=counter.c.value + increase)
 
 
-@once
+@cache_per_schema
 def _read_counters(schema: TableSchema) -> sa.Select[Any]:
-    return sa.select(schema.counter.c.name, schema.counter.c.value).where(schema.counter.c.name.in_(COUNTERS))
+    return sa.select(schema.counter.c.name, schema.counter.c.value).where(schema.counter.c.name.in_(COUNTER_NAMES))
