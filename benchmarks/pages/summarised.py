@@ -27,7 +27,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FetchJob, FoundUrl, Limits
-from windrow.query.word import counted
+from windrow.query.word import count_words
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 ASKED = b"GET / HTTP/1.1\r\n\r\n"
@@ -107,7 +107,7 @@ class _Index:
 
     def follow(self, pulse: Callable[[], bool]) -> str:
         """Fill the full text of the Summary Database, then, where nothing of that is left to do, the index beside."""
-        fill(self._place, counted, pulse, SPELLING)
+        fill(self._place, count_words, pulse, SPELLING)
         began = time.process_time()
         index_pages(self._place, self._folder, pulse)
         self.beside = time.process_time() - began

@@ -38,7 +38,7 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
 from windrow.formats.text import json_text, plain
 from windrow.ledger import Ledger
-from windrow.query.word import counted
+from windrow.query.word import count_words
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_foreign, remove_index
 from windrow.stores.sqlite import SqliteReader, remove_scratch
@@ -178,7 +178,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
                 )
             for fault in faults(reader, _digest):
                 yield Fault(section.summary_database.name, fault, AGAIN)
-            for line in _summarise_faults(recount(section.summary_database, counted, SPELLING)):
+            for line in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
                 yield Fault(section.summary_database.name, line, INDEX)
             for line in behind(section.summary_database, section.index):
                 yield Fault(str(section.index), line, INDEX)
