@@ -20,7 +20,7 @@ Capability = TypeVar("Capability")
 
 
 @cache
-def _points() -> dict[str, tuple[EntryPoint, ...]]:
+def _entry_points() -> dict[str, tuple[EntryPoint, ...]]:
     from importlib.metadata import entry_points  # noqa: PLC0415 slow, and it takes `email` and `zipfile` along
 
     points: dict[str, tuple[EntryPoint, ...]] = {}
@@ -32,13 +32,13 @@ def _points() -> dict[str, tuple[EntryPoint, ...]]:
 
 def names() -> tuple[str, ...]:
     """Return the names of all installed collections, also of those that cannot be loaded; imports none."""
-    return tuple(_points())
+    return tuple(_entry_points())
 
 
 @cache
-def _loaded(name: str) -> Collection | str:
+def _load_collection(name: str) -> Collection | str:
     """Return a collection, or a message that says why it cannot be used."""
-    points = _points().get(name, ())
+    points = _entry_points().get(name, ())
     if not points:
         return f"collection {name!r} is not installed; installed are: {', '.join(names())}"
     if len(points) > 1:
@@ -55,29 +55,29 @@ def _loaded(name: str) -> Collection | str:
     return loaded
 
 
-def trouble(name: str) -> str:
+def why_unusable(name: str) -> str:
     """Return why a collection cannot be used, or an empty text if it can.
 
-    >>> trouble("drop").partition("; ")[0]
+    >>> why_unusable("drop").partition("; ")[0]
     "collection 'drop' is not installed"
-    >>> trouble("drop")
+    >>> why_unusable("drop")
     "collection 'drop' is not installed; installed are: drops, events, news, pages, papers"
     """
-    loaded = _loaded(name)
+    loaded = _load_collection(name)
     return loaded if isinstance(loaded, str) else ""
 
 
 def installed() -> dict[str, Collection]:
     """Return the collections that can be used, by name."""
-    return {name: loaded for name in names() if isinstance(loaded := _loaded(name), Collection)}
+    return {name: loaded for name in names() if isinstance(loaded := _load_collection(name), Collection)}
 
 
 def collection(name: str) -> Collection:
     """Return a collection; raises UsageError if it is not installed, ConfigError if it cannot be loaded."""
-    loaded = _loaded(name)
+    loaded = _load_collection(name)
     if isinstance(loaded, Collection):
         return loaded
-    if name not in _points():
+    if name not in _entry_points():
         raise UsageError(f"collection {name!r} is not installed; installed are: {', '.join(names())}")
     raise ConfigError(loaded, hint=f"repair or remove the package that installs {name!r}")
 

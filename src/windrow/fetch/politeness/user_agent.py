@@ -26,19 +26,19 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
     if text:
         return _check_custom(text)
     if not _PROJECT.fullmatch(operator):
-        raise ConfigError("operator: wanted a name of letters, digits, - . and _, for the user agent", hint=_HINT)
+        raise ConfigError("operator: expected a name of letters, digits, - . and _, for the user agent", hint=_HINT)
     if not _reachable(contact.removeprefix("mailto:")):
         received = f", not {contact!r}" if contact else ""
-        raise ConfigError(f"contact: wanted the address of a web page or a mailbox{received}", hint=_HINT)
+        raise ConfigError(f"contact: expected the address of a web page or a mailbox{received}", hint=_HINT)
     return f"{operator}-crawler (for {contact})"
 
 
 def _check_custom(text: str) -> str:
     """Return a user agent from the configuration; ConfigError if it does not begin with a name or lacks a contact."""
     if not _TEXT.fullmatch(text) or not _PROJECT.match(text):
-        raise ConfigError("user_agent: wanted one line of ASCII characters that begins with a name", hint=_HINT)
+        raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
     if not names_contact(text):
-        raise ConfigError("user_agent: wanted the address of a web page or a mailbox in it", hint=_HINT)
+        raise ConfigError("user_agent: expected the address of a web page or a mailbox in it", hint=_HINT)
     return text
 
 

@@ -12,7 +12,7 @@ from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.workspace import password
+from windrow.config.workspace import read_password
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.stores.databases import connect, map_errors, with_database
@@ -21,7 +21,7 @@ from windrow.stores.databases import connect, map_errors, with_database
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
     """Write the tracker's 17 tables as SQL for the client of `dialect`; return the number of rows."""
     place = workspace.section(Drops).tracker
-    engine = connect(with_database(place.url, DATABASE), password(place))
+    engine = connect(with_database(place.url, DATABASE), read_password(place))
     try:
         path = engine.url.database if engine.dialect.name == "sqlite" else None
         if path and not Path(path).exists():

@@ -23,7 +23,7 @@ from windrow.collections.drops.reference import read_lists
 from windrow.collections.drops.settings import Drops
 from windrow.collections.drops.steps import compile_schema, sort_key, zip_name
 from windrow.config import Workspace
-from windrow.config.workspace import password
+from windrow.config.workspace import read_password
 from windrow.contract import Rows, Undecided
 from windrow.digest import combine, digest
 from windrow.engine.run import Harvest
@@ -99,7 +99,7 @@ class Tracker:
             PROJECTION,
             adopt=NATURAL_KEYS,
             database=DATABASE,
-            password=password(drops.tracker),
+            password=read_password(drops.tracker),
         )
         self._at: int | None = None
 
@@ -180,7 +180,7 @@ def harvest(workspace: Workspace) -> Harvest:
         "xml_name": drops.xml_name,
         "today": declarations.at.date().isoformat(),
     }
-    tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
+    tables = TableStore(drops.store.url, TABLES, SUMMARY, password=read_password(drops.store))
     with close_on_failure(tables.close):
         tables.prepare()
         tracker = Tracker(workspace, sources)

@@ -15,7 +15,7 @@ from windrow.collections.drops.elements import SUMMARY, TABLES
 from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY, password
+from windrow.config.workspace import REPLAY_FOLDER, read_password
 from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
@@ -40,7 +40,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     if not workspace.of(COLLECTION.name) and not Path(file).is_file():
         return None
     _refuse_used_server(workspace)
-    scratch, new = (workspace.root / REPLAY / name for name in SCRATCH)
+    scratch, new = (workspace.root / REPLAY_FOLDER / name for name in SCRATCH)
     rebuild_workspace = workspace
     if _on_file(workspace):
         rebuild_workspace = workspace.with_section(
@@ -80,7 +80,7 @@ def _refuse_used_server(workspace: Workspace) -> None:
     if _on_file(workspace):
         return
     place = workspace.section(Drops).store
-    store = TableStore(place.url, TABLES, SUMMARY, password=password(place))
+    store = TableStore(place.url, TABLES, SUMMARY, password=read_password(place))
     try:
         if store.census():
             raise UsageError(

@@ -28,7 +28,7 @@ from windrow.collections.pages.discover import address
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY, replay_folder
+from windrow.config.workspace import REPLAY_FOLDER, replay_folder
 from windrow.digest import number
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
@@ -84,7 +84,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     """
     refuse_foreign(workspace.section(Pages).index)
     place = workspace.section(Pages).summary_database
-    remove_scratch(workspace.root / REPLAY, SCRATCH)
+    remove_scratch(workspace.root / REPLAY_FOLDER, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
     if place.is_file():
         with closing(SummaryStore(place)) as store:
