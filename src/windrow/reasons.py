@@ -161,16 +161,16 @@ class Reason(StrEnum):
     CLOCK_WENT_BACK = "clock_went_back", "the machine's clock stood earlier than the last entry"
 
 
-PASSING = frozenset({
+TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
 })  # fmt: skip
 """Transient reasons why a document was not read: later runs read it again by themselves."""
 
-OWN_FAULTS = PASSING | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
+OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
 """Reasons why a step failed by our fault, not by the bytes: the result is not remembered, and the task has failed.
 
 A document that failed for another reason is read again by another version of the step.
 """
 
-OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
+TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 """Reasons that an answer is too large: requested again, it would be as large."""

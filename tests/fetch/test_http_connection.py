@@ -18,7 +18,7 @@ from tests.servers.tls import Certificates
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
 from windrow.fetch.http_connection import ATTEMPT_DELAY, connect_web
-from windrow.model import NOTHING, Allowed, HttpRequest, Secret, Site
+from windrow.model import ONLY_PUBLIC, Allowed, HttpRequest, Secret, Site
 from windrow.reasons import Reason
 
 ANYWHERE = Allowed(everything=True)
@@ -141,7 +141,7 @@ def test_both_families_are_tried_in_turn_and_all_may_be_silent() -> None:
 
 
 def test_a_private_number_is_not_dialled_beside_a_public_one() -> None:
-    loop, used = race({"10.0.0.1": 0.0, "8.8.8.8": 0.0, "::1": 0.0}, NOTHING)
+    loop, used = race({"10.0.0.1": 0.0, "8.8.8.8": 0.0, "::1": 0.0}, ONLY_PUBLIC)
     assert ([number for _, number in loop.dialled], used) == (["8.8.8.8"], "8.8.8.8")
 
 

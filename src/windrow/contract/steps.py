@@ -61,7 +61,7 @@ class Rows:
     """The result of a Load step: a document's entities, and a row for every element.
 
     `tables` maps a table's name to tuples `(local, parent local | None, entity local | None, ordinal, *columns)` in
-    document order; a `local` is the number of an element, unique in the document. `count` is the number of records.
+    document order; a `local` is the number of an element, unique in the document. `count` is the number of elements.
     """
 
     entities: list[Entity]

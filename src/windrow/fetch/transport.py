@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from windrow.errors import MissingExtra, TerminalFailure
-from windrow.model import ListingEntry, Site, join
+from windrow.model import ListingEntry, Site, join_path
 from windrow.reasons import Reason
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -189,7 +189,7 @@ def server_path(site: Site, path: str) -> str:
     ...
     windrow.errors.TerminalFailure: unsafe path: ftp:///add/x\x0d\x0aDELE y
     """
-    full = join(site.base, path)
+    full = join_path(site.base, path)
     if _CONTROL.search(full) or ".." in path.split("/"):
         raise TerminalFailure(f"unsafe path: {public_address(site, path)}", Reason.UNSAFE_NAME)
     return full

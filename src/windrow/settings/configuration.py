@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from windrow.errors import ConfigError
 from windrow.model import Credential, Secret, Site, Source
 from windrow.reasons import Reason
-from windrow.renamed import SETTINGS, current
+from windrow.renamed import SETTINGS, current_name
 from windrow.settings.kinds import split_address
 from windrow.settings.setting import PREFIX, Setting, Value, variable_name
 
@@ -267,7 +267,7 @@ def flatten_tables(
             raise ConfigError(
                 f"{file}: {table_path}{dotted_name}: expected a table [{table_path}{dotted_name}]", hint=f"edit {file}"
             )
-        name = current(renamed, dotted_name, f"{file}: {table_path}")
+        name = current_name(renamed, dotted_name, f"{file}: {table_path}")
         if name not in known_names:
             raise _unknown_setting(
                 f"{table_path}{name}", (f"{table_path}{known_name}" for known_name in known_names | tables), file
@@ -309,7 +309,7 @@ def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[
         variable_name(prefix + old): variable_name(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()
     }
     return {
-        current(new_names, name, "env "): value
+        current_name(new_names, name, "env "): value
         for name, value in environ.items()
         if new_names.get(name, "") not in environ
     }

@@ -13,7 +13,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import CONFIGURATION
 from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, Summarise, later
-from windrow.model import LARGEST, ListingEntry, Offer, OfferingHost, Source, join
+from windrow.model import MAX_INTEGER, ListingEntry, Offer, OfferingHost, Source, join_path
 from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
@@ -68,10 +68,10 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
 def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
     """Return the offer of one listed entry; if its name or size is not allowed, with the reason."""
     folder = _folder(entry)
-    key = path = join(folder, entry.name) if folder else entry.name
+    key = path = join_path(folder, entry.name) if folder else entry.name
     if entry.reason:
         return Offer(key, path, reason=entry.reason, unkeyed=True)
-    if entry.size is not None and entry.size > LARGEST:
+    if entry.size is not None and entry.size > MAX_INTEGER:
         return Offer(key, path, modified=entry.modified, reason=Reason.TOO_LARGE, unkeyed=True)
     if not entry.is_file:
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
@@ -85,13 +85,13 @@ def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, files: se
     sidecar = next(sidecars, "")
     name = names.own_spelling(entry.name, parsed.centre, pattern)
     return Offer(
-        join(folder, name),
+        join_path(folder, name),
         path,
         entry.size,
         entry.modified,
         rank=f"{parsed.date}.{parsed.inc:020d}.{name}",
         owner=parsed.centre,
-        sidecar=join(folder, sidecar) if sidecar else "",
+        sidecar=join_path(folder, sidecar) if sidecar else "",
     )
 
 

@@ -15,7 +15,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.collection import FOLDERS, declared_centres
 from windrow.collections.drops.name import DocumentKind, XmlName, ZipName
 from windrow.contract import Task
-from windrow.digest import Hasher, combine
+from windrow.digest import Hasher, combine_digests
 from windrow.errors import StepError
 from windrow.formats import xml, xsd
 from windrow.formats import zip as archive
@@ -187,7 +187,9 @@ def compile_schema(sheet: Resource) -> xsd.XmlSchema:
     cached = _last.get(sheet.name)
     if cached is None or cached[0] is not sheet:
         imports = {sibling.path.name: sibling.content for sibling in sheet.siblings}
-        known_by = combine([sheet.digest, *(f"{sibling.path.name} {sibling.digest}" for sibling in sheet.siblings)])
+        known_by = combine_digests(
+            [sheet.digest, *(f"{sibling.path.name} {sibling.digest}" for sibling in sheet.siblings)]
+        )
         cached = _last[sheet.name] = (sheet, xsd.load(xsd.Sheets(known_by, sheet.content, imports)))
     return cached[1]
 

@@ -10,7 +10,7 @@ from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl, Listing
 from windrow.fetch.politeness import pace, robots_state
 from windrow.formats.url import normalise
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut, Source
-from windrow.reasons import OVERSIZE, Reason
+from windrow.reasons import TOO_LARGE_REASONS, Reason
 from windrow.settings.configuration import Service
 
 DELAY = 1.0
@@ -152,7 +152,7 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
     (True, False)
     """
     if reason is not None:
-        return reason in OVERSIZE or (reason in service.final and tries >= service.tries)
+        return reason in TOO_LARGE_REASONS or (reason in service.final and tries >= service.tries)
     if status is None:
         return False
     return status in service.final or (status < 500 and status not in _UNANSWERED and not 300 <= status < 400)

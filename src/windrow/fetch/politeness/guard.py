@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise, parts
-from windrow.model import NOTHING, Allowed
+from windrow.model import ONLY_PUBLIC, Allowed
 from windrow.reasons import Reason
 
 _CLOSED_IPV4 = tuple(map(IPv4Network, (
@@ -46,7 +46,7 @@ _DELIMITERS = frozenset("/?#@\\")
 _NO_WRAPPERS = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
-def refusal(host: str, number: str, allowed: Allowed = NOTHING) -> Reason | None:
+def refusal(host: str, number: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
     """Return why a host may not be connected to at an address that it resolved to; None if it may.
 
     >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
@@ -67,7 +67,7 @@ def refusal(host: str, number: str, allowed: Allowed = NOTHING) -> Reason | None
     return Reason.PRIVATE_ADDRESS
 
 
-def refusal_behind_proxy(host: str, allowed: Allowed = NOTHING) -> Reason | None:
+def refusal_behind_proxy(host: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
     """Return why a proxy may not be asked to connect to a host, or None if it may.
 
     >>> str(refusal_behind_proxy("2130706433")), str(refusal_behind_proxy("localhost"))

@@ -25,7 +25,7 @@ from windrow.collections.drops.steps import compile_schema, sort_key, zip_name
 from windrow.config import Workspace
 from windrow.config.workspace import read_password
 from windrow.contract import Rows, Undecided
-from windrow.digest import combine, digest
+from windrow.digest import combine_digests, digest
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
 from windrow.ledger import Ledger
@@ -64,7 +64,7 @@ def schema(name: str, path: Path) -> Resource:
                 by_name[sibling.name] = Resource(sibling.name, sibling, digest(inner), inner)
                 open_.append(inner)
     siblings = tuple(by_name[each] for each in sorted(by_name))
-    schema_digest = combine([digest(content), *(f"{file.name} {file.digest}" for file in siblings)])
+    schema_digest = combine_digests([digest(content), *(f"{file.name} {file.digest}" for file in siblings)])
     return Resource(name, path, schema_digest, content, siblings)
 
 
