@@ -42,7 +42,7 @@ def broken(monkeypatch):
     monkeypatch.setitem(sys.modules, "licensed", module)
     monkeypatch.setitem(sys.modules, "licensed.adapter", Broken("licensed.adapter"))
     points = {**registry._entry_points(), "licensed": (EntryPoint("licensed", "licensed:COLLECTION", registry.GROUP),)}
-    monkeypatch.setattr(registry, "_points", lambda: points)
+    monkeypatch.setattr(registry, "_entry_points", lambda: points)
     registry._load_collection.cache_clear()
     yield "licensed"
     monkeypatch.undo()

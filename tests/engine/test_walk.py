@@ -115,7 +115,7 @@ def how_it_ended(events):
 
 
 def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(robots_state, "_FIRST_RETRY", 0.3)
+    monkeypatch.setattr(robots_state, "_FIRST_RETRY_SECONDS", 0.3)
     answers = {"/robots.txt": [OUT_OF_ORDER, OUT_OF_ORDER, RULES]}
     events, asked = walk(tmp_path, answers, ("/a", "/no"))
     assert [path for _, path in asked] == ["/robots.txt"] * 3 + ["/a"]

@@ -303,9 +303,9 @@ def _make_overlap_error(root: Path, place: _Place, problem: str) -> ConfigError:
 
 def read_password(database: DatabaseAddress) -> str | None:
     """Return a database's password from the variable or file that its `secret` names; None if it has no secret."""
-    from windrow.fetch.secret import reveal  # noqa: PLC0415 every command loads this module
+    from windrow.fetch.secret import read_secret  # noqa: PLC0415 every command loads this module
 
-    return reveal(database.secret) if database.secret else None
+    return read_secret(database.secret) if database.secret else None
 
 
 _HOST_KEY = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?|[a-z0-9@.-]{4,64} [A-Za-z0-9+/]{20,16384}={0,2}")

@@ -49,7 +49,7 @@ _NO_YEAR = 9998  # until the time is known, no date counts as too late
 _SLOTS = 1 << 17  # allowed addresses remembered by all origins of a process together
 _ALLOWED = array("q", bytes(8 * _SLOTS))  # hash of an address and of the rules that were in force
 _RULES = count(1)  # a number for each set of rules that was in force
-_RETRY_REASONS = pace.UNREACHED | {
+_RETRY_REASONS = pace.UNREACHED_REASONS | {
     Reason.ROBOTS_UNREACHABLE,
     Reason.SITE_GIVEN_UP,
     Reason.RATE_LIMITED,
@@ -86,7 +86,7 @@ class SiteRules:
         self._link_memo = LinkMemo(read)
         self._resolver = Resolver(origin, _MAX_REMEMBERED)
         self._pace = pace.Pace()
-        self._robots_state = robots_state.NEW
+        self._robots_state = robots_state.NEW_STATE
         self._year, self._year_start, self._year_end = _NO_YEAR, 0.0, 0.0
         self._rules = next(_RULES)
         self._followed: dict[str, FoundUrl | None] = {}  # results of `follow`: pages repeat their links
@@ -155,7 +155,7 @@ class SiteRules:
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Tell whether to repeat a request at once: most failed connections succeed at the second try."""
-        return pace.is_transient(reason, tries)
+        return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer; None if the site must not be requested again in this run."""

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from windrow.contract import RemoteFolder
 from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.fetch.http_files import HttpFiles
-from windrow.fetch.secret import S3Signer, reveal
+from windrow.fetch.secret import S3Signer, read_secret
 from windrow.fetch.transport import server_path
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
@@ -246,7 +246,7 @@ class RemoteRecords:
                 if folder.secret and folder.region:
                     headers = S3Signer(folder.secret, folder.region).headers
                 elif folder.secret:
-                    headers = partial(_authorization, reveal(folder.secret))
+                    headers = partial(_authorization, read_secret(folder.secret))
                 self._folders.append(_Folder(folder, HttpFiles(folder.site), headers))
         return self._folders
 

@@ -45,7 +45,7 @@ class OriginRules:
         delay = self._service.delay if self._service else source.options.get("delay", source.pace or DELAY)
         self._delay = float(delay)
         self._pace = pace.Pace()
-        self._robots_state = robots_state.NEW
+        self._robots_state = robots_state.NEW_STATE
         self._busy = 0  # requests in a row that the service did not answer
 
     def robots(self, at: float) -> str:
@@ -80,7 +80,7 @@ class OriginRules:
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to retry at once: most failed connections succeed at the second try."""
-        return pace.is_transient(reason, tries)
+        return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after a response; None if the origin is given up for the run."""
