@@ -15,7 +15,7 @@ from windrow.reasons import Reason
 
 
 class Subject(NamedTuple):
-    """The listed file or member that a fact is about, as it was before the fact; empty for other facts.
+    """The listed file or member that a fact is about, as it was before the fact; `NO_SUBJECT` for other facts.
 
     `attempt` is the attempt that fetched a member, or the latest attempt to get a file.
     """

@@ -107,12 +107,12 @@ class Site:
     allowed: Allowed = ONLY_PUBLIC  # what `windrow.fetch.politeness.guard` allows besides public IP addresses
 
     def address(self, path: str = "") -> str:
-        """Return the URL of a path below the base, without user and secret; an empty text if the site has no scheme."""
+        """Return the URL of a path below the base, without user and secret, or an empty text without a scheme."""
         return self.origin + join_path(self.base, path) if self.scheme else ""
 
     @property
     def origin(self) -> str:
-        """The beginning of its URLs: scheme, host and port; an empty text if the site has no scheme."""
+        """The beginning of its URLs: scheme, host and port, or an empty text if the site has no scheme."""
         if not self.scheme:
             return ""
         host = f"[{self.host}]" if ":" in self.host else self.host

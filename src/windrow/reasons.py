@@ -77,17 +77,11 @@ class Reason(StrEnum):
     # addresses and pages of the web
     BAD_ADDRESS = "bad_address", "the address is not a valid web address"
     ADDRESS_TOO_LONG = "address_too_long", "the address is longer than 2,048 characters"
-    PRIVATE_ADDRESS = (
-        "private_address",
-        "the host is in a private network, and its source does not allow that",
-    )
+    PRIVATE_ADDRESS = "private_address", "the host is in a private network, and its source does not allow that"
     OUT_OF_SCOPE = "out_of_scope", "the address belongs to none of the sites of this workspace"
     QUERY_DENIED = "query_denied", "no rule of the site allows these query parameters"
     CRAWLER_TRAP = "crawler_trap", "the address looks like one of endlessly many generated pages"
-    ROBOTS_UNREACHABLE = (
-        "robots_unreachable",
-        "robots.txt could not be fetched, so nothing else is requested from the host",
-    )
+    ROBOTS_UNREACHABLE = "robots_unreachable", "robots.txt could not be fetched, so the host gets no other requests"
     SITE_GIVEN_UP = "site_given_up", "the site failed repeatedly and gets no more requests in this run"
     NOT_DUE = "not_due", "it was fetched a short while ago"
     NOINDEX = "noindex", "the page asks not to be indexed"
@@ -120,10 +114,7 @@ class Reason(StrEnum):
     DUPLICATE_MEMBER = "duplicate_member", "the archive has two members of one name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 
-    NO_ORIGINAL = (
-        "no_original",
-        "the bytes to which a revisit record refers are in none of the WARC files that were imported",
-    )
+    NO_ORIGINAL = "no_original", "the bytes to which a revisit record refers are in none of the imported WARC files"
 
     # documents
     NOT_WELL_FORMED = "not_well_formed", "the document is not well-formed XML"

@@ -87,13 +87,14 @@ def build_source(
 
     A source whose collection is not installed or cannot be loaded is returned too: `Source.unusable` says why.
     """
-    collection = _find_collection(table, context, source_settings)
-    name = collection.value
+    setting = _find_collection(table, context, source_settings)
+    name = setting.value  # of the collection
     if name not in collections:
-        return Source(table.name, name, Site(""), active=False, unusable=why_unusable(name)), (collection,)
+        return Source(table.name, name, Site(""), active=False, unusable=why_unusable(name)), (setting,)
     _refuse_foreign_settings(table, name, source_settings)
     prefix = f"source.{table.name}."
-    layers = Layers({}, context.environ, flatten_tables(table.tree, source_settings[name], table.file, prefix), prefix)
+    toml_values = flatten_tables(table.tree, source_settings[name], table.file, prefix)
+    layers = Layers({}, context.environ, toml_values, prefix)
     values = resolve_values(source_settings[name].values(), layers, context.root)
     source = collections[name].configuration.build(table, values, context)
     if collections[name].takes_answers:
@@ -115,9 +116,7 @@ def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Seque
     for source in sources:
         for origin in collections[source.collection].inputs(source).kept if source.collection in collections else ():
             if origin.partition(":")[0] == source.collection:
-                problem = (
-                    f"{origin!r} is of the source's own collection; expected another collection, or collection:source"
-                )
+                problem = f"{origin!r} is its own collection; expected another collection, or collection:source"
             elif origin not in origins:
                 problem = f"{origin!r} does not exist; expected a collection, or collection:source"
             else:
@@ -126,7 +125,7 @@ def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Seque
 
 
 def _find_collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
-    """Return the value of a source's setting `collection`; ConfigError if it is missing."""
+    """Return the value of a source's setting `collection`; raises ConfigError if it is missing."""
     setting = next(setting for setting in SOURCE_SETTINGS if setting.name == "collection")
     prefix = f"source.{table.name}."
     toml_values = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
@@ -243,11 +242,8 @@ def _read_rows(tables: Any, name: str, row_settings: tuple[Setting, ...], root: 
     rows = []
     for number, tree in enumerate(tables):
         prefix = f"{name}[{number}]."
-        rows.append(
-            resolve_values(
-                row_settings, Layers({}, {}, flatten_tables(tree, settings_by_name, MAIN_FILE, prefix), prefix), root
-            )
-        )
+        toml_values = flatten_tables(tree, settings_by_name, MAIN_FILE, prefix)
+        rows.append(resolve_values(row_settings, Layers({}, {}, toml_values, prefix), root))
     return rows
 
 

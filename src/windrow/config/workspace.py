@@ -117,7 +117,7 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
 
 
 def read_files(root: Path) -> ConfigFiles:
-    """Read windrow.toml, sources/*.toml and host_keys.toml; NotAWorkspace if windrow.toml is missing."""
+    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml is missing."""
     if not (root / MAIN_FILE).is_file():
         raise NotAWorkspace(f"no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
     sources = _source_files(root / SOURCES_FOLDER)
@@ -130,7 +130,7 @@ def read_files(root: Path) -> ConfigFiles:
 
 
 def _source_files(folder: Path) -> list[Path]:
-    """Return the files of sources, sorted, without editors' hidden files; ConfigError if the folder is not readable."""
+    """Return the files of sources, sorted, without editors' hidden files; raises ConfigError if they cannot be read."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
         not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
@@ -156,7 +156,7 @@ def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
 
 
 def _parse_file(path: Path, name: str) -> ConfigFile:
-    """Parse a TOML file, called `name` in messages; ConfigError if it is not readable, valid and our own."""
+    """Parse a TOML file, called `name` in messages; raises ConfigError if it is not readable, valid and our own."""
     try:
         with path.open("rb") as file:
             _refuse_foreign_owner(file, path, name)
@@ -302,7 +302,7 @@ def _make_overlap_error(root: Path, place: _Place, problem: str) -> ConfigError:
 
 
 def read_password(database: DatabaseAddress) -> str | None:
-    """Return a database's password from the variable or file that its `secret` names; None if it has no secret."""
+    """Return a database's password from the variable or file that its `secret` names, or None if it has no secret."""
     from windrow.fetch.secret import read_secret  # noqa: PLC0415 every command loads this module
 
     return read_secret(database.secret) if database.secret else None
@@ -314,7 +314,7 @@ _HOST_KEYS_HEADER = "# Trusted host keys by source. Written by windrow; remove a
 
 
 def read_host_keys(file: ConfigFile) -> dict[str, tuple[str, ...]]:
-    """Return the trusted host keys by source; ConfigError if one does not look like a key."""
+    """Return the trusted host keys by source; raises ConfigError if one does not look like a key."""
     for name, keys in file.tree.items():
         if not isinstance(keys, list) or not all(isinstance(key, str) and _HOST_KEY.fullmatch(key) for key in keys):
             raise ConfigError(f"{file.name}: {name}: expected a list of host keys", hint="windrow config")

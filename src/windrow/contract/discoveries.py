@@ -65,13 +65,13 @@ class CrawlRules(Protocol):
         """Return for how many seconds only robots.txt may be requested; 0 if other addresses may be, too."""
 
     def refusal(self, url: str, kind: int = 0) -> Reason | None:
-        """Return why an address may not be requested now; None if it may."""
+        """Return why an address may not be requested now, or None if it may."""
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to repeat a request at once that failed for a reason, after `tries` tries."""
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the pause after an answer in seconds; None if the run sends no more requests to the host.
+        """Return the pause after an answer in seconds, or None if the run sends no more requests to the host.
 
         `seconds` is how long the answer took, `wait` the pause in seconds that the host asked for.
         """
@@ -90,7 +90,7 @@ class CrawlRules(Protocol):
         """
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
-        """Return the address of a reference in a document, or of a redirect's target; None if a rule leaves it out."""
+        """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out."""
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
         """Return the addresses that are kept with a document but are not documents themselves, such as its images."""
@@ -99,7 +99,7 @@ class CrawlRules(Protocol):
         """Return the addresses that rules left out since the last call, except those of other sites."""
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap or feed; None if the document is neither."""
+        """Return the addresses in a sitemap or feed, or None if the document is neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Listing:
 
 
 class ContentCheck(NamedTuple):
-    """Whether an attempt found the content of an address changed; None if that is unknown.
+    """Whether an attempt found the content of an address changed, or None if that is unknown.
 
     `lasted` is the number of seconds during which the present content was seen unchanged.
     """
@@ -225,15 +225,15 @@ def inputs(source: Source) -> Inputs:
 
 
 def _remote_folder(source: Source, address: str) -> RemoteFolder:
-    """Return the remote folder at an address of `warc_urls`; ConfigError if it is not the address of a folder."""
+    """Return the remote folder at an address in `warc_urls`; raises ConfigError if it is not that of a folder."""
     options = source.options
     region = str(options.get("s3_region") or "us-east-1") if address.startswith("s3://") else ""
     url = urlsplit(address)
-    base = url.path
+    folder_path = url.path
     if region and not url.netloc:
         raise ConfigError(f"{address!r} does not name a bucket")
     if region:
-        base = f"/{url.netloc}{url.path}"
+        folder_path = f"/{url.netloc}{url.path}"
         url = urlsplit(str(options.get("s3_endpoint") or f"https://s3.{region}.amazonaws.com"))
     try:
         port = url.port
@@ -247,8 +247,8 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
     if secret and url.scheme == "http" and url.hostname not in {"localhost", "127.0.0.1", "::1"}:
         raise ConfigError(f"{address!r}: a secret may only be sent over https")
     site = Site(
-        url.scheme, url.hostname, port, base=f"{base.rstrip('/')}/", timeout=float(options.get("timeout") or 60.0),
-        proxy=str(options.get("proxy") or ""), ca_bundle=str(options.get("ca_bundle") or ""),
+        url.scheme, url.hostname, port, base=f"{folder_path.rstrip('/')}/", proxy=str(options.get("proxy") or ""),
+        timeout=float(options.get("timeout") or 60.0), ca_bundle=str(options.get("ca_bundle") or ""),
         address_family=str(options.get("address_family") or "any"), agent=source.site.agent,
         allowed=Allowed(everything=bool(options.get("warc_allow_private"))),
     )  # fmt: skip

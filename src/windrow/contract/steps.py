@@ -98,7 +98,7 @@ class Check(Read):
 
 @dataclass(frozen=True, slots=True)
 class Load(ItemStep):
-    """Make a document's rows. Runs in the pool; the rows are then written to the store in order, not current yet."""
+    """Make a document's rows in the pool. They are then written to the store in order, but are not current yet."""
 
     run: Callable[[Task], Rows | Reading]
     resources: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return an attempt's place and the results of its step; None if the step returned None or a Reading."""
+    """Return an attempt's place and the results of its step, or None if the step returned None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt
@@ -185,7 +185,7 @@ class Settle:
     or None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
     `rereads_original` returns whether the bytes to which an answer without a body (304) refers must be read again,
     because of the answer's fields. `expires` returns the time (seconds since 1970) at which the result expires and the
-    address is due; None if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and
+    address is due, or None if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and
     the header fields that matter, by default their digest: bytes with a name known to the version store are not read
     again. `missing`, a pure function, returns the observations about things missing from a whole listing
     (`FollowResult.ends_listing`), such as that they are gone. `retakes` is how often a step runs again on a document

@@ -90,9 +90,8 @@ def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool
                 missing.append(_describe_missing(scheme, error))
                 continue
             user = f"{USER}@" if scheme != "https" else ""
-            write_source(
-                folder, centre, f"{scheme}://{user}{HOST}:{served.port}/", served.settings, has_password=bool(user)
-            )
+            url = f"{scheme}://{user}{HOST}:{served.port}/"
+            write_source(folder, centre, url, served.settings, has_password=bool(user))
             say(f"{centre} serves {scheme}://{HOST}:{served.port}/")
         write_source(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, has_password=False)
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
@@ -127,7 +126,7 @@ def _describe_missing(source: str, error: MissingExtra) -> str:
 
 
 def empty_folder(folder: Path) -> None:
-    """Create the folder, or empty it; UsageError if it contains anything but an earlier demo."""
+    """Create the folder, or empty it; raises UsageError if it contains anything but an earlier demo."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
             raise UsageError(f"{folder} is not empty and not an earlier demo", hint="windrow demo ANOTHER_DIR")

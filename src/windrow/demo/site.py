@@ -63,9 +63,7 @@ def _front_page_links(origins: Origins) -> tuple[tuple[str, str], ...]:
 def _harbour(origins: Origins, day: int) -> dict[str, SiteAnswer]:
     """Return pages by path, among them a sitemap, a redirect, a copy, one that changes, and one with noindex."""
     menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
-    ferry_times = (
-        "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
-    )
+    times = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
     links = "".join(f'<li><a href="{href}">{text}</a>' for href, text in _front_page_links(origins))
     paths = ("/", "/lighthouse.html", "/tides.html", "/ferry.html", "/attic.html")
     sitemap = "".join(f"<url><loc>{origins[HARBOUR]}{path}</loc></url>" for path in paths)
@@ -88,7 +86,7 @@ def _harbour(origins: Origins, day: int) -> dict[str, SiteAnswer]:
             '<p>High water is at six, low water at noon. <a href="/lighthouse-print.html">To print</a>',
             menu=menu,
         ),
-        "/ferry.html": _article("The ferry", f"<p>{ferry_times} The crossing takes twenty minutes.", menu=menu),
+        "/ferry.html": _article("The ferry", f"<p>{times} The crossing takes twenty minutes.", menu=menu),
         "/attic.html": _article("The attic", "<p>No page links here; only the sitemap knows of it.", menu=menu),
         "/drafts.html": _article(
             "Drafts", "<p>Not to be found by searching.", '<meta name="robots" content="noindex">', menu

@@ -30,13 +30,12 @@ def connect_socket(site: Site, default_port: int) -> socket.socket:
     """
     last_error: OSError = OSError("the name has no address")
     try:
-        resolved = socket.getaddrinfo(
-            site.host, site.port or default_port, SOCKET_FAMILIES[site.address_family], socket.SOCK_STREAM
-        )
+        family = SOCKET_FAMILIES[site.address_family]
+        resolved = socket.getaddrinfo(site.host, site.port or default_port, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise map_network_error(error, public_address(site), was_open=False) from error
-    for family, socket_type, protocol, _, address in allowed_addresses(site, resolved):
-        connection = socket.socket(family, socket_type, protocol)
+    for address_family, socket_type, protocol, _, address in allowed_addresses(site, resolved):
+        connection = socket.socket(address_family, socket_type, protocol)
         try:
             connection.settimeout(site.timeout)
             connection.connect(address)
@@ -74,7 +73,7 @@ def refuse_behind_proxy(site: Site) -> None:
 
 
 def tls_context(site: Site) -> ssl.SSLContext:
-    """Return a context that verifies a site's certificate and name; TerminalFailure if `ca_bundle` is not readable."""
+    """Return a context that verifies a site's certificate and name; raises TerminalFailure for a bad `ca_bundle`."""
     try:
         return _cached_tls_context(site.ca_bundle)
     except (OSError, ssl.SSLError) as error:

@@ -48,7 +48,7 @@ _REASONS_BY_WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError for an error of ftplib, a socket or TLS in an open session."""
+    """Return the TransportError, whose message names `address`, for an error of ftplib, a socket or TLS."""
     if not isinstance(error, ftplib.Error):
         return map_network_error(error, address, was_open=True)
     reply = str(error)
@@ -107,7 +107,10 @@ class FtpConnection(Connection):
 
     @contextmanager
     def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
-        """Provide a session for a call about `path`, and map its errors; drop data requested for another path."""
+        """Yield a session for a command about `path`, and map its errors.
+
+        If a file other than `requested_path` was requested in advance, the connection is opened again.
+        """
         if self._expected and self._expected.path != requested_path:
             self._disconnect()  # the server is sending another file that is not needed
         session = self.open()
@@ -274,7 +277,7 @@ def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries
 
 
 def _request_time(session: FtpSession, path: str) -> datetime | None:
-    """Return a file's time by MDTM; None if the server does not report it."""
+    """Return a file's time by MDTM, or None if the server does not report it."""
     if not session.has_feature("MDTM"):
         return None
     reply = session.ask_all([f"MDTM {path}"])[0]

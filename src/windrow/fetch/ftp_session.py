@@ -88,7 +88,7 @@ class FtpSession(ftplib.FTP):
             raise type(error)(f"{reply[:3]} refused" if password and password in reply else reply) from None
 
     def _read_features(self) -> frozenset[str] | None:
-        """Return the server's features in upper case, by FEAT; None if it does not have FEAT."""
+        """Return the server's features in upper case, by FEAT, or None if it does not have FEAT."""
         try:
             reply = self.sendcmd("FEAT")
         except Refused:
@@ -101,7 +101,7 @@ class FtpSession(ftplib.FTP):
         return self.features is not None and feature in self.features
 
     def putline(self, line: str) -> None:
-        """Send a command; Broken if it contains a line break."""
+        """Send a command; raises Broken if it contains a line break."""
         if "\r" in line or "\n" in line:
             raise Broken("the command contains a line break")
         self.push(line.encode("utf-8", "surrogateescape") + b"\r\n")
@@ -131,7 +131,7 @@ class FtpSession(ftplib.FTP):
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
-        """Read one line without its end; TimeoutError after `deadline` (time.monotonic())."""
+        """Read one line without its end; raises TimeoutError after `deadline` (time.monotonic())."""
         assert self.sock is not None
         while (line_end := self._rest.find(b"\n")) < 0:
             if len(self._rest) > _MAX_LINE:
@@ -200,7 +200,7 @@ class FtpSession(ftplib.FTP):
         return connection
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:
-        """Accept the data connection that the server opens; Broken if another host opens it."""
+        """Accept the data connection that the server opens; raises Broken if another host opens it."""
         connection, peer_address = listener.accept()
         listener.close()
         if peer_address[0] != self._peer[0]:
@@ -261,7 +261,7 @@ class FtpSession(ftplib.FTP):
         return reply[:1] == "3"
 
     def size(self, filename: str) -> int | None:
-        """Return a file's size in bytes; None if the server does not report it."""
+        """Return a file's size in bytes, or None if the server does not report it."""
         if not self.sizes:
             return None
         reply = self._query(f"SIZE {filename}")
@@ -272,12 +272,12 @@ class FtpSession(ftplib.FTP):
             self.sizes = False
         return None
 
-    def ask_all(self, verbs: Iterable[str]) -> list[str]:
+    def ask_all(self, commands: Iterable[str]) -> list[str]:
         """Send commands with short replies, several before reading replies; return the replies in order."""
-        commands, replies = list(verbs), []
-        for first in range(0, len(commands), _MAX_UNANSWERED):
-            batch = commands[first : first + _MAX_UNANSWERED]
-            self.push(b"".join(verb.encode("utf-8", "surrogateescape") + b"\r\n" for verb in batch))
+        unsent, replies = list(commands), []
+        for start in range(0, len(unsent), _MAX_UNANSWERED):
+            batch = unsent[start : start + _MAX_UNANSWERED]
+            self.push(b"".join(command.encode("utf-8", "surrogateescape") + b"\r\n" for command in batch))
             replies += [self.getmultiline() for _ in batch]
             self._check_deadline()
         return replies

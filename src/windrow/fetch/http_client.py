@@ -148,7 +148,7 @@ class HttpClient:
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ReplyLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or over a new one if there is none or it is stale."""
+        """Send a request over the open connection, or a new one if it is missing or stale; errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection
@@ -179,6 +179,7 @@ class _BoundedSink:
         self.cut = False
 
     def begin(self, head: AnswerHead) -> None:
+        """Open the sink; raise TerminalFailure if the body is announced as too large."""
         self.head = head
         limits, size = self._limits, None if head.status in WITHOUT_BODY else head.size
         self._sink.open(None if limits.part else size, kept_head(head), self._kept_request)
@@ -186,6 +187,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
+        """Write a block of the body; at the limit, raise StopReading or TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.most
         if excess <= 0:
@@ -269,9 +271,9 @@ def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
 def status_error(
     status: int, reason: str, address: str, *, target: str, retry_after: str, now: datetime
 ) -> TransportError:
-    """Return the error for a response with a status other than success; `reason` is the text after the status.
+    """Return the error for a response from `address` with a status other than success.
 
-    `target` is its Location and `retry_after` its Retry-After, or empty texts.
+    `reason` is the text after the status; `target` is its Location and `retry_after` its Retry-After, or empty texts.
     """
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
@@ -286,7 +288,7 @@ def status_error(
 
 
 def retry_after_seconds(retry_after: str, now: datetime) -> float | None:
-    """Return a Retry-After (RFC 9110, section 10.2.3) as seconds from `now`, a day at most; None if it is not valid.
+    """Return a Retry-After (RFC 9110, section 10.2.3) as seconds from `now`, a day at most, or None if it is not valid.
 
     >>> from datetime import UTC
     >>> retry_after_seconds("120", datetime.now(UTC)), retry_after_seconds("", datetime.now(UTC))
@@ -311,7 +313,7 @@ def target_prefix(site: Site) -> str:
 
 
 def request_fields(site: Site) -> dict[str, str]:
-    """Return the fields of every request to a site; TerminalFailure if a password would be sent unencrypted."""
+    """Return the fields of every request to a site; raises TerminalFailure if a password would be sent unencrypted."""
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):
         fields["Proxy-Authorization"] = authorization

@@ -112,7 +112,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
-        """End the open request after the server closed the connection, without error if the response is complete."""
+        """End the open request after the connection was lost, without error if the response is complete."""
         self.usable = False
         self.resume_writing()
         reader = self._reader
@@ -254,7 +254,7 @@ async def connect_web(site: Site) -> HttpConnection:
 
 
 async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
-    """Connect to a site's proxy; if `tls` is given, open a tunnel to the site and start TLS in it."""
+    """Connect to a site's proxy; if `tls` is given, open a tunnel to the site's `port` and start TLS in it."""
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
     addresses = await _resolve(proxy.host, proxy.port, site.address_family)
@@ -276,7 +276,7 @@ class HttpProxy(NamedTuple):
 
     @classmethod
     def of(cls, site: Site) -> Self:
-        """Read `site.proxy`; TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
+        """Read `site.proxy`; raises TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
         try:
             parts = urlsplit(site.proxy)
             usual_port = _DEFAULT_PORTS[parts.scheme]
@@ -301,7 +301,7 @@ async def _resolve(host: str, port: int, family: str) -> Sequence[ResolvedAddres
 async def _connect_any(
     addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host: str
 ) -> HttpConnection:
-    """Connect to the first IP address that accepts (RFC 8305), with TLS for `host` if `tls` is given.
+    """Connect to the first IP address that accepts within `seconds` (RFC 8305), with TLS for `host` if `tls` is given.
 
     The next address is tried after a failure, or when an address has not answered for `ATTEMPT_DELAY_SECONDS`.
     """
@@ -332,7 +332,7 @@ async def _connect_any(
 
 
 async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
-    """Connect to one address."""
+    """Connect to one IP address within `seconds`."""
     family, socket_type, ip_protocol, _, sockaddr = address
     loop = asyncio.get_running_loop()
     new_socket = socket.socket(family, socket_type, ip_protocol)

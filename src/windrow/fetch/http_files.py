@@ -72,7 +72,7 @@ class HttpFiles(Connection):
     def _url(self, path: str) -> str:
         """Return the URL of a path; a URL of this server is returned unchanged."""
         if path.startswith(("http://", "https://")):
-            request_target(self._site.origin, path)
+            request_target(self._site.origin, path)  # raises an error for another server
             return path
         return self._site.origin + quote(server_path(self._site, path), safe=_UNESCAPED, errors="surrogateescape")
 
@@ -93,7 +93,7 @@ class HttpFiles(Connection):
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Make one request and write its body into the sink; StopReading if it does not begin at `start`."""
+        """Make one request and write its body into the sink; raises StopReading if it does not begin at `start`."""
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
         target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()
@@ -181,7 +181,7 @@ class HttpFiles(Connection):
             return
 
     def _take_idle(self) -> HttpConnection | None:
-        """Return the idle connection that was used last, None if there is none that is open."""
+        """Return the idle connection that was used last, or None if no idle connection is open."""
         while self._idle:
             connection = self._idle.pop()
             if connection.usable:
@@ -233,7 +233,7 @@ class HttpFiles(Connection):
             raise map_network_error(error, public_address(self._site, folder), was_open=True) from error
 
     async def _list(self, folder: str) -> Entries | None:
-        """List a folder as `list` does, without its timeout."""
+        """Do the work of `list`, without its timeout."""
         page = _ListingSink(public_address(self._site, folder))
         if self._site.manifest:
             await self.get(self._site.manifest, page)
@@ -264,7 +264,7 @@ def _ascii_host(host: str) -> str:
 
 
 def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> TransportError:
-    """Return the error for a response with a status other than success."""
+    """Return the error for a response from `address` with a status other than success."""
     status_words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
     target, retry_after = fields.get("location", ""), fields.get("retry-after", "")
     return status_error(
@@ -273,9 +273,9 @@ def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> 
 
 
 def _check_range(status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, short: bool) -> int:
-    """Return the number of bytes in a response; TerminalFailure if it is not the requested range.
+    """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.
 
-    With `short` the range may end earlier, at the end of the file.
+    With `short` they may be fewer, if the file ends earlier. `address` is named in errors.
     """
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
@@ -317,7 +317,7 @@ class _ListingSink:
         self.content.clear()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add a block; TerminalFailure if the listing becomes too large."""
+        """Add a block; raises TerminalFailure if the listing becomes too large."""
         self.content += block
         if len(self.content) > WHOLE:
             raise TerminalFailure(f"{self._address}: the listing has more than {WHOLE:,} bytes", Reason.TOO_LARGE)

@@ -27,7 +27,7 @@ _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def map_error(error: OSError, address: str) -> TransportError:
-    """Return the TransportError for an error of the operating system about a file or folder."""
+    """Return the TransportError for an error of the file system; `address` is that of the file or folder."""
     message = f"{address}: {printable(error.strerror or str(error))}"
     match error:
         case FileNotFoundError():
@@ -57,7 +57,7 @@ class LocalConnection(Connection):
     def _open(self, path: str, last_flags: int) -> int:
         """Open a path part by part, so that no symbolic link is followed, and return the descriptor.
 
-        `last_flags` are further flags of os.open for the last part.
+        `last_flags` are additional flags of os.open for the last part.
         """
         server_path(self._site, path)
         parts = [part for part in path.split("/") if part not in {"", "."}] or ["."]
@@ -99,7 +99,7 @@ class LocalConnection(Connection):
         )
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Read a regular file into the sink, from `sink.start` on; TerminalFailure for a folder, link or device."""
+        """Copy a regular file into the sink, from `sink.start` on; raises TerminalFailure for anything else."""
         try:
             descriptor = self._open(path, 0)
         except OSError as error:
@@ -117,7 +117,7 @@ class LocalConnection(Connection):
         return TransferEnd()
 
     def _copy(self, descriptor: int, path: str, sink: Sink) -> None:
-        """Write a file from `sink.start` on into the sink; `path` is named in errors."""
+        """Copy an open file into the sink, from `sink.start` on; `path` is named in errors."""
         offset = sink.start
         while True:
             try:

@@ -44,7 +44,7 @@ def read_secret(secret: Secret) -> str:
 
 
 def _read_file(secret: Secret, path: Path) -> str:
-    """Return the text of a secret's file; TerminalFailure if it is unreadable, not UTF-8 or too large."""
+    """Return the text of a secret's file; raises TerminalFailure if it is unreadable, not UTF-8 or too large."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_SECRET_SIZE + 1)
@@ -69,10 +69,10 @@ MIN_HIDDEN_LENGTH = 6
 
 
 class SentSecrets:
-    """The revealed secrets of one origin; they stay in the process that makes requests."""
+    """The secrets that are sent to one origin; they stay in the process that makes requests."""
 
     def __init__(self, site: Site, credentials: Sequence[Credential]) -> None:
-        """Reveal the secrets; TerminalFailure if they would be sent unencrypted."""
+        """Read the secrets that are sent to a site; raises TerminalFailure if they would be sent unencrypted."""
         if site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
@@ -159,11 +159,11 @@ class HidingSink:
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a response."""
+        """Begin a response; `head` and `request` are the HTTP heads."""
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
-        """Begin again."""
+        """Discard the response that was written so far."""
         self._held = b""
         self._sink.restart()
 
@@ -184,7 +184,7 @@ class S3Signer:
     """Signs GET requests to S3-compatible stores; the secret at `place` is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
     def __init__(self, place: Secret, region: str) -> None:
-        """Read the secret; MissingExtra without botocore, TerminalFailure if the secret is not KEY:SECRET."""
+        """Read the secret; raises MissingExtra without botocore, TerminalFailure if the secret is not KEY:SECRET."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra

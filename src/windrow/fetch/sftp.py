@@ -71,7 +71,7 @@ _ERROR_TABLE: tuple[tuple[type[BaseException], type[TransportError], Reason], ..
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError for an error of asyncssh or a socket in an open session."""
+    """Return the TransportError, whose message names `address`, for an error of asyncssh or a socket."""
     for error_type, result_type, reason in _ERROR_TABLE:
         if isinstance(error, error_type):
             return result_type(f"{address}: {printable(str(error)) or type(error).__name__}", reason)
@@ -174,7 +174,7 @@ async def _start_sftp(
 
 
 def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
-    """Return (private keys, None) for a site with a key, otherwise (None, password or None).
+    """Return ([private key], None) for a site with a key, otherwise (None, password or None).
 
     If the site has a key, its secret is the key's passphrase. Raises TerminalFailure if the key cannot be used.
     """
@@ -195,10 +195,8 @@ def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
     """Return the error for a host key that is not pinned; its hint says how to trust the key."""
     hint = f"compare it with the server's owner, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
-        message = (
-            f"{public_address(site)}: the host key is {fingerprint}; the pinned key is {', '.join(site.host_keys)}"
-        )
-        return TerminalFailure(message, Reason.HOST_KEY_CHANGED, hint=hint)
+        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned key is {', '.join(site.host_keys)}"
+        return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
     return TerminalFailure(
         f"{public_address(site)}: unknown host key {fingerprint}", Reason.HOST_KEY_UNKNOWN, hint=hint
     )
@@ -262,9 +260,9 @@ class SftpConnection(Connection):
         return entries
 
     def _extend_timeout(self, timeout: asyncio.Timeout, deadline: float = math.inf) -> None:
-        """Extend a timeout to 1.25 times the site's, if less than once that is left, but not beyond `deadline`.
+        """Let a timeout end 1.25 times the site's timeout from now, but not after `deadline` (time of the event loop).
 
-        Setting it again for every block would be slow. `deadline` is a time of the event loop.
+        While more than the site's timeout is left it is not changed, since changing it for every block is slow.
         """
         now = asyncio.get_running_loop().time()
         if (timeout.when() or 0.0) - now < self._site.timeout:
@@ -295,7 +293,7 @@ class SftpConnection(Connection):
     async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, read_timeout: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Write a file from `sink.start` on into the sink; return the end's offset, and the announced size."""
+        """Write a file from `sink.start` on into the sink; return the end's offset, and the size (None: unknown)."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
         block_size, responses = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
         if sink.listed and sink.listed < block_size and not sink.start:
@@ -354,8 +352,6 @@ def _encoded_path(site: Site, path: str) -> bytes:
 
 def _make_entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
     """Return the ListingEntry for a name in a folder and its attributes."""
-    file_name = name.decode("utf-8", "surrogateescape")
+    text = name.decode("utf-8", "surrogateescape")
     is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
-    return ListingEntry(
-        folder, file_name, attributes.size if is_file else None, from_timestamp(attributes.mtime), is_file
-    )
+    return ListingEntry(folder, text, attributes.size if is_file else None, from_timestamp(attributes.mtime), is_file)

@@ -110,7 +110,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             waiter.set_result((kind, packet[1:] if kind == _VERSION else packet[5:]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail all open requests."""
+        """End all open requests with an error; called by asyncssh."""
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
     def _fail(self, error: Exception) -> None:

@@ -42,7 +42,7 @@ def is_replaced(sink: Sink, modified: datetime | None) -> bool:
 
 
 def from_timestamp(seconds: float | None) -> datetime | None:
-    """Convert seconds since 1970 to a time in UTC; None for None, and if the time is out of range.
+    """Convert seconds since 1970 to a time in UTC; return None for None, and if the time is out of range.
 
     >>> from_timestamp(0), from_timestamp(2.0**63)
     (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)
@@ -81,7 +81,7 @@ class Connection(Protocol):
     """
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """Return the entries of a folder below the site's base, without its subfolders'; None if it does not exist."""
+        """Return the entries of a folder below the site's base, not of its subfolders, or None if it does not exist."""
         ...
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
@@ -121,7 +121,7 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready; MissingExtra if the transport's library is not installed."""
+        """Open a connection, logged in and ready; raises MissingExtra if the transport's library is not installed."""
         try:
             module = import_module(self.module)
         except ModuleNotFoundError as error:
@@ -177,7 +177,7 @@ def printable(text: str, max_length: int = 200) -> str:
 
 
 def server_path(site: Site, path: str) -> str:
-    r"""Return the full path of `path` below the site's base, safe to be used in a command.
+    r"""Return the full path of a path below the site's base, safe to be used in a command.
 
     A control character could end the command and begin another one, and `..` would leave the base: both raise
     TerminalFailure with UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.
@@ -198,7 +198,7 @@ def server_path(site: Site, path: str) -> str:
 def request_target(origin: str, url: str) -> str:
     r"""Return the target of a request line: the URL after its origin.
 
-    TerminalFailure with POLICY_DENIED for a URL of another origin; with BAD_ADDRESS for one with a fragment, a space, a
+    Raises TerminalFailure: POLICY_DENIED for a URL of another origin, BAD_ADDRESS for one with a fragment, a space, a
     control character or a non-ASCII letter, which could end the line and begin another.
 
     >>> request_target("http://h", "http://h/a?b=c")

@@ -165,9 +165,8 @@ def address_marks(url: str, host: str) -> list[tuple[str, str]]:
     labels = host.split(".")
     scheme, _, address = url.partition("://")
     port = address.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2]
-    marks = [("host", host), ("port", port or _DEFAULT_PORTS.get(scheme, ""))] + [("url", address)] * (
-        len(url) <= _MAX_URL_LENGTH
-    )
+    marks = [("host", host), ("port", port or _DEFAULT_PORTS.get(scheme, ""))]
+    marks += [("url", address)] * (len(url) <= _MAX_URL_LENGTH)
     return marks + [("site", ".".join(labels[start:])) for start in range(len(labels))]
 
 

@@ -43,10 +43,9 @@ def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int,
     query_words = dict.fromkeys(word for term in terms for word in words(term.text))
     weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
     year = str(datetime.fromtimestamp(now, UTC).year)
-    asks_for_recent = any(filter_.key in {"after", "updated-after"} for filter_ in filters(query.root))
-    return RankingQuery(
-        weights, sum(weights.values()), asks_for_recent or bool((_RECENT_WORDS | {year}) & set(query_words)), now
-    )
+    is_recent = any(filter_.key in {"after", "updated-after"} for filter_ in filters(query.root))
+    is_recent = is_recent or bool((_RECENT_WORDS | {year}) & set(query_words))
+    return RankingQuery(weights, sum(weights.values()), is_recent, now)
 
 
 def similarity(query: RankingQuery, text: str | None) -> float:
@@ -150,7 +149,7 @@ def has_several_terms(query: Query) -> bool:
 
 
 def split_names(query: Query) -> Query | None:
-    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs; None if it has no such name.
+    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs, or None if it has none.
 
     Words are not split at hyphens and underscores: their parts are searched next to each other.
     """
@@ -189,7 +188,7 @@ _MAX_HITS = 120  # hits in one text
 
 
 def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
-    """Return a regular expression that finds the given words and phrases in a folded text; None if there are none.
+    """Return a regular expression that finds the given words and phrases in a folded text, or None if there are none.
 
     >>> term_pattern([Word("Café"), Phrase("green tea")]).findall("cafe with green  tea")
     ['cafe', 'green  tea']

@@ -129,7 +129,7 @@ class _Scanner:
         yield self._word(note)
 
     def _quoted(self, start: int) -> str | None:
-        """Read the phrase that begins at `start` and move behind it; None if it is not a closed phrase."""
+        """Return the phrase that begins at `start` and move behind it, or None if there is no complete phrase."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None
@@ -149,7 +149,7 @@ class _Scanner:
         return None
 
     def _keyed(self, start: int, *, negated: bool) -> Token | None:
-        """Read the filter that begins at `start` with a key; None if there is no key. Move behind it if it is valid."""
+        """Return the filter that begins with a key at `start`, or None; move behind it if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or key not in KEYS or (negated and key == "as-of"):
@@ -165,7 +165,7 @@ class _Scanner:
         return token
 
     def _abbreviated(self, start: int, *, negated: bool) -> Token | None:
-        """Read the filter that begins at `start` with an abbreviated key, like `_keyed`, but without a note."""
+        """Return the filter that begins with an abbreviated key at `start`, as `_keyed` does, but without a note."""
         key = FILTER_ABBREVIATIONS.get(self.text[start : start + 1])
         if key is None:
             return None
@@ -224,14 +224,12 @@ def looks_pasted(text: str) -> bool:
     False
     """
     labels = (match[1].lower() for match in _LABEL.finditer(text))
-    return bool(_CODE.search(text) or _ERROR_WORDS.search(text)) or any(
-        label.lstrip("-") not in KEYS for label in labels
-    )
+    has_signs = bool(_CODE.search(text) or _ERROR_WORDS.search(text))
+    return has_signs or any(label.lstrip("-") not in KEYS for label in labels)
 
 
 MAX_QUERY_LENGTH = 2_000
 """The most characters of a query; the rest is left out, with a note."""
-
 MAX_TERMS = 64
 """The most words, phrases and filters of a query; the rest is left out, with a note."""
 
@@ -266,9 +264,7 @@ def parse(text: str) -> Query:
     >>> parse("tea -black").root
     And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))
     """
-    notes = (
-        [] if len(text) <= MAX_QUERY_LENGTH else [f"only the first {MAX_QUERY_LENGTH:,} characters are searched for"]
-    )
+    notes = [f"only the first {MAX_QUERY_LENGTH:,} characters are searched for"] * (len(text) > MAX_QUERY_LENGTH)
     cleaned_text = _CONTROL.sub(" ", text[:MAX_QUERY_LENGTH])
     all_tokens = tokens(cleaned_text)
     notes += [token.note for token in all_tokens if token.note]
@@ -306,16 +302,12 @@ def _dashes_exclude(all_tokens: list[Token]) -> bool:
         token.kind in _TERM_KINDS and not token.negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens
     )
-    return has_other_terms and not looks_pasted(
-        " ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD)
-    )
+    typed_words = " ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD)
+    return has_other_terms and not looks_pasted(typed_words)
 
 
 def _note_left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
-    """Return notes for the user on words that are not searched for as typed.
-
-    `dashes` is true if a dash before a word excludes it.
-    """
+    """Return notes on words that are not searched for as typed; `dashes` is whether a dash excludes a word."""
     texts = [str(token.value) if token.key else token.text for token in all_tokens if _is_text(token)]
     notes = []
     unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
@@ -353,7 +345,7 @@ class _TreeBuilder:
         self.tokens, self.at, self.dashes = all_tokens, 0, dashes
 
     def sequence(self) -> Node | None:
-        """Parse the tokens up to the closing parenthesis or the end; None if they contain nothing to search for."""
+        """Return the tree of the tokens up to the closing parenthesis or the end, or None if it would be empty."""
         parts: list[Node] = []
         has_or = False
         while self.at < len(self.tokens) and self.tokens[self.at].kind is not TokenKind.CLOSE:
@@ -379,7 +371,7 @@ class _TreeBuilder:
         return {"OR": "or", "|": "or", "AND": "and"}.get(token.text, "")
 
     def operand(self) -> Node | None:
-        """Parse a word, a phrase, a filter or a group; None if it contains nothing to search for."""
+        """Return the tree of the next word, phrase, filter or group, or None if it would be empty."""
         token = self.tokens[self.at]
         self.at += 1
         node: Node | None
@@ -398,5 +390,5 @@ class _TreeBuilder:
 
 
 def _make_word(text: str) -> Word | None:
-    """Return the word of a token; None if it contains neither a letter nor a digit."""
+    """Return the word of a token, or None if it contains neither a letter nor a digit."""
     return Word(*split_star(text)) if _has_words(text) else None

@@ -28,7 +28,7 @@ class TimeSpan(NamedTuple):
 
 
 def read_time_span(text: str) -> TimeSpan | None:
-    """Read a year, month, day, minute or second in UTC, such as `2024-06` or `2024-06-01T12:30`; None if not valid.
+    """Return the span of a year, month, day, minute or second in UTC (`2024-06`), or None if the text is not valid.
 
     >>> read_time_span("2024-06-01")
     TimeSpan(start=1717200000, end=1717286400)
@@ -96,7 +96,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks
 
 
 def read_host(text: str) -> HostFilter | None:
-    """Read a host name with an optional port; None if it is not valid.
+    """Return a host name with an optional port, or None if it is not valid.
 
     A name that begins with a dot is the end of host names, one that ends with a dot their beginning.
 
@@ -117,21 +117,17 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Read a host name that also means all hosts below it, with an optional port; None if it is not valid.
+    """Return a host that stands for all hosts below it too, with an optional port, or None if it is not valid.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
     """
     host_filter = read_host(_without_scheme(text).strip("."))
-    return (
-        None
-        if host_filter is None
-        else host_filter._replace(name=host_filter.name.strip("."), before=False, after=False)
-    )
+    return host_filter and host_filter._replace(name=host_filter.name.strip("."), before=False, after=False)
 
 
 def read_target(text: str) -> LinkFilter | None:
-    """Read a host or a URL, with or without its scheme, and normalise it; None if the text is neither.
+    """Return the normal form of a host or a URL, with or without scheme, or None if the text is neither.
 
     >>> read_target("example.org"), read_target("https://example.org/a%7eb")
     (LinkFilter(host='example.org', url=None, port=None), LinkFilter(host=None, url='example.org/a~b', port=None))
@@ -151,7 +147,7 @@ def _without_scheme(text: str) -> str:
 
 
 def _normal_host(text: str) -> str | None:
-    """Return a host name, or a part of one, in lower case and punycode; None if it is not valid."""
+    """Return a host name, or a part of one, in lower case and punycode, or None if it is not valid."""
     if _IPV4_PART.fullmatch(text):  # `normalise` would complete a part of an IPv4 address
         return text
     if not text.isascii() or "%" in text or text.startswith("["):
@@ -162,12 +158,12 @@ def _normal_host(text: str) -> str | None:
 
 
 def _read_text(text: str) -> str | None:
-    """Return the text unchanged; None if it contains no word."""
+    """Return the text unchanged, or None if it contains no word."""
     return text if words(text) else None
 
 
 def _read_address_part(text: str) -> str | None:
-    """Return a part of an address with its percent escapes decoded; None if it contains no word."""
+    """Return a part of an address with its percent escapes decoded, or None if it contains no word."""
     return _read_text(unquote(text) if "%" in text else text)
 
 

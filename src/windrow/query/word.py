@@ -21,9 +21,8 @@ _UNSPACED_SCRIPTS = (  # Thai, Chinese, Japanese, Korean: ranges of a regular ex
 )
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED_SCRIPTS}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
-_BYTE_TABLE = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)) + bytes(
-    range(128, 256)
-)
+_BYTE_TABLE = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128))
+_BYTE_TABLE += bytes(range(128, 256))  # ASCII in lower case, with spaces between words
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
 )
@@ -39,10 +38,7 @@ def _is_left_out(mark: str) -> bool:
 
 
 def _fold_character(code: int) -> str:
-    """Return a character (given as its code point) in lower case, without accents: "", or one letter or several.
-
-    A character that is not a letter is returned unchanged.
-    """
+    """Return a character, given as its code point, in lower case without accents, as no, one or several letters."""
     letter = chr(code)
     if unicodedata.category(letter) == "Cf" and code not in _BREAK_POINTS:  # soft hyphens, joiners, direction marks
         return ""
@@ -89,21 +85,14 @@ class _IndexLetters(dict[int, str]):
 
 
 class _TableLetters(dict[int, str]):
-    """A cache: each character as the full-text table gets it, by code point.
-
-    That is the character itself if SQLite derives the same word from it; otherwise its folded letters.
-    """
+    """A cache: each character for the full-text table, by code point: folded unless SQLite folds it as we do."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
         letters = _WORD_LETTERS[code]
-        is_plain = code < 128 or (
-            letters.isspace() and _UNICODE_2002.category(letter)[0] in "PZS" and code not in _BREAK_POINTS
-        )
-        is_folded_alike = any(start <= code < end for start, end in _SAME_IN_SQLITE) and letters == _plain_letter(
-            letter
-        )
-        self[code] = letter if is_plain or is_folded_alike else letters.translate(_INDEX_LETTERS)
+        separates = letters.isspace() and _UNICODE_2002.category(letter)[0] in "PZS" and code not in _BREAK_POINTS
+        is_alike = any(start <= code < end for start, end in _SAME_IN_SQLITE) and letters == _plain_letter(letter)
+        self[code] = letter if code < 128 or separates or is_alike else letters.translate(_INDEX_LETTERS)
         return self[code]
 
 
@@ -118,12 +107,8 @@ _SAME_IN_SQLITE = (
 )
 """Ranges of code points (first, last + 1) whose accents SQLite's tokenizer unicode61 removes as we do."""
 _LONG_WORD = re.compile(rf"([a-zA-Z0-9]{{{MAX_WORD_LENGTH}}})[a-zA-Z0-9]+")
-_FOLDED_LETTERS, _WORD_LETTERS, _INDEX_LETTERS, _TABLE_LETTERS = (
-    _FoldedLetters(),
-    _WordLetters(),
-    _IndexLetters(),
-    _TableLetters(),
-)
+_FOLDED_LETTERS, _WORD_LETTERS = _FoldedLetters(), _WordLetters()
+_INDEX_LETTERS, _TABLE_LETTERS = _IndexLetters(), _TableLetters()
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 """Runs that are translated letter by letter; skipping the ASCII between them takes a hundredth of the time."""
 
@@ -203,10 +188,8 @@ def readable_text(text: str) -> str:
     if text.isascii():
         return indexable_text(text)
     readable = _BEYOND_ASCII.sub(lambda run: run[0].translate(_TABLE_LETTERS), composed(text))
-    has_long_word = (
-        max(map(len, readable.split()), default=0) > MAX_WORD_LENGTH
-        and max(map(len, words(text)), default=0) > MAX_WORD_LENGTH
-    )
+    has_long_word = max(map(len, readable.split()), default=0) > MAX_WORD_LENGTH
+    has_long_word = has_long_word and max(map(len, words(text)), default=0) > MAX_WORD_LENGTH
     return indexable_text(text) if has_long_word else readable
 
 

@@ -102,10 +102,8 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
     except ConfigError as error:
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=f"edit {table.file}") from None
     collection = values["collection"].value
-    max_requests = options.get("max_requests_per_run") or 0
-    return Source(
-        table.name, collection, site, active=active, options=options, credentials=credentials, most=max_requests
-    )
+    limit = options.get("max_requests_per_run") or 0
+    return Source(table.name, collection, site, active=active, options=options, credentials=credentials, most=limit)
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
@@ -254,7 +252,7 @@ def _hint_for(origin: str, root: Path) -> str:
 def flatten_tables(
     tree: Mapping[str, Any], names: Iterable[str], file: str, table_path: str = ""
 ) -> dict[str, RawValue]:
-    """Return the values in nested tables by dotted name; ConfigError for a name that is not one of `names`.
+    """Return the values in nested tables by dotted name; raises ConfigError for a name that is not one of `names`.
 
     `table_path` is the dotted path of `tree` itself, with a dot at its end, for messages.
     """
@@ -264,9 +262,8 @@ def flatten_tables(
     values_by_name: dict[str, RawValue] = {}
     for dotted_name, value in _dotted_values(tree, tables):
         if dotted_name in tables:
-            raise ConfigError(
-                f"{file}: {table_path}{dotted_name}: expected a table [{table_path}{dotted_name}]", hint=f"edit {file}"
-            )
+            path = table_path + dotted_name
+            raise ConfigError(f"{file}: {path}: expected a table [{path}]", hint=f"edit {file}")
         name = current_name(renamed, dotted_name, f"{file}: {table_path}")
         if name not in known_names:
             raise _unknown_setting(
@@ -301,10 +298,7 @@ def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> Config
 
 
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the environment with renamed settings' variables under their new names.
-
-    `prefixes` are the beginnings of dotted names of settings: "" and `source.NAME.`.
-    """
+    """Return the environment with new names for old variables; `prefixes` of settings are "" and `source.NAME.`."""
     new_names = {
         variable_name(prefix + old): variable_name(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()
     }

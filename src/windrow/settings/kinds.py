@@ -163,7 +163,7 @@ def _read_pattern(value: Any, root: Path) -> str:
 
 
 def read_secret(value: Any, root: Path) -> Secret | None:
-    """Return the place of a secret, None for an empty text; the ConfigError for other values does not repeat them."""
+    """Return the place of a secret, or None for an empty text. The ConfigError does not repeat other values."""
     text = _read_text(value, root)
     if not text:
         return None
@@ -176,7 +176,7 @@ def read_secret(value: Any, root: Path) -> Secret | None:
 
 
 def _read_address(value: Any, root: Path) -> str:
-    """Return an address unchanged; ConfigError if it contains a password."""
+    """Return an address unchanged; raises ConfigError if it contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
         raise ConfigError("the address contains a password; set secret = to its place instead")
@@ -223,6 +223,10 @@ def _spell_number(text: str) -> Any:
     return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text) else text
 
 
+def _spell_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def count(least: int, most: int) -> ValueKind:
     """Return the kind of whole numbers from `least` to `most`."""
     description = f"a whole number from {least} to {most}"
@@ -242,10 +246,8 @@ def choice(*words: str) -> ValueKind:
 
     def read(value: Any, _root: Path) -> str:
         if value not in words:
-            similar_words = get_close_matches(str(value), [word for word in words if word], 1)
-            raise ConfigError(
-                f"expected {description}" + (f"; did you mean {similar_words[0]}?" if similar_words else "")
-            )
+            near = get_close_matches(str(value), [word for word in words if word], 1)
+            raise ConfigError(f"expected {description}" + (f"; did you mean {near[0]}?" if near else ""))
         return str(value)
 
     return ValueKind(description, read)
@@ -279,12 +281,10 @@ COMMAND = ValueKind("command", _read_command, show=shlex.join)
 PATHS = ValueKind(
     "list of paths",
     lambda value, root: tuple(_read_path(each, root) for each in _read_texts(value, root)),
-    lambda text: [t.strip() for t in text.split(",") if t.strip()],
+    _spell_list,
     lambda paths: ", ".join(map(str, paths)),
 )
-TEXTS = ValueKind(
-    "list of texts", _read_texts, lambda text: [t.strip() for t in text.split(",") if t.strip()], ", ".join
-)
+TEXTS = ValueKind("list of texts", _read_texts, _spell_list, ", ".join)
 
 
 SCHEMES = ("file", "ftp", "ftps", "http", "https", "sftp")  # of sources

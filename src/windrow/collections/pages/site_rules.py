@@ -49,7 +49,7 @@ _NO_YEAR = 9998  # until the time is known, no date counts as too late
 _SLOTS = 1 << 17  # allowed addresses remembered by all origins of a process together
 _ALLOWED = array("q", bytes(8 * _SLOTS))  # hash of an address and of the rules that were in force
 _RULES = count(1)  # a number for each set of rules that was in force
-_RETRY_REASONS = pace.UNREACHED_REASONS | {
+_RETRY_REASONS = pace.UNREACHED | {
     Reason.ROBOTS_UNREACHABLE,
     Reason.SITE_GIVEN_UP,
     Reason.RATE_LIMITED,

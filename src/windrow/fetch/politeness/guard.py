@@ -47,7 +47,7 @@ _NOT_EMBEDDED = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
 def refusal(host: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
-    """Return why windrow may not connect to a host at the IP address to which it resolved; None if it may.
+    """Return why windrow may not connect to a host at the IP address to which it resolved, or None if it may.
 
     >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
     (None, <Reason.PRIVATE_ADDRESS: 'private_address'>)
@@ -68,7 +68,7 @@ def refusal(host: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason 
 
 
 def refusal_behind_proxy(host: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
-    """Return why windrow may not ask a proxy to connect to a host; None if it may.
+    """Return why windrow may not ask a proxy to connect to a host, or None if it may.
 
     >>> str(refusal_behind_proxy("2130706433")), str(refusal_behind_proxy("localhost"))
     ('private_address', 'private_address')
@@ -169,7 +169,7 @@ _HOST_PATTERN = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
 
 
 def host_pattern(text: str, setting: str) -> str:
-    """Return the normal form of a host pattern; ConfigError, which names the setting, if it is not valid.
+    """Return the normal form of a host pattern; raises ConfigError, which names the setting, if it is not valid.
 
     `example.org` means this host, `.example.org` this host and all hosts below it, `*` any host.
 

@@ -29,9 +29,7 @@ MIN_RECORDED_PAUSE_SECONDS = 1.0
 MAX_UNAVAILABLE, MAX_LIMITED, MAX_FAILED = 3, 8, 10
 """The number of results in a row after which a site is given up: 503, 429, and no response."""
 
-UNREACHED_REASONS = frozenset(
-    {Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED}
-)
+UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
 """Reasons for which a request has no response now but may have one later."""
 
 REASONS_TO_RETRY_AT_ONCE = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
@@ -108,7 +106,7 @@ def minimum_delay(delay: float | None, default: float) -> float:
 
 
 def retry_after(text: str, now: datetime) -> float | None:
-    """Return a Retry-After in either form (RFC 9110, section 10.2.3) as seconds from `now`; None if it is not valid.
+    """Return a Retry-After in either form (RFC 9110, section 10.2.3) as seconds from `now`, or None if it is not valid.
 
     >>> from datetime import UTC
     >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)

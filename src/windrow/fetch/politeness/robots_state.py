@@ -45,7 +45,7 @@ NEW_STATE = RobotsState(DENY_ALL, 0.0)
 def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
     """Return the state after an attempt to fetch robots.txt that ended at `now`.
 
-    `status` is None if there was no response; 3xx stands for a redirect that is not followed.
+    `status` is None if there was no response; 3xx stands for a redirect not followed. `agent` is our user agent.
 
     >>> update_state(NEW_STATE, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
     True
@@ -65,7 +65,7 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
     """Return the normal URL to which a redirect of robots.txt leads, or an empty text if it is not followed.
 
-    `hops` counts the redirects followed before this one.
+    `base` is the URL that was requested, `hops` the number of redirects followed before this one.
 
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
     'https://example.org/r.txt'

@@ -34,7 +34,7 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
 
 
 def _check_custom(text: str) -> str:
-    """Return a configured user agent unchanged; ConfigError if it does not begin with a name or has no contact."""
+    """Return a configured user agent; raises ConfigError if it does not begin with a name or has no contact."""
     if not _ASCII_LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
         raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
     if not names_contact(text):
