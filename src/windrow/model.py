@@ -211,15 +211,12 @@ class ArchivePlace(NamedTuple):
 
 
 class KeptResponse(NamedTuple):
-    """A response as archived: `size` of its body in bytes, `at` its record's WARC-Date, `mime` its media type.
-
-    A `revisit` record has no body: the body is that of an earlier response with this digest.
-    """
+    """A response as archived: `size` is that of the body in bytes, `at` the record's WARC-Date, `mime` the media type."""
 
     digest: str
     size: int
     place: ArchivePlace
-    revisit: bool = False
+    revisit: bool = False  # whether its record has no body, but refers to an earlier response
     at: datetime | None = None
     mime: str = ""
 

@@ -83,10 +83,7 @@ SOURCE_NAMES = tuple(setting.name for setting in SOURCE_SETTINGS)
 def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source and the values of its settings.
-
-    A source whose collection is not installed or cannot be loaded is returned too: `Source.unusable` says why.
-    """
+    """Return a source and the values of its settings; `Source.unusable` says why its collection cannot be used."""
     setting = _find_collection(table, context, source_settings)
     name = setting.value  # of the collection
     if name not in collections:

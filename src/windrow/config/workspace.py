@@ -29,15 +29,12 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings of a run: numbers of processes (0: as many as suit the machine), seconds between runs (0: run once).
-
-    `notify` is the words of a command that gets the summary of each session.
-    """
+    """The settings of a run: numbers of processes (0: as suits the machine), seconds between runs (0: run once)."""
 
     fetchers: int
     readers: int
     every: float
-    notify: tuple[str, ...]
+    notify: tuple[str, ...]  # the words of a command that gets each session's summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +176,7 @@ _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 class _Place(NamedTuple):
-    """A file or folder: its setting or purpose, its real path, and the origin of the setting's value.
-
-    `inode` is (device number, inode number), None if it does not exist.
-    """
+    """A file or folder: its setting or purpose, real path, (device, inode) if it exists, and the setting's origin."""
 
     name: str
     path: str

@@ -45,10 +45,7 @@ class Collection:
         return self.phases.index(name) + 1
 
     def step_after(self, kind: str, phase: str = "") -> str:
-        """Return the phase of the next step on items of a kind after `phase`, or "" if there is none.
-
-        Without `phase`, return the phase of the first step.
-        """
+        """Return the phase of the first step on items of a kind, or the next after `phase`; "" if there is none."""
         phases = [step.phase for step in self.steps if isinstance(step, ItemStep) and step.kind == kind]
         later_phases = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases
         return later_phases[0] if later_phases else ""

@@ -56,10 +56,7 @@ class CrawlRules(Protocol):
         """Apply the response for robots.txt (status None: no answer), and return the sitemaps that it names."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the address to which robots.txt redirects, or "" if the redirect is not followed.
-
-        `base` is the address requested, `hops` the number of redirects followed before.
-        """
+        """Return the target of a redirect of `base`, a robots.txt, after `hops` others; "" if it is not followed."""
 
     def robots_wait(self, at: float) -> float:
         """Return for how many seconds only robots.txt may be requested; 0 if other addresses may be, too."""
@@ -84,10 +81,7 @@ class CrawlRules(Protocol):
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address and the references of a document, as written in it.
-
-        References that earlier documents of the origin contained may be left out.
-        """
+        """Return the base address and the references of a document as written, perhaps without repeated ones."""
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
         """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out."""
@@ -128,13 +122,10 @@ class Listing:
 
 
 class ContentCheck(NamedTuple):
-    """Whether an attempt found the content of an address changed, or None if that is unknown.
-
-    `lasted` is the number of seconds during which the present content was seen unchanged.
-    """
+    """Whether an attempt found the content of an address changed; None if that is unknown."""
 
     changed: bool | None
-    lasted: int = 0
+    lasted: int = 0  # seconds during which the present content was seen unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +205,7 @@ class Inputs(NamedTuple):
 
 
 def inputs(source: Source) -> Inputs:
-    """Return the inputs that a source's settings `windrow.settings.setting.CAPTURED` name.
-
-    Raises ConfigError for a remote address that is not that of a folder.
-    """
+    """Return the inputs that a source's settings CAPTURED name; raises ConfigError if a remote one is not a folder."""
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
     return Inputs(
         kept, cdx, warc, tuple(_remote_folder(source, address) for address in source.options.get("warc_urls", ()))

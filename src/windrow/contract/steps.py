@@ -211,7 +211,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """Update data derived from the store, such as an index; the adapter has the function."""
+    """Update data derived from the store, such as an index, by a function of the adapter."""
 
     phase: str
 

@@ -120,10 +120,7 @@ class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
-    """Serve a folder over HTTPS; raises MissingExtra without trustme.
-
-    The certificate is issued by a new authority, whose own certificate is written into the folder `workspace`.
-    """
+    """Serve a folder over HTTPS, with the CA's certificate in `workspace`; raises MissingExtra without trustme."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:

@@ -53,10 +53,7 @@ def _related_specimen(seed: int, number: int) -> str:
 
 
 def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
-    """Return a document with blood counts of `count` mice (about 1.2 kB each with 12 parameters).
-
-    `shift` is added to every value, to make a correction of the same experiments.
-    """
+    """Return a document with blood counts of `count` mice (about 1.2 kB each); `shift` is added to every value."""
     generator = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
     lines = []
     for number in range(count):
@@ -91,10 +88,7 @@ def pack(members: dict[str, bytes]) -> bytes:
 
 
 def drop(centre: str, day: str, number: int, documents: int = 1, *, shift: float = 0.0) -> tuple[str, bytes]:
-    """Return the name and bytes of a valid zip with `documents` pairs of specimen and experiment documents.
-
-    `day` (2026-01-12) and `number` become part of the name; `shift` is that of `experiments`.
-    """
+    """Return the name and bytes of a zip with `documents` pairs of documents; `shift` is that of `experiments`."""
     members = {}
     for index in range(1, documents + 1):
         seed = number * 100 + index

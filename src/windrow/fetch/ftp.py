@@ -107,10 +107,7 @@ class FtpConnection(Connection):
 
     @contextmanager
     def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
-        """Yield a session for a command about `path`, and map its errors.
-
-        If a file other than `requested_path` was requested in advance, the connection is opened again.
-        """
+        """Yield a session for `path` and map its errors; connect anew if it sends a file other than `requested_path`."""
         if self._expected and self._expected.path != requested_path:
             self._disconnect()  # the server is sending another file that is not needed
         session = self.open()

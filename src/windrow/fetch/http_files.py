@@ -273,10 +273,7 @@ def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> 
 
 
 def _check_range(status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, short: bool) -> int:
-    """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.
-
-    With `short` they may be fewer, if the file ends earlier. `address` is named in errors.
-    """
+    """Return how many bytes a response has; raises TerminalFailure unless it has `length` (with `short`: or fewer)."""
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
     if status == 200:

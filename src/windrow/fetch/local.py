@@ -55,10 +55,7 @@ class LocalConnection(Connection):
             raise map_error(error, public_address(site)) from error
 
     def _open(self, path: str, last_flags: int) -> int:
-        """Open a path part by part, so that no symbolic link is followed, and return the descriptor.
-
-        `last_flags` are additional flags of os.open for the last part.
-        """
+        """Open a path without following symbolic links; `last_flags` are added to the flags for its last part."""
         server_path(self._site, path)
         parts = [part for part in path.split("/") if part not in {"", "."}] or ["."]
         folder = self._base

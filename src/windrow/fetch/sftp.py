@@ -269,10 +269,7 @@ class SftpConnection(Connection):
             timeout.reschedule(min(now + 1.25 * self._site.timeout, deadline))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, in order, from `sink.start` on.
-
-        Raises TransientFailure (SIZE_MISMATCH) if more or fewer bytes arrive than announced: the file may be growing.
-        """
+        """Get one file from `sink.start` on; raises SIZE_MISMATCH (transient) if its size is not the one announced."""
         full_path = _encoded_path(self._site, path)
         channel = await self.open()
         with self._map_errors(channel, path):

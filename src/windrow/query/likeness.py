@@ -26,15 +26,12 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking: the weight of each folded word (rare words weigh more), and their `total`.
-
-    `fresh` is true if the query asks for recent pages; `now` is the time of the search in UNIX seconds.
-    """
+    """A query prepared for ranking: the weight of each folded word (rare words weigh more), and their `total`."""
 
     weights: Mapping[str, float]
     total: float
-    fresh: bool
-    now: int
+    fresh: bool  # whether it asks for recent pages
+    now: int  # the time of the search in UNIX seconds
 
 
 def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
@@ -83,10 +80,7 @@ def proximity(query: RankingQuery, text: str) -> float:
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
-    """Return the length in characters of the shortest part of a text with `word_count` different words.
-
-    `occurrences` are (start, end, word), sorted.
-    """
+    """Return the length of the shortest part with `word_count` different words, given sorted (start, end, word)."""
     counts: dict[str, int] = {}
     shortest, first_index = 1 << 30, 0
     for _, end, word in occurrences:

@@ -59,17 +59,14 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of the query; `text` is as typed, without the quotes of a phrase or the dash of an excluded token.
-
-    `key` and `value` are those of a filter, whose `value` is None if it is not valid; `note` then tells the user.
-    """
+    """A token of the query; `text` is as typed, without the quotes of a phrase or the dash of a negated token."""
 
     kind: TokenKind
     text: str
     negated: bool = False
-    key: str = ""
-    value: Value | None = None
-    note: str = ""
+    key: str = ""  # of a filter
+    value: Value | None = None  # of a filter; None if it is not valid
+    note: str = ""  # tells the user that a filter is not valid
 
 
 def tokens(text: str) -> list[Token]:

@@ -66,14 +66,11 @@ IS_VALUES = ("duplicate", "index", "leaf")
 
 
 class HostFilter(NamedTuple):
-    """A host name in punycode, with a port if one was typed.
-
-    With `before`, any text may precede the name (`.org`); with `after`, any text may follow it (`www.`).
-    """
+    """A host name in punycode, with a port if one was typed."""
 
     name: str
-    before: bool = False
-    after: bool = False
+    before: bool = False  # whether any text may precede the name (`.org`)
+    after: bool = False  # whether any text may follow the name (`www.`)
     port: int | None = None
 
 

@@ -52,17 +52,14 @@ class Given(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """The values that all sources of a collection share; `section` is what its `Configuration.section` returned.
-
-    `agent` is the user agent, `values` are the workspace's settings, `keys` the trusted host keys by source.
-    """
+    """The values that all sources of a collection share."""
 
     root: Path
     environ: Mapping[str, str]
-    agent: str
-    values: Mapping[str, Value]
-    keys: Mapping[str, tuple[str, ...]]
-    section: Any = None
+    agent: str  # the user agent
+    values: Mapping[str, Value]  # those of the workspace
+    keys: Mapping[str, tuple[str, ...]]  # trusted host keys by source
+    section: Any = None  # the result of `Configuration.section`
 
 
 def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed: Any) -> Section:
