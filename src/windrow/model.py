@@ -211,7 +211,7 @@ class ArchivePlace(NamedTuple):
 
 
 class KeptResponse(NamedTuple):
-    """A response as archived: `size` is that of the body in bytes, `at` the record's WARC-Date, `mime` the media type."""
+    """A response as archived: `size` of its body in bytes, `at` its record's WARC-Date, `mime` its media type."""
 
     digest: str
     size: int

@@ -59,14 +59,15 @@ def write_library(folder: Path) -> None:
             warc.write(record)
             fields = ("application/pdf", "200", digest, "-", "-", str(len(record)), str(offset), _WARC)
             lines.append(" ".join((surt(url), "20261115120000", url, *fields)))
+        # Further lines: one with a file that does not exist, one with a page.
         lines.append(lines[-1].replace("ropes", "lost").rpartition(_WARC)[0] + "lost.warc.gz")
         lines.append(lines[1].replace("tides", "index").replace("application/pdf", "text/html"))
     (folder / "papers.cdx").write_text("\n".join(lines) + "\n")
     works = [
-        {"DOI": f"10.5555/demo.{number}", "title": [listed.title], "type": "journal-article",
-         "author": [{"given": listed.author.split()[0], "family": listed.author.split()[1]}],
+        {"DOI": f"10.5555/demo.{number}", "title": [paper.title], "type": "journal-article",
+         "author": [{"given": paper.author.split()[0], "family": paper.author.split()[1]}],
          "issued": {"date-parts": [[2026]]}}
-        for number, listed in enumerate(_PAPERS[:2], 1)
+        for number, paper in enumerate(_PAPERS[:2], 1)
     ]  # fmt: skip
     (folder / "catalogue" / "works.jsonl").write_text("".join(f"{json.dumps(work)}\n" for work in works))
 

@@ -107,7 +107,7 @@ class FtpConnection(Connection):
 
     @contextmanager
     def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
-        """Yield a session for `path` and map its errors; connect anew if it sends a file other than `requested_path`."""
+        """Yield a session for `path` and map its errors; connect anew if another file than `requested_path` is sent."""
         if self._expected and self._expected.path != requested_path:
             self._disconnect()  # the server is sending another file that is not needed
         session = self.open()

@@ -35,15 +35,15 @@ GET = HttpRequest()
 
 
 class ReplyLimits(NamedTuple):
-    """The limits of one response: `most` bytes of its body as sent, and `seconds` for all of it.
+    """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for all of it.
 
-    With `part`, a longer body is cut at the limit; without it, it is refused as soon as its size is known. `silence` is
-    the longest time without data in seconds; 0 stands for the site's timeout.
+    With `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the
+    longest time without data in seconds; 0 stands for the site's timeout.
     """
 
-    most: int
+    max_size: int
     seconds: float
-    part: bool = False
+    cuts_body: bool = False
     silence: float = 0.0
 
 
@@ -76,7 +76,7 @@ class HttpClient:
         self._target_prefix = target_prefix(site)
         fields = {"Host": self._origin.partition("://")[2], **request_fields(site), "Accept-Encoding": ASKED}
         self._header_lines = field_lines(fields)
-        self._kept_header_lines = field_lines(public_fields(fields))
+        self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
         self._connection: HttpConnection | None = None
         self.stale = 0  # how often the last request was repeated because the server had closed the connection
 
@@ -182,24 +182,24 @@ class _BoundedSink:
         """Open the sink; raise TerminalFailure if the body is announced as too large."""
         self.head = head
         limits, size = self._limits, None if head.status in WITHOUT_BODY else head.size
-        self._sink.open(None if limits.part else size, kept_head(head), self._kept_request)
-        if size is not None and size > limits.most and not limits.part:
+        self._sink.open(None if limits.cuts_body else size, kept_head(head), self._kept_request)
+        if size is not None and size > limits.max_size and not limits.cuts_body:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
         """Write a block of the body; at the limit, raise StopReading or TerminalFailure."""
         self._size += len(block)
-        excess = self._size - self._limits.most
+        excess = self._size - self._limits.max_size
         if excess <= 0:
             self._sink.write(block)
             return
-        if not self._limits.part:
+        if not self._limits.cuts_body:
             self._fail_too_large(self._size)
         self._sink.write(block[: len(block) - excess])
         raise StopReading
 
     def _fail_too_large(self, size: int) -> None:
-        message = f"{self._address}: the body has at least {size} bytes; the limit is {self._limits.most}"
+        message = f"{self._address}: the body has at least {size} bytes; the limit is {self._limits.max_size}"
         raise TerminalFailure(message, Reason.TOO_LARGE)
 
 

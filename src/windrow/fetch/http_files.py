@@ -65,7 +65,7 @@ class HttpFiles(Connection):
         self._ascii_site = replace(site, host=_ascii_host(site.host))
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
         self._header_lines = field_lines(fields)
-        self._kept_header_lines = field_lines(public_fields(fields))
+        self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
         self._idle: list[HttpConnection] = []
         self._busy: set[HttpConnection] = set()
 
@@ -273,7 +273,10 @@ def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> 
 
 
 def _check_range(status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, short: bool) -> int:
-    """Return how many bytes a response has; raises TerminalFailure unless it has `length` (with `short`: or fewer)."""
+    """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.
+
+    With `short` they may be fewer, if the file ends earlier. `address` is named in errors.
+    """
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
     if status == 200:

@@ -80,7 +80,10 @@ def proximity(query: RankingQuery, text: str) -> float:
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
-    """Return the length of the shortest part with `word_count` different words, given sorted (start, end, word)."""
+    """Return the length of the shortest part of a text with `word_count` different words, in characters.
+
+    `occurrences` are (start, end, word) of all its words, sorted.
+    """
     counts: dict[str, int] = {}
     shortest, first_index = 1 << 30, 0
     for _, end, word in occurrences:
