@@ -59,7 +59,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """A field of kind `mark` contains a text; other text may precede it if `before` is set, and follow it if `after` is."""
+    """A field of kind `mark` contains a text; other text may precede it with `before`, and follow it with `after`."""
 
     field: str
     text: str

@@ -165,7 +165,7 @@ class ArchivingClient:
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
         """Return the response that another collection got, or None if it cannot be read or is too large."""
         attempt, limits = held.attempt, self._archive.limits
-        kept, most = attempt.kept, self._reply_limits(job.kind, 0.0).most
+        kept, most = attempt.kept, self._reply_limits(job.kind, 0.0).max_size
         if kept is None or kept.size > most:
             return None
         try:
