@@ -224,9 +224,8 @@ def refuse_overlaps(
             raise _make_overlap_error(root, place, problem)
     for index, place in enumerate(written_places):
         for other in (*written_places[index + 1 :], *reserved, *read_places):
-            blames_other = (
-                place.origin == "default" and other.name in written_settings
-            )  # the user did not set a default
+            # If a place is a default, the user can only have caused the problem by the other setting.
+            blames_other = place.origin == "default" and other.name in written_settings
             first, second = (other, place) if blames_other else (place, other)
             if relation := _describe_overlap(first, second):
                 raise _make_overlap_error(root, first, f"{relation} {second.name} ({second.path})")

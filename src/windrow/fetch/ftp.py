@@ -81,8 +81,8 @@ class FtpConnection(Connection):
         self._site = site
         self._context = tls_context(site) if site.scheme == "ftps" else None
         self._session: FtpSession | None = None
-        self._mlsd = True
-        self._size_in_reply = False  # whether the server states the size in the reply before the data
+        self._has_mlsd = True
+        self._states_size = False  # whether the server states the size in the reply before the data
         self._expected: _EarlyRequest | None = None
 
     def open(self) -> FtpSession:
@@ -93,7 +93,7 @@ class FtpConnection(Connection):
                 self._session = FtpSession(self._site, password, self._context)
             except (ftplib.Error, *NETWORK_ERRORS) as error:
                 raise map_error(error, public_address(self._site)) from error
-            self._mlsd = self._session.features is None or self._session.has_feature("MLST")
+            self._has_mlsd = self._session.features is None or self._session.has_feature("MLST")
         return self._session
 
     def _disconnect(self) -> None:
@@ -135,7 +135,7 @@ class FtpConnection(Connection):
             with data_connection:
                 if not start:
                     announced = _SIZE_IN_REPLY.search(reply)
-                    self._size_in_reply = announced is not None
+                    self._states_size = announced is not None
                     size = int(announced[1]) if announced else size
                 sink.open(size)
                 received = start + _copy_data(session, data_connection, sink, None if size is None else size - start)
@@ -155,7 +155,7 @@ class FtpConnection(Connection):
         source: socket.socket | Exception
         try:
             full_path = server_path(session.site, path)
-            size = None if self._size_in_reply else session.size(full_path)
+            size = None if self._states_size else session.size(full_path)
             source = session.request_data(f"RETR {full_path}")
         except TransportError:
             return  # the name is unsafe: `get` raises this
@@ -184,7 +184,7 @@ class FtpConnection(Connection):
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
         """Return the offset at which to start, and the size, which is None if a later reply states it or if unknown."""
         start = sink.start
-        size = None if self._size_in_reply and not start else session.size(full_path)
+        size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size
         if start and (
             is_shorter or is_replaced(sink, _request_time(session, full_path)) or not session.restart_at(start)
@@ -200,14 +200,14 @@ class FtpConnection(Connection):
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
-            if self._mlsd:
+            if self._has_mlsd:
                 try:
                     return read_mlsd(folder, session.lines(f"MLSD {full_path}", public_address(self._site, folder)))
                 except Refused as error:
                     if session.has_feature("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
                         _raise_unless_missing(error)
                         return None
-                    self._mlsd = False
+                    self._has_mlsd = False
             try:
                 session.cwd(full_path)
                 entries = read_list(folder, session.lines("LIST", public_address(self._site, folder)))
@@ -223,7 +223,7 @@ class FtpConnection(Connection):
         entries = []
         for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
             size = session.size(name) if _SAFE_NAME.fullmatch(name) else None
-            entries.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
+            entries.append(ListingEntry(folder, name, size, None, size is not None or not session.has_size))
         return entries
 
     async def close(self) -> None:

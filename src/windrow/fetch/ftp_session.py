@@ -64,8 +64,8 @@ class FtpSession(ftplib.FTP):
         except BaseException:
             self.close()
             raise
-        self.sizes = self.features is None or self.has_feature("SIZE")
-        self._extended = self.af == socket.AF_INET6 or self.has_feature("EPSV")
+        self.has_size = self.features is None or self.has_feature("SIZE")
+        self._uses_epsv = self.af == socket.AF_INET6 or self.has_feature("EPSV")
 
     def _secure(self, context: ssl.SSLContext) -> None:
         """Encrypt this connection (RFC 4217: AUTH TLS) and every data connection (PBSZ 0, PROT P)."""
@@ -184,10 +184,10 @@ class FtpSession(ftplib.FTP):
 
     def _dial_data(self) -> socket.socket:
         """Open a data connection to the host of the control connection, by EPSV or PASV."""
-        self.push(b"EPSV\r\n" if self._extended else b"PASV\r\n")
+        self.push(b"EPSV\r\n" if self._uses_epsv else b"PASV\r\n")
         reply = self.getmultiline()
-        if reply[:1] == "5" and self._extended and self.af == socket.AF_INET:
-            self._extended = False
+        if reply[:1] == "5" and self._uses_epsv and self.af == socket.AF_INET:
+            self._uses_epsv = False
             return self._dial_data()
         port = passive_port(reply)
         connection = socket.socket(self.af, socket.SOCK_STREAM)
@@ -262,14 +262,14 @@ class FtpSession(ftplib.FTP):
 
     def size(self, filename: str) -> int | None:
         """Return a file's size in bytes, or None if the server does not report it."""
-        if not self.sizes:
+        if not self.has_size:
             return None
         reply = self._query(f"SIZE {filename}")
         digits = reply[4:].strip()
         if reply.startswith("213") and digits.isascii() and digits.isdecimal() and len(digits) < 19:
             return int(digits)
         if reply[:3] in {"500", "502"}:
-            self.sizes = False
+            self.has_size = False
         return None
 
     def ask_all(self, commands: Iterable[str]) -> list[str]:

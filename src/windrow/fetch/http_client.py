@@ -63,7 +63,7 @@ class Reply(NamedTuple):
     status: int
     fields: Mapping[str, str]  # in the form of `windrow.formats.http.joined`
     wait: float | None
-    cut: bool = False  # whether the body was cut at the limit
+    is_cut: bool = False  # whether the body was cut at the limit
 
 
 class HttpClient:
@@ -142,7 +142,7 @@ class HttpClient:
             bounded_sink.head.status,
             fields,
             retry_after_seconds(wait_text, datetime.now(UTC)) if wait_text else None,
-            bounded_sink.cut,
+            bounded_sink.is_cut,
         )
 
     async def _exchange(
@@ -152,7 +152,7 @@ class HttpClient:
         self.stale = 0
         while True:
             connection = self._connection
-            if connection is None or not connection.usable:
+            if connection is None or not connection.is_usable:
                 self._connection = None
                 async with asyncio.timeout(limits.seconds):
                     connection = self._connection = await connect_web(self._site)
@@ -163,20 +163,20 @@ class HttpClient:
                 self.stale += 1
                 continue
             except StopReading:
-                sink.cut = True
+                sink.is_cut = True
             return
 
 
 class _BoundedSink:
     """Writes a response into a sink, up to the limit of its body; `head` is the response's head."""
 
-    __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "cut", "head")
+    __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "head", "is_cut")
 
     def __init__(self, sink: Sink, limits: ReplyLimits, address: str, kept_request: bytes) -> None:
         self._sink, self._limits, self._address, self._kept_request = sink, limits, address, kept_request
         self._size = 0  # bytes of the body so far
         self.head: AnswerHead | None = None
-        self.cut = False
+        self.is_cut = False
 
     def begin(self, head: AnswerHead) -> None:
         """Open the sink; raise TerminalFailure if the body is announced as too large."""

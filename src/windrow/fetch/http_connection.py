@@ -53,7 +53,7 @@ class StopReading(Exception):
 
 
 class HttpConnection(asyncio.BufferedProtocol):
-    """A connection for one request at a time; check `usable` before each."""
+    """A connection for one request at a time; check `is_usable` before each."""
 
     def __init__(self) -> None:
         """Create the protocol, not connected yet."""
@@ -66,8 +66,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         # `_last_deadline` is that of the whole response, `_silence` the most seconds without data.
         self._deadline = self._last_deadline = self._silence = 0.0
         self._full: asyncio.Future[None] | None = None  # exists while the send buffer is full
-        self.fresh = True  # whether no request was completed yet
-        self.usable = True
+        self.is_fresh = True  # whether no request was completed yet
+        self.is_usable = True
 
     def pause_writing(self) -> None:
         """Make `exchange` wait, since the send buffer is full."""
@@ -113,12 +113,12 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _handle_loss(self, error: Exception | None) -> None:
         """End the open request after the connection was lost, without error if the response is complete."""
-        self.usable = False
+        self.is_usable = False
         self.resume_writing()
         reader = self._reader
         if reader is None:
             return
-        if not self.fresh and not reader.begun:
+        if not self.is_fresh and not reader.begun:
             self._finish(StaleConnection())
             return
         cause = error
@@ -176,7 +176,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._reader = None
             self.close()
             raise
-        self.fresh = False
+        self.is_fresh = False
         self._deadline = self._loop.time() + MAX_IDLE_SECONDS
 
     def lift_deadline(self) -> None:
@@ -190,7 +190,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None
         try:
-            if self.usable:
+            if self.is_usable:
                 async with asyncio.timeout(seconds):
                     # asyncio's own limit is later, since it does not raise TimeoutError.
                     transport = await self._loop.start_tls(
@@ -199,10 +199,10 @@ class HttpConnection(asyncio.BufferedProtocol):
         except BaseException:
             self.close()
             raise
-        if transport is None or not self.usable:
+        if transport is None or not self.is_usable:
             self.close()
             raise ConnectionResetError("the connection ended before it was encrypted")
-        self._transport, self.fresh = transport, True
+        self._transport, self.is_fresh = transport, True
 
     def _check_deadline(self) -> None:
         """End the request if it is late, close an idle connection, or set the timer again if the deadline was moved.
@@ -221,7 +221,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """Close the connection at once."""
-        self.usable = False
+        self.is_usable = False
         self._cancel_alarm()
         if self._transport is not None:
             self._transport.abort()
@@ -248,7 +248,7 @@ async def connect_web(site: Site) -> HttpConnection:
             connection = await _connect_any(addresses, site.timeout, tls, site.host)
     except (*NETWORK_ERRORS, UnicodeError) as error:
         raise map_network_error(error, public_address(site), was_open=False) from error
-    if not connection.usable:
+    if not connection.is_usable:
         raise TransientFailure(f"{public_address(site)}: the connection ended before the request", Reason.INTERRUPTED)
     return connection
 
@@ -258,7 +258,7 @@ async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | No
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
     addresses = await _resolve(proxy.host, proxy.port, site.address_family)
-    proxy_tls = tls_context(site) if proxy.encrypted else None
+    proxy_tls = tls_context(site) if proxy.is_encrypted else None
     connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host)
     if tls:
         await _open_tunnel(connection, site, port, proxy)
@@ -271,7 +271,7 @@ class HttpProxy(NamedTuple):
 
     host: str
     port: int
-    encrypted: bool
+    is_encrypted: bool
     authorization: str
 
     @classmethod

@@ -93,7 +93,7 @@ class HttpFiles(Connection):
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Make one request and write its body into the sink; raises StopReading if it does not begin at `start`."""
+        """Request a file from `start` on and write it into the sink; raises StopReading if it begins elsewhere."""
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
         target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()
@@ -127,7 +127,7 @@ class HttpFiles(Connection):
         begin: HeadHandler,
         write: Callable[[memoryview], object],
     ) -> None:
-        """Make one request; pass its head to `begin`, its body to `write`; raise the error that `begin` returns."""
+        """Make one request; pass its head to `begin`, its body to `write`. Raises the error that `begin` returns."""
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
         error: TransportError | None = None
@@ -176,7 +176,7 @@ class HttpFiles(Connection):
                 continue
             except NETWORK_ERRORS as error:
                 raise map_network_error(error, address, was_open=True) from error
-            if connection.usable:
+            if connection.is_usable:
                 self._idle.append(connection)
             return
 
@@ -184,7 +184,7 @@ class HttpFiles(Connection):
         """Return the idle connection that was used last, or None if no idle connection is open."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.usable:
+            if connection.is_usable:
                 return connection
         return None
 
@@ -196,11 +196,11 @@ class HttpFiles(Connection):
         write: Callable[[memoryview], object],
         headers: Mapping[str, str],
         *,
-        short: bool = False,
+        may_be_short: bool = False,
     ) -> int:
         """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return their number.
 
-        Any other response raises TerminalFailure before its body is read. With `short`, the file may end earlier.
+        Other responses raise TerminalFailure before their body is read. With `may_be_short` the file may end earlier.
         """
         address, missing_bytes = printable(url, 1000), 0
         range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
@@ -209,7 +209,9 @@ class HttpFiles(Connection):
             nonlocal missing_bytes, length
             if head.status not in {200, 206, 416}:
                 return _status_error(head, fields, address)
-            missing_bytes = length = _check_range(head.status, fields, start, length, address, short=short)
+            missing_bytes = length = _check_range(
+                head.status, fields, start, length, address, may_be_short=may_be_short
+            )
             return None
 
         def take(block: memoryview) -> None:
@@ -272,10 +274,12 @@ def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> 
     )
 
 
-def _check_range(status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, short: bool) -> int:
+def _check_range(
+    status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, may_be_short: bool
+) -> int:
     """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.
 
-    With `short` they may be fewer, if the file ends earlier. `address` is named in errors.
+    With `may_be_short` they may be fewer, if the file ends earlier. `address` is named in errors.
     """
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
@@ -289,7 +293,7 @@ def _check_range(status: int, fields: Mapping[str, str], start: int, length: int
         raise TerminalFailure(
             f"{address}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
         )
-    if last < start + length - 1 and not short:
+    if last < start + length - 1 and not may_be_short:
         raise TerminalFailure(f"{address}: the file ends at byte {last}", Reason.TRUNCATED)
     return last - start + 1
 

@@ -63,7 +63,7 @@ class Token(NamedTuple):
 
     kind: TokenKind
     text: str
-    negated: bool = False
+    is_negated: bool = False
     key: str = ""  # of a filter
     value: Value | None = None  # of a filter; None if it is not valid
     note: str = ""  # tells the user that a filter is not valid
@@ -98,11 +98,11 @@ class _Scanner:
 
     def _open(self) -> Iterator[Token]:
         """Read an opening parenthesis; yield its token unless too many are open already."""
-        negated = self.text[self.at] == "-"
-        self.at += 1 + negated
+        is_negated = self.text[self.at] == "-"
+        self.at += 1 + is_negated
         if self.depth < MAX_DEPTH:
             self.depth += 1
-            yield Token(TokenKind.OPEN, "(", negated)
+            yield Token(TokenKind.OPEN, "(", is_negated)
 
     def _close(self) -> Token:
         self.at += 1
@@ -111,13 +111,13 @@ class _Scanner:
 
     def _piece(self) -> Iterator[Token]:
         """Read a phrase, a filter or a word; a filter that is not valid is read as a word, with a note."""
-        negated = self.text.startswith("-", self.at)
-        start = self.at + negated
+        is_negated = self.text.startswith("-", self.at)
+        start = self.at + is_negated
         note = ""
         if (quoted := self._quoted(start)) is not None:
-            yield Token(TokenKind.PHRASE, quoted, negated)
+            yield Token(TokenKind.PHRASE, quoted, is_negated)
             return
-        token = self._keyed(start, negated=negated) or self._abbreviated(start, negated=negated)
+        token = self._keyed(start, is_negated=is_negated) or self._abbreviated(start, is_negated=is_negated)
         if token and token.value is not None:
             yield token
             return
@@ -145,38 +145,38 @@ class _Scanner:
             position += 1
         return None
 
-    def _keyed(self, start: int, *, negated: bool) -> Token | None:
+    def _keyed(self, start: int, *, is_negated: bool) -> Token | None:
         """Return the filter that begins with a key at `start`, or None; move behind it if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
-        if prefix is None or key not in KEYS or (negated and key == "as-of"):
+        if prefix is None or key not in KEYS or (is_negated and key == "as-of"):
             return None
         old_position = self.at
         value = self._quoted(prefix.end())
         if value is None:
             value = self._until_space(prefix.end())
             self.at = prefix.end() + len(value)
-        token = self._filter(key, value, f"{key}:{value}", negated=negated)
+        token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is None:
             self.at = old_position
         return token
 
-    def _abbreviated(self, start: int, *, negated: bool) -> Token | None:
+    def _abbreviated(self, start: int, *, is_negated: bool) -> Token | None:
         """Return the filter that begins with an abbreviated key at `start`, as `_keyed` does, but without a note."""
         key = FILTER_ABBREVIATIONS.get(self.text[start : start + 1])
         if key is None:
             return None
         value = self._until_space(start + 1)
-        token = self._filter(key, value, f"{key}:{value}", negated=negated)
+        token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is not None:
             self.at = start + 1 + len(value)
         return token._replace(note="")
 
     @staticmethod
-    def _filter(key: str, value: str, typed: str, *, negated: bool) -> Token:
+    def _filter(key: str, value: str, typed: str, *, is_negated: bool) -> Token:
         filter_value = KEYS[key](value)
         note = "" if filter_value is not None else f"'{typed}' is not a valid filter, so its words are searched for"
-        return Token(TokenKind.FILTER, typed, negated, key, filter_value, note)
+        return Token(TokenKind.FILTER, typed, is_negated, key, filter_value, note)
 
     def _until_space(self, start: int) -> str:
         """Return the text from `start` up to the next space, without the parentheses at its end that close a group."""
@@ -273,9 +273,9 @@ def parse(text: str) -> Query:
     if sum(token.kind in _TERM_KINDS for token in kept_tokens) > MAX_TERMS:
         notes.append(f"only the first {MAX_TERMS} words are searched for")
     kept_tokens = _limit_tokens(kept_tokens)
-    dashes = _dashes_exclude(kept_tokens)
-    root = _TreeBuilder(kept_tokens, dashes=dashes).sequence()
-    notes += _note_left_out(kept_tokens, dashes=dashes)
+    dashes_exclude = _dashes_exclude(kept_tokens)
+    root = _TreeBuilder(kept_tokens, dashes_exclude=dashes_exclude).sequence()
+    notes += _note_left_out(kept_tokens, dashes_exclude=dashes_exclude)
     has_no_terms = root is None and as_of is None and bool(text.strip())
     return Query(text, root, as_of, tuple(dict.fromkeys(notes)), has_no_terms)
 
@@ -296,15 +296,15 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
 def _dashes_exclude(all_tokens: list[Token]) -> bool:
     """Return whether a dash before a word excludes it: something else is searched for, and the query is not pasted."""
     has_other_terms = any(
-        token.kind in _TERM_KINDS and not token.negated and not token.text.startswith("-") and _has_words(token.text)
+        token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens
     )
     typed_words = " ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD)
     return has_other_terms and not looks_pasted(typed_words)
 
 
-def _note_left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
-    """Return notes on words that are not searched for as typed; `dashes` is whether a dash excludes a word."""
+def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str]:
+    """Return notes on words that are not searched for as typed; `dashes_exclude` is whether a dash excludes a word."""
     texts = [str(token.value) if token.key else token.text for token in all_tokens if _is_text(token)]
     notes = []
     unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
@@ -319,7 +319,7 @@ def _note_left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
     long_texts = [text for text in texts if max(map(len, words(text)), default=0) > MAX_WORD_LENGTH]
     if long_texts:
         notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")
-    if not dashes:
+    if not dashes_exclude:
         dashed_words = [
             token.text for token in all_tokens if token.kind is TokenKind.WORD and _DASHED_WORD.match(token.text)
         ]
@@ -336,10 +336,10 @@ def _has_words(text: str) -> bool:
 
 
 class _TreeBuilder:
-    """Makes a tree of tokens, from left to right; with `dashes`, a dash before a word excludes it."""
+    """Makes a tree of tokens, from left to right; with `dashes_exclude`, a dash before a word excludes it."""
 
-    def __init__(self, all_tokens: list[Token], *, dashes: bool) -> None:
-        self.tokens, self.at, self.dashes = all_tokens, 0, dashes
+    def __init__(self, all_tokens: list[Token], *, dashes_exclude: bool) -> None:
+        self.tokens, self.at, self.dashes_exclude = all_tokens, 0, dashes_exclude
 
     def sequence(self) -> Node | None:
         """Return the tree of the tokens up to the closing parenthesis or the end, or None if it would be empty."""
@@ -372,7 +372,7 @@ class _TreeBuilder:
         token = self.tokens[self.at]
         self.at += 1
         node: Node | None
-        negated = token.negated
+        is_negated = token.is_negated
         if token.kind is TokenKind.OPEN:
             node = self.sequence()
             self.at += 1
@@ -381,9 +381,9 @@ class _TreeBuilder:
         elif token.kind is TokenKind.PHRASE:
             node = Phrase(token.text) if _has_words(token.text) else None
         else:
-            negated = self.dashes and bool(_DASHED_WORD.match(token.text))
-            node = _make_word(token.text[negated:])
-        return Not(node) if node is not None and negated else node
+            is_negated = self.dashes_exclude and bool(_DASHED_WORD.match(token.text))
+            node = _make_word(token.text[is_negated:])
+        return Not(node) if node is not None and is_negated else node
 
 
 def _make_word(text: str) -> Word | None:

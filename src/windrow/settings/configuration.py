@@ -75,10 +75,10 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
     """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
-    active = values["state"].value == "available"
+    is_active = values["state"].value == "available"
     if not url.value and any(options.get(name) for name in _CAPTURE_SETTINGS):
         no_site = Site("", agent=context.agent)
-        return Source(table.name, values["collection"].value, no_site, active=active, options=options)
+        return Source(table.name, values["collection"].value, no_site, active=is_active, options=options)
     if not url.value:
         capture_settings = [name for name in _CAPTURE_SETTINGS if name in options]
         problem = f" needs url or one of {', '.join(capture_settings)}" if capture_settings else " needs url"
@@ -100,7 +100,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=f"edit {table.file}") from None
     collection = values["collection"].value
     limit = options.get("max_requests_per_run") or 0
-    return Source(table.name, collection, site, active=active, options=options, credentials=credentials, most=limit)
+    return Source(table.name, collection, site, active=is_active, options=options, credentials=credentials, most=limit)
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")

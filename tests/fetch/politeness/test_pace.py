@@ -59,7 +59,7 @@ def test_a_429_doubles_the_wait_and_it_stays():
     assert states[1].wait(0.0) == 2**2.9
     assert states[-2].wait(0.0) == 2**2.9
     assert states[-1].wait(0.0) == 2**3.9
-    assert states[-1].held
+    assert states[-1].is_held
 
 
 @given(ANSWERS, st.floats(0, 200))
@@ -72,7 +72,7 @@ def test_the_promise_of_the_delay(answers, delay):
         assert wait >= min(answer.after or 0, MAX_RETRY_AFTER_SECONDS)
         assert wait <= max(1e9, MAX_RETRY_AFTER_SECONDS)
         asked = min(answer.after or 0.0, MAX_RETRY_AFTER_SECONDS)
-        if pace.held:
+        if pace.is_held:
             assert wait >= since
             since = max(since, wait if wait > asked else since)
 
@@ -81,7 +81,7 @@ def test_the_promise_of_the_delay(answers, delay):
 def test_p_never_falls_after_a_429(answers):
     states = list(run(answers))
     for before, after in pairwise(states):
-        assert not before.held or after.tenths >= before.tenths
+        assert not before.is_held or after.tenths >= before.tenths
         assert abs(after.tenths - before.tenths) in {0, 1, 10}
 
 

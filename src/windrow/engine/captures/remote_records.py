@@ -261,7 +261,9 @@ async def _fetch_bytes(folder: _Folder, url: str, place: _RecordRange, file: Bin
         offset, count = place.offset + record.seen, min(size, place.largest - record.seen)
         if count <= 0:
             raise TerminalFailure(f"{url}: the record has more than {place.largest} bytes", Reason.TOO_LARGE)
-        received = await folder.connection.get_range(url, offset, count, record.write, folder.headers(url), short=True)
+        received = await folder.connection.get_range(
+            url, offset, count, record.write, folder.headers(url), may_be_short=True
+        )
         if received < count and not record.ended:
             raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
         size *= LARGER

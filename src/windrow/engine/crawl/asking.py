@@ -231,7 +231,7 @@ class ArchivingClient:
         ranged = job.request is not None and any(name.lower() == "range" for name, _ in job.request.headers)
         if not reason and (fault := _find_fault(reply.status, fields, ranged=ranged)):
             (reason, message), body = fault, b""
-        if reply.cut:
+        if reply.is_cut:
             reason, message, sink.cut = Reason.TOO_LARGE, f"more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()

@@ -53,7 +53,7 @@ class Pace(NamedTuple):
     """
 
     tenths: int = _INITIAL_TENTHS  # p, in tenths
-    held: bool = False  # whether p does not fall any more, after a 429
+    is_held: bool = False  # whether p does not fall any more, after a 429
     floor: float = 0.0  # shortest wait in seconds, after a 429
     seconds: float = 0.0  # duration of the last request
     after: float = 0.0  # Retry-After of the last response, in seconds from its end
@@ -82,11 +82,11 @@ class Pace(NamedTuple):
         tenths = self.tenths
         if is_limited:
             tenths += 10
-        elif not self.held and status is not None and status < 400:
+        elif not self.is_held and status is not None and status < 400:
             tenths = max(0, tenths - 1)
         pace = Pace(
             tenths,
-            held=self.held or is_limited,
+            is_held=self.is_held or is_limited,
             floor=self.floor,
             seconds=max(0.0, answer.seconds),
             after=min(max(answer.after or 0.0, 0.0), MAX_RETRY_AFTER_SECONDS),
@@ -94,7 +94,7 @@ class Pace(NamedTuple):
             limited=self.limited + 1 if is_limited else 0,
             failed=self.failed + 1 if status is None else 0,
         )
-        if not pace.held:
+        if not pace.is_held:
             return pace
         previous_wait = max(minimum, self.seconds * 2**self.p, self.floor)
         return pace._replace(floor=max(previous_wait, pace.seconds * 2**pace.p))
