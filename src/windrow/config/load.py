@@ -84,10 +84,10 @@ def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
     """Return a source and the values of its settings; `Source.unusable` says why its collection cannot be used."""
-    setting = _find_collection(table, context, source_settings)
-    name = setting.value  # of the collection
+    collection_value = _find_collection(table, context, source_settings)
+    name = collection_value.value  # of the collection
     if name not in collections:
-        return Source(table.name, name, Site(""), active=False, unusable=why_unusable(name)), (setting,)
+        return Source(table.name, name, Site(""), active=False, unusable=why_unusable(name)), (collection_value,)
     _refuse_foreign_settings(table, name, source_settings)
     prefix = f"source.{table.name}."
     toml_values = flatten_tables(table.tree, source_settings[name], table.file, prefix)

@@ -207,9 +207,8 @@ class Inputs(NamedTuple):
 def inputs(source: Source) -> Inputs:
     """Return the inputs that the settings of a source name; raises ConfigError if a remote one is not a folder."""
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
-    return Inputs(
-        kept, cdx, warc, tuple(_remote_folder(source, address) for address in source.options.get("warc_urls", ()))
-    )
+    remote = tuple(_remote_folder(source, address) for address in source.options.get("warc_urls", ()))
+    return Inputs(kept, cdx, warc, remote)
 
 
 def _remote_folder(source: Source, address: str) -> RemoteFolder:

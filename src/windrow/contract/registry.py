@@ -106,13 +106,9 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
             if among is not None:
                 raise
             continue
-        declared_members = getattr(
-            loaded_adapter, "capabilities", None
-        )  # set by an adapter that imports its parts when they are used
-        if all(
-            hasattr(loaded_adapter, member) if declared_members is None else member in declared_members
-            for member in member_names
-        ):
+        # An adapter that imports its parts when they are used declares their names.
+        declared = getattr(loaded_adapter, "capabilities", None)
+        if all(hasattr(loaded_adapter, member) if declared is None else member in declared for member in member_names):
             adapters[name] = loaded_adapter
     return adapters
 

@@ -182,9 +182,8 @@ def _site_handler(demo_web: DemoWeb, site_name: str) -> type[http.server.BaseHTT
 
         def do_GET(self) -> None:
             demo_web.requests.append((site_name, self.path))
-            reply = (site.answer_of_town_site if site_name in site.TOWN_SOURCES else site.answer_of_site)(
-                site_name, self.path, demo_web.origins, demo_web.day
-            )
+            answer = site.answer_of_town_site if site_name in site.TOWN_SOURCES else site.answer_of_site
+            reply = answer(site_name, self.path, demo_web.origins, demo_web.day)
             etag = f'"{hashlib.sha256(reply.body).hexdigest()[:16]}"'
             if reply.status == 200 and self.headers.get("If-None-Match") == etag:
                 reply = SiteAnswer(status=304, type=reply.type)

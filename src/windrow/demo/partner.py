@@ -115,14 +115,11 @@ def write_first_day(root: Path) -> None:
     write_file(root / "J" / "add", *drop("H", MONDAY, 1, documents=2))
     name, zip_content = drop("H", MONDAY, 7)
     write_file(root / "H" / "add", name, zip_content[: len(zip_content) // 2])
-    write_file(root / "H" / "add", f"H.2026-02-30.{3}.impc.zip", zip_content)
+    write_file(root / "H" / "add", "H.2026-02-30.3.impc.zip", zip_content)
     write_file(root / "Ucd" / "add", "readme.txt", b"nothing to see here")
     write_file(root / "Ucd" / "add", "Nobody.2026-01-12.1.impc.zip", zip_content)
-    invalid_specimens = specimens("Wtsi", 900).replace(b'gender="male"', b'gender="unsure"')
-    members = {
-        f"Wtsi.{MONDAY}.1.specimen.impc.xml": invalid_specimens,
-        f"Wtsi.{MONDAY}.2.specimen.impc.xml": b"<centre",
-    }
+    invalid = specimens("Wtsi", 900).replace(b'gender="male"', b'gender="unsure"')
+    members = {f"Wtsi.{MONDAY}.1.specimen.impc.xml": invalid, f"Wtsi.{MONDAY}.2.specimen.impc.xml": b"<centre"}
     write_file(root / "Wtsi" / "add", f"Wtsi.{MONDAY}.8.impc.zip", pack(members))
     write_file(root / "Wtsi" / "add", f"Wtsi.{MONDAY}.9.impc.zip", pack({"../../escape.xml": b"<x/>"}))
 

@@ -55,8 +55,8 @@ def map_error(error: BaseException, address: str) -> TransportError:
     message = f"{address}: {printable(reply)}"
     if not isinstance(error, Refused | Delayed):
         return TerminalFailure(message, Reason.PROTOCOL_ERROR)
-    for code, words, reason in _REASONS_BY_WORDS:
-        if reply.startswith(code) and words.search(reply):
+    for code, pattern, reason in _REASONS_BY_WORDS:
+        if reply.startswith(code) and pattern.search(reply):
             return TerminalFailure(message, reason)
     default: tuple[type[TransportError], Reason] = (TerminalFailure, Reason.PROTOCOL_ERROR)
     if isinstance(error, Delayed):
@@ -186,9 +186,7 @@ class FtpConnection(Connection):
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size
-        if start and (
-            is_shorter or is_replaced(sink, _request_time(session, full_path)) or not session.restart_at(start)
-        ):
+        if start and (is_shorter or is_replaced(sink, _ask_time(session, full_path)) or not session.restart_at(start)):
             sink.restart()
             start = 0
         return start, size
@@ -273,7 +271,7 @@ def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries
     return entries
 
 
-def _request_time(session: FtpSession, path: str) -> datetime | None:
+def _ask_time(session: FtpSession, path: str) -> datetime | None:
     """Return a file's time by MDTM, or None if the server does not report it."""
     if not session.has_feature("MDTM"):
         return None

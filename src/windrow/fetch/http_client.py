@@ -138,12 +138,8 @@ class HttpClient:
         assert bounded_sink.head is not None
         fields = read_head(secrets.hide(bounded_sink.head.text) if secrets else bounded_sink.head.text).fields
         wait_text = fields.get("retry-after", "")
-        return Reply(
-            bounded_sink.head.status,
-            fields,
-            retry_after_seconds(wait_text, datetime.now(UTC)) if wait_text else None,
-            bounded_sink.is_cut,
-        )
+        wait = retry_after_seconds(wait_text, datetime.now(UTC)) if wait_text else None
+        return Reply(bounded_sink.head.status, fields, wait, bounded_sink.is_cut)
 
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ReplyLimits, body: RequestBody | None

@@ -42,7 +42,7 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Site
 from windrow.reasons import Reason
 
-HeadHandler = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
+OnHead = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
 """A function of a response's head and fields that returns an error if the body must not be read."""
 
 MAX_DISCARDED_SIZE = 1 << 16
@@ -120,12 +120,7 @@ class HttpFiles(Connection):
         return end
 
     async def _request(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        address: str,
-        begin: HeadHandler,
-        write: Callable[[memoryview], object],
+        self, url: str, headers: Mapping[str, str], address: str, begin: OnHead, write: Callable[[memoryview], object]
     ) -> None:
         """Make one request; pass its head to `begin`, its body to `write`. Raises the error that `begin` returns."""
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
@@ -209,9 +204,7 @@ class HttpFiles(Connection):
             nonlocal missing_bytes, length
             if head.status not in {200, 206, 416}:
                 return _status_error(head, fields, address)
-            missing_bytes = length = _check_range(
-                head.status, fields, start, length, address, may_be_short=may_be_short
-            )
+            missing_bytes = length = _range_size(head.status, fields, start, length, address, may_be_short=may_be_short)
             return None
 
         def take(block: memoryview) -> None:
@@ -274,7 +267,7 @@ def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> 
     )
 
 
-def _check_range(
+def _range_size(
     status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, may_be_short: bool
 ) -> int:
     """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.

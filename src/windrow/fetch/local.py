@@ -88,7 +88,6 @@ class LocalConnection(Connection):
         return entries
 
     def _entry(self, folder: str, entry: os.DirEntry[str]) -> ListingEntry:
-        """Return the ListingEntry for an entry of a folder."""
         status = entry.stat(follow_symlinks=False)
         is_file = stat.S_ISREG(status.st_mode)
         return ListingEntry(

@@ -137,31 +137,27 @@ async def open_channel(site: Site) -> SftpChannel:
 
 
 async def _start_sftp(
-    site: Site,
-    key_checker: _HostKeyChecker,
-    key_kind: str,
-    private_keys: list[asyncssh.SSHKey] | None,
-    password: str | None,
+    site: Site, checker: _HostKeyChecker, key_kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
 ) -> SftpChannel:
     """Connect to a server by its host key of one kind, log in with a key or password, and start SFTP."""
-    connected_socket = await asyncio.to_thread(connect_socket, site, 22)
+    sock = await asyncio.to_thread(connect_socket, site, 22)
     try:
         connection = await asyncssh.connect(
-            sock=connected_socket,
+            sock=sock,
             config=None,
-            client_factory=lambda: key_checker,
+            client_factory=lambda: checker,
             known_hosts=([], [], []),
             server_host_key_algs=key_kind,
             encryption_algs=_CIPHERS,
             compression_algs=None,
             username=site.username,
-            client_keys=private_keys,
+            client_keys=keys,
             password=password,
             agent_path=None,
             gss_host=None,
         )
     except BaseException:
-        connected_socket.close()
+        sock.close()
         raise
     try:
         _, session = await connection.create_session(SftpClient, subsystem="sftp", encoding=None)
@@ -348,7 +344,6 @@ def _encoded_path(site: Site, path: str) -> bytes:
 
 
 def _make_entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
-    """Return the ListingEntry for a name in a folder and its attributes."""
     text = name.decode("utf-8", "surrogateescape")
     is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
     return ListingEntry(folder, text, attributes.size if is_file else None, from_timestamp(attributes.mtime), is_file)

@@ -320,10 +320,8 @@ def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str
     if long_texts:
         notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")
     if not dashes_exclude:
-        dashed_words = [
-            token.text for token in all_tokens if token.kind is TokenKind.WORD and _DASHED_WORD.match(token.text)
-        ]
-        notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(dashed_words)]
+        dashed = [token.text for token in all_tokens if token.kind is TokenKind.WORD and _DASHED_WORD.match(token.text)]
+        notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(dashed)]
     return notes
 
 

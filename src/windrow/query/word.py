@@ -42,11 +42,11 @@ def _fold_character(code: int) -> str:
     letter = chr(code)
     if unicodedata.category(letter) == "Cf" and code not in _BREAK_POINTS:  # soft hyphens, joiners, direction marks
         return ""
-    if code == 0x0640 or 0xFE00 <= code <= 0xFE0F:
+    if code == 0x0640 or 0xFE00 <= code <= 0xFE0F:  # the Arabic tatweel, and variation selectors
         return ""
-    bare = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold())
-    bare = "".join(char for char in bare if not _is_left_out(char)).translate(_PLAIN_LETTERS)
-    return unicodedata.normalize("NFC", bare)
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold())
+    folded = "".join(character for character in folded if not _is_left_out(character)).translate(_PLAIN_LETTERS)
+    return unicodedata.normalize("NFC", folded)
 
 
 def _is_of_word(letter: str) -> bool:

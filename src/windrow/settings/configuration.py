@@ -263,9 +263,8 @@ def flatten_tables(
             raise ConfigError(f"{file}: {path}: expected a table [{path}]", hint=f"edit {file}")
         name = current_name(renamed, dotted_name, f"{file}: {table_path}")
         if name not in known_names:
-            raise _unknown_setting(
-                f"{table_path}{name}", (f"{table_path}{known_name}" for known_name in known_names | tables), file
-            )
+            paths = (table_path + known_name for known_name in known_names | tables)
+            raise _unknown_setting(table_path + name, paths, file)
         if name in values_by_name:
             raise ConfigError(f"{file}: {table_path}{name} is also set under its old name", hint=f"edit {file}")
         values_by_name[name] = (value, file)

@@ -146,12 +146,10 @@ def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Addr
 
 def _normal_host(host: str) -> str:
     """Return the normal form of a host (127.0.0.1 for `0x7f.1` and 2130706433), or "" if it is not valid."""
-    without_brackets = host.strip("[]")
-    if not _DELIMITERS.isdisjoint(without_brackets):
+    bare_host = host.strip("[]")
+    if not _DELIMITERS.isdisjoint(bare_host):
         return ""
-    url = normalise(
-        f"http://[{without_brackets.partition('%')[0]}]/" if ":" in without_brackets else f"http://{without_brackets}/"
-    ).url
+    url = normalise(f"http://[{bare_host.partition('%')[0]}]/" if ":" in bare_host else f"http://{bare_host}/").url
     return parts(url).host.strip("[]") if url else ""
 
 

@@ -46,7 +46,7 @@ class AnswerTiming(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """The state of one origin within one run.
+    """The state of one origin in a run, from which the wait before the next request follows.
 
     >>> Pace().wait(1.0), Pace().after_answer(AnswerTiming(200, 2.0), 1.0).wait(1.0) == 2.0 * 2**1.9
     (1.0, True)

@@ -9,7 +9,7 @@ from windrow.formats.url import normalise, parts
 
 _OPERATOR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _MAIL_ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}")
-_ASCII_LINE = re.compile(r"[\x20-\x7e]{1,250}")
+_LINE = re.compile(r"[\x20-\x7e]{1,250}")
 _WORD = re.compile(r"[^\s()<>,;]+")
 _HINT = "set operator and contact, a web page or a mail address, for [pages] in windrow.toml"
 
@@ -35,7 +35,7 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
 
 def _check_custom(text: str) -> str:
     """Return a configured user agent; raises ConfigError if it does not begin with a name or has no contact."""
-    if not _ASCII_LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
+    if not _LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
         raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
     if not names_contact(text):
         raise ConfigError("user_agent: expected the address of a web page or a mailbox in it", hint=_HINT)
@@ -55,11 +55,7 @@ def _is_contact(contact: str) -> bool:
     """Return whether a text is the address of a public web page or a mailbox."""
     if _MAIL_ADDRESS.fullmatch(contact):
         return True
-    if (
-        not contact.startswith(("http://", "https://"))
-        or not _ASCII_LINE.fullmatch(contact)
-        or re.search(r"[\s()]", contact)
-    ):
+    if not contact.startswith(("http://", "https://")) or not _LINE.fullmatch(contact) or re.search(r"[\s()]", contact):
         return False
     url = normalise(contact).url
     top_domain = parts(url).host.rpartition(".")[2] if url and "." in parts(url).host else ""
