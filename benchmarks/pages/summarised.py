@@ -22,7 +22,7 @@ from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.digest import hash_number
+from windrow.digest import hash64
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import normalise, parts
@@ -58,7 +58,7 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
                 continue
             seen.add(url)
             at += timedelta(seconds=1)
-            origin, digest = parts(url).origin, hash_number(url)
+            origin, digest = parts(url).origin, hash64(url)
             if origin not in hosts:
                 hosts[origin] = writer.addresses.add_host(session.number, "pages", "sample", origin)
             writer.addresses.add(hosts[origin], 0, [FoundUrl(digest, origin, url)])

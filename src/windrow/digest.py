@@ -51,12 +51,12 @@ def combine_digests(names: Iterable[str]) -> str:
     return digest("\n".join(names).encode())
 
 
-def hash_number(text: str) -> int:
+def hash64(text: str) -> int:
     """Return a hash of a text as a signed 64-bit number (BLAKE2b of 8 bytes), a key for very large tables.
 
     The chance that any two of ten million texts have the same number is three in a million.
 
-    >>> hash_number("https://example.org/")
+    >>> hash64("https://example.org/")
     7982605172991246264
     """
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)

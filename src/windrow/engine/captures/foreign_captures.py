@@ -18,7 +18,7 @@ from typing import Any, cast
 from windrow.archive import ArchiveWriter, read_blocks
 from windrow.archive.warc_reader import ENDINGS
 from windrow.contract import CAPTURED, Inputs
-from windrow.digest import EMPTY_DIGESTS, Hasher, digest, hash_number
+from windrow.digest import EMPTY_DIGESTS, Hasher, digest, hash64
 from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, IndexProgress, TakenCapture
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
@@ -387,7 +387,7 @@ class ForeignCapturing:
             reason = fault.reason or Reason.STEP_FAILED
             message = fault.findings[0].message if fault.findings else reason.meaning
         at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-        return Attempt(hash_number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
+        return Attempt(hash64(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
 
     def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
         """Store the failure of a wanted record; once for each reason."""

@@ -12,7 +12,7 @@ from windrow.archive import verify_record
 from windrow.archive.erase import about
 from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
-from windrow.digest import hash_number, normalise_digest, warc_digest
+from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
 from windrow.formats.http import location, media_type, read_head
@@ -130,7 +130,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=at, mime=mime
         )
     attempt = Attempt(
-        hash_number(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
+        hash64(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), location(fields),
     )  # fmt: skip
     return ImportedRecord(

@@ -29,7 +29,7 @@ from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.config.workspace import REPLAY_FOLDER, replay_folder
-from windrow.digest import hash_number
+from windrow.digest import hash64
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import SCRATCH, settle_unread
@@ -53,8 +53,8 @@ def refuse_takedown(workspace: Workspace) -> None:
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
     """Yield the takedown targets of an address, a host, or the name of a site."""
-    if (url := address(name)) and ledger.addresses.is_known(KIND, hash_number(url)):
-        yield TakedownTarget(url, hash_number(url), 0, KIND)
+    if (url := address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
+        yield TakedownTarget(url, hash64(url), 0, KIND)
         return
     host = name.removeprefix("http://").removeprefix("https://").rstrip("/")
     for origin, _ in named_origins(workspace, ledger, KIND, name, host):
