@@ -99,7 +99,7 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
     )
     shop.run()
     assert [request.path for request in api.asked] == ["/robots.txt"]
-    assert b"no secret at env:NO_SUCH_NAME" in read_all_files(tmp_path)
+    assert b"the secret at env:NO_SUCH_NAME cannot be read" in read_all_files(tmp_path)
 
 
 @pytest.mark.parametrize(

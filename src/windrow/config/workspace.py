@@ -148,7 +148,7 @@ def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
     if owner not in {os.geteuid(), 0}:
         raise ConfigError(
             f"{name} belongs to another user (number {owner}), and its commands would run as you",
-            hint=f"read it; if it is what you want: chown {os.geteuid()} {path}",
+            hint=f"read the file; if you trust it: chown {os.geteuid()} {path}",
         )
 
 
@@ -162,9 +162,9 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
             raise ConfigError(f"{name} is larger than 1 MiB")
         return ConfigFile(name, tomllib.loads(content.decode()))
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"look at {path}") from error
+        raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{name} is not UTF-8: see byte {error.start}", hint=f"edit {path}") from None
+        raise ConfigError(f"{name} is not UTF-8 at byte {error.start}", hint=f"edit {path}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{name} is not TOML: {error}", hint=f"edit {path}") from None
     except RecursionError:
@@ -339,4 +339,4 @@ def _write_host_keys(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
             os.fsync(file.fileno())
         Path(temporary_path).replace(path)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint=f"look at {path.parent}") from error
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint=f"ls -ld {path.parent}") from error

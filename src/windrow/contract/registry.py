@@ -52,7 +52,7 @@ def _load_collection(name: str) -> Collection | str:
     if not isinstance(collection, Collection):
         return f"the collection {name!r} ({entry_points[0].value}) is not a windrow.contract.Collection"
     if collection.name != name:
-        return f"the collection {name!r} ({entry_points[0].value}) calls itself {collection.name!r}"
+        return f"the collection {name!r} ({entry_points[0].value}) declares the name {collection.name!r}"
     return collection
 
 

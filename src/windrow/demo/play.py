@@ -110,11 +110,11 @@ def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool
             run(kind, False)
         write_second_day(internet)
         sites.day = 2
-        say("Tuesday: one centre adds, one corrects, one takes back")
+        say("Tuesday: one centre adds documents, one corrects some, one withdraws some")
         run("drops", False)
-        say("Tuesday: the ferry has another timetable, the museum took a report back and has other news")
+        say("Tuesday: the ferry has a new timetable; the museum removed a report and has other news")
         run("pages", True)
-        say("Tuesday: the newspaper corrects an article and prints another; the council moves a meeting, calls one off")
+        say("Tuesday: the newspaper corrects an article and adds one; the council moves a meeting and cancels one")
         run("news", True)
         if COUNCIL in sites.origins:
             run("events", True)

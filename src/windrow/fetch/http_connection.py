@@ -369,9 +369,11 @@ async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy:
 
     def begin(head: AnswerHead) -> None:
         if head.status == 407:
-            raise TerminalFailure(f"{proxy_address} answers 407", Reason.LOGIN_FAILED)
+            raise TerminalFailure(
+                f"{proxy_address} answered with status 407: it requires a user and password", Reason.LOGIN_FAILED
+            )
         if not 200 <= head.status < 300:
-            raise TransientFailure(f"{proxy_address} answers {head.status}", Reason.CONNECT_FAILED)
+            raise TransientFailure(f"{proxy_address} answered with status {head.status}", Reason.CONNECT_FAILED)
 
     def write(block: memoryview) -> None:
         """Ignore the body: a successful response to CONNECT does not have one."""
@@ -382,4 +384,4 @@ async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy:
     await connection.exchange(request.encode(), reader, site.timeout, site.timeout)
     if not reader.keep:
         # Unencrypted bytes must not be read as the site's, whose certificate is not verified yet.
-        raise TerminalFailure(f"{proxy_address} sends data before the TLS handshake", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{proxy_address} sent data before the TLS handshake", Reason.PROTOCOL_ERROR)

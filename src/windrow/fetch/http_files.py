@@ -277,10 +277,10 @@ def _range_size(
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
     if status == 200:
-        raise TerminalFailure(f"{address}: the server sends whole files only", Reason.UNSUPPORTED)
+        raise TerminalFailure(f"{address}: the server cannot send a part of a file", Reason.UNSUPPORTED)
     content_range, coding = fields.get("content-range", ""), fields.get("content-encoding", "identity")
     if coding.strip().lower() not in {"", "identity"}:
-        raise TerminalFailure(f"{address}: the range is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{address}: the requested part is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
     first, last = range_bounds(content_range)
     if first != start or last is None or last >= start + length:
         raise TerminalFailure(

@@ -37,7 +37,7 @@ def read_secret(secret: Secret) -> str:
     elif place_kind == "file":
         secret_text = _read_file(secret, Path(location).expanduser())
     else:
-        raise _missing_secret_error(secret, "neither env:NAME nor file:PATH")
+        raise _missing_secret_error(secret, "that is neither env:NAME nor file:PATH")
     if not secret_text:
         raise _missing_secret_error(secret, "it is empty or missing")
     return secret_text
@@ -50,7 +50,7 @@ def _read_file(secret: Secret, path: Path) -> str:
             content = file.read(_MAX_SECRET_SIZE + 1)
         text = content.decode()
     except OSError as error:
-        raise _missing_secret_error(secret, error.strerror or "it cannot be read") from None
+        raise _missing_secret_error(secret, error.strerror or "unknown error") from None
     except UnicodeDecodeError:
         raise _missing_secret_error(secret, "it is not UTF-8 text") from None
     if len(content) > _MAX_SECRET_SIZE:
@@ -61,7 +61,9 @@ def _read_file(secret: Secret, path: Path) -> str:
 def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
     """Return the error for a secret that cannot be read; its message names the place only if that is a valid one."""
     place = secret.place if secret.place.startswith(("env:", "file:")) else "(place not shown)"
-    return TerminalFailure(f"no secret at {place}: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run")
+    return TerminalFailure(
+        f"the secret at {place} cannot be read: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run"
+    )
 
 
 MIN_HIDDEN_LENGTH = 6

@@ -97,7 +97,6 @@ class _TableLetters(dict[int, str]):
 
 
 def _plain_letter(letter: str) -> str:
-    """Return a letter in lower case without its accents."""
     return unicodedata.normalize("NFD", letter.lower())[:1]
 
 

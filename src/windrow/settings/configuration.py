@@ -127,7 +127,7 @@ def credentials_of(
     if not secret_header and not secret_query and not secret_prefix:
         return ()  # it is the password of the source's own address
     if bool(secret_header) == bool(secret_query):
-        raise ConfigError("expected either secret_header or secret_query, to say where the secret is sent")
+        raise ConfigError("expected either secret_header or secret_query, which say how the secret is sent")
     if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
         raise ConfigError(f"secret_header: {secret_header[:40]!r} cannot be used as the header of a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):

@@ -179,13 +179,13 @@ def _read_address(value: Any, root: Path) -> str:
     """Return an address unchanged; raises ConfigError if it contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address contains a password; set secret = to its place instead")
+        raise ConfigError("the address contains a password; name the place of the password in the setting secret")
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address contains a password; set secret = to its place instead")
+        raise ConfigError("the address contains a password; name the place of the password in the setting secret")
     return text
 
 
@@ -317,7 +317,7 @@ def split_address(url: str, root: Path) -> AddressParts:
         raise ConfigError(f"this is not an address: {_describe_without_address(error)}") from None
     if parts.password is not None or "@" in parts.path + parts.query + parts.fragment:
         raise ConfigError(
-            'an address may not contain a password; set its place: secret = "env:NAME" or "file:PATH"'
+            'the address may not contain a password; name its place: secret = "env:NAME" or "file:PATH"'
             " (write @ in a folder's name as %40)"
         )
     if parts.scheme not in SCHEMES:
