@@ -15,11 +15,11 @@ from windrow.settings.setting import SOURCE_SETTINGS
 CODES = {
     0: "all went well",
     1: "something failed that has no number of its own",
-    2: "the command line makes no sense",
+    2: "the command line is not valid",
     3: "some sources failed, or all of them: the others were harvested, and what they did not give is told",
     4: "the configuration is wrong",
-    5: "another run holds the workspace",
-    130: "the person stopped it",
+    5: "another run uses the workspace",
+    130: "the user stopped it",
 }
 
 
