@@ -80,9 +80,9 @@ def variable_name(name: str) -> str:
 
 _LIMITS = Limits()
 WORKSPACE_SETTINGS = (
-    Setting("name", TEXT, "", "what this workspace is called; empty: its folder's name"),
+    Setting("name", TEXT, "", "name of this workspace; empty: the name of its folder"),
     Setting("contact", TEXT, "", "e-mail or page of the operator; it is sent to servers and shown on pages"),
-    Setting("user_agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
+    Setting("user_agent", TEXT, "", "user agent sent to web servers; empty: windrow, its version and the contact"),
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
     Setting("archive.rollover_size", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
@@ -114,7 +114,7 @@ SOURCE_SETTINGS = (
     Setting(
         "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
     ),
-    Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
+    Setting("timeout", DURATION, _SITE.timeout, "longest time without a reply or data from the server"),
     Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy to reach it through"),
     Setting("ca_bundle", OPTIONAL_PATH, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting(
@@ -131,9 +131,9 @@ ASKED = (
         "private_hosts", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"
     ),
     Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
-    Setting("secret_header", TEXT, "", "header that carries it, such as X-Api-Key"),
-    Setting("secret_query", TEXT, "", "or parameter of the address that carries it, such as api_key"),
-    Setting("secret_prefix", TEXT, "", 'prefix before it in the header, such as "Bearer "'),
+    Setting("secret_header", TEXT, "", "header in which the secret is sent, such as X-Api-Key"),
+    Setting("secret_query", TEXT, "", "or parameter of the address in which it is sent, such as api_key"),
+    Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
 """For `Configuration.source` of a collection whose sources are crawled."""
 
@@ -154,8 +154,8 @@ CAPTURED = (
         "place of the secret for `warc_urls`: KEY:SECRET for s3, or the header Authorization for https",
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
-    Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),
-    Setting("s3_region", TEXT, "us-east-1", "its region"),
+    Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
+    Setting("s3_region", TEXT, "us-east-1", "region of that store"),
 )
 """For `Configuration.source` of a collection that reads captures of others."""
 
