@@ -65,19 +65,19 @@ class HttpConnection(asyncio.BufferedProtocol):
         # Times of the event loop: at `_deadline` a request fails for lack of data, or an idle connection is closed;
         # `_last_deadline` is that of the whole response, `_silence` the most seconds without data.
         self._deadline = self._last_deadline = self._silence = 0.0
-        self._full: asyncio.Future[None] | None = None  # exists while the send buffer is full
+        self._buffer_freed: asyncio.Future[None] | None = None  # exists while the send buffer is full
         self.is_fresh = True  # whether no request was completed yet
         self.is_usable = True
 
     def pause_writing(self) -> None:
         """Make `exchange` wait, since the send buffer is full."""
-        self._full = self._loop.create_future()
+        self._buffer_freed = self._loop.create_future()
 
     def resume_writing(self) -> None:
         """Let `exchange` send on."""
-        if self._full is not None and not self._full.done():
-            self._full.set_result(None)
-        self._full = None
+        if self._buffer_freed is not None and not self._buffer_freed.done():
+            self._buffer_freed.set_result(None)
+        self._buffer_freed = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Store the transport; called by asyncio."""
@@ -166,7 +166,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._transport.write(request)
             for block in body:
                 self._transport.write(block)
-                await (self._full or asyncio.sleep(0))
+                await (self._buffer_freed or asyncio.sleep(0))
                 if answered.done():
                     self.close()  # answered before the body was complete: the rest would be read as another request
                     break

@@ -245,7 +245,7 @@ class SftpConnection(Connection):
                     handle = await channel.sftp.open_folder(full_path)
                     while names := await channel.sftp.names(handle):
                         entries += [_make_entry(folder, name, attributes) for name, attributes in names]
-                        if len(entries) > ENTRIES + 2:
+                        if len(entries) > ENTRIES + 2:  # with . and ..
                             break
                         self._extend_timeout(timeout, deadline)
                     channel.sftp.close(handle)

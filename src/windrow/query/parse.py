@@ -86,10 +86,10 @@ class _Scanner:
 
     def run(self) -> Iterator[Token]:
         while self.at < len(self.text):
-            char = self.text[self.at]
-            if char.isspace():
+            character = self.text[self.at]
+            if character.isspace():
                 self.at += 1
-            elif char == ")" and self.depth:
+            elif character == ")" and self.depth:
                 yield self._close()
             elif self.text.startswith(("(", "-("), self.at):
                 yield from self._open()
@@ -133,15 +133,17 @@ class _Scanner:
         characters: list[str] = []
         position = start + 1
         while position < len(self.text):
-            char, following = self.text[position], self.text[position + 1 : position + 2]
-            if char == "\\" and following in {closing_quote, "\\"}:
+            character, following = self.text[position], self.text[position + 1 : position + 2]
+            if character == "\\" and following in {closing_quote, "\\"}:
                 characters.append(following)
                 position += 2
                 continue
-            if char == closing_quote and (not following or following.isspace() or (following == ")" and self.depth)):
+            if character == closing_quote and (
+                not following or following.isspace() or (following == ")" and self.depth)
+            ):
                 self.at = position + 1
                 return "".join(characters)
-            characters.append(char)
+            characters.append(character)
             position += 1
         return None
 
