@@ -229,7 +229,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on one property of a page; `typed` is the filter as the user wrote it.
+    """A condition on one property of a page; `typed` is `key:value` as typed, without quotes or abbreviations.
 
     A value that is a text means words next to each other; a star after the last one makes it a prefix.
     """

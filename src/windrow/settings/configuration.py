@@ -294,10 +294,7 @@ def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> Config
 
 
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the environment with the variables of renamed settings under their new names.
-
-    `prefixes` are "" for the settings of the workspace, and `source.NAME.` for those of each source.
-    """
+    """Return the environment with renamed settings' variables under new names; `prefixes` are "" and `source.NAME.`."""
     new_names = {
         variable_name(prefix + old): variable_name(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()
     }
