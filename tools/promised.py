@@ -19,10 +19,10 @@ from command import MESSAGES, PARTS, shape, verbs
 from python_api import RESULTS, _fields, _kind, methods
 from windrow.app.export import forms
 from windrow.cli.command import COMMON, EXITS
-from windrow.config import settings, settings_of
+from windrow.config import declared_settings, settings_of_sources
 from windrow.contract import registry
 from windrow.reasons import Reason
-from windrow.settings.setting import SOURCE, Setting
+from windrow.settings.setting import SOURCE_SETTINGS, Setting
 
 CONTRACT: dict[str, tuple[str, ...]] = {
     "windrow.contract": tuple(import_module("windrow.contract").__all__),
@@ -64,10 +64,10 @@ def _option(command: str, option: click.Option) -> str:
 
 def _settings() -> Iterator[str]:
     usable = registry.installed()
-    yield from (_line("setting", setting.name, setting) for setting in settings(usable).values())
-    yield from (_line("source setting", setting.name, setting) for setting in SOURCE)
-    shared = {setting.name for setting in SOURCE}
-    for collection, known in settings_of(usable).items():
+    yield from (_line("setting", setting.name, setting) for setting in declared_settings(usable).values())
+    yield from (_line("source setting", setting.name, setting) for setting in SOURCE_SETTINGS)
+    shared = {setting.name for setting in SOURCE_SETTINGS}
+    for collection, known in settings_of_sources(usable).items():
         own = (setting for name, setting in known.items() if name not in shared)
         yield from (_line(f"source setting of {collection}", setting.name, setting) for setting in own)
         for table, columns in usable[collection].configuration.tables.items():

@@ -6,20 +6,20 @@ import inspect
 from collections.abc import Iterable, Iterator
 
 from windrow import errors
-from windrow.config import Setting, settings_of
-from windrow.config import settings as all_settings
+from windrow.config import Setting, settings_of_sources
+from windrow.config import declared_settings as all_settings
 from windrow.contract import registry
 from windrow.reasons import Reason
-from windrow.settings.setting import SOURCE
+from windrow.settings.setting import SOURCE_SETTINGS
 
 CODES = {
     0: "all went well",
     1: "something failed that has no number of its own",
-    2: "the command line makes no sense",
+    2: "the command line is not valid",
     3: "some sources failed, or all of them: the others were harvested, and what they did not give is told",
     4: "the configuration is wrong",
-    5: "another run holds the workspace",
-    130: "the person stopped it",
+    5: "another run uses the workspace",
+    130: "the user stopped it",
 }
 
 
@@ -41,13 +41,13 @@ def reasons() -> str:
 
 def settings(which: str) -> str:
     """List the settings of the `workspace`, a `centre`, every `source`, or the sources of one collection alone."""
-    shared = {setting.name: setting for setting in SOURCE}
+    shared = {setting.name: setting for setting in SOURCE_SETTINGS}
     chosen: dict[str, Setting] = {
         "workspace": all_settings(), "source": shared,
         **{name: {each.name: each for each in known} for collection in registry.installed().values()
            for name, known in collection.configuration.tables.items()},
         **{kind: {name: each for name, each in known.items() if name not in shared}
-           for kind, known in settings_of(registry.installed()).items()},
+           for kind, known in settings_of_sources(registry.installed()).items()},
     }[which]  # fmt: skip
     heads = ("setting", "holds", "default", "meaning")
     if which != "workspace":

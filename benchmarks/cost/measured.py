@@ -35,7 +35,7 @@ from windrow.digest import digest
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.model import Item, Limits
-from windrow.query.word import counted
+from windrow.query.word import count_words
 
 PAGES, WARM = 24, 6
 """Pages that are counted, after some others, so that one-time loading and compiling is not counted."""
@@ -135,7 +135,7 @@ def summarising() -> Figures:
         with calls:
             phases = frozenset({"summarise"})
             session.harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)
-            filled = fill(path, counted, spelling=SPELLING)
+            filled = fill(path, count_words, spelling=SPELLING)
         written, run = bytes_written() - before, statement_counts["summary.sqlite"] - statements_before
         code = session.close()
         session.ledger.close()

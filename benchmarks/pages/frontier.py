@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from benchmarks.comparison import Comparison
 from benchmarks.memory import PeakMemory
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse
 
@@ -55,7 +55,7 @@ def page(batch: int, at: int) -> tuple[int, list[FoundUrl]]:
         f"{where}/{dice.choice(WORDS)}/{dice.choice(WORDS)}-{dice.choice(WORDS)}-{batch * STEP + at * LINKS + n}.html"
         for n in range(LINKS)
     ]
-    return host, [FoundUrl(number(url), where, url, 2) for url in urls]
+    return host, [FoundUrl(hash64(url), where, url, 2) for url in urls]
 
 
 def attempt(found_url: FoundUrl) -> Attempt:

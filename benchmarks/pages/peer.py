@@ -10,8 +10,8 @@ from typing import Any
 import tantivy
 
 from windrow.query import parse
-from windrow.query.tree import Phrase, Word, asks, wanted
-from windrow.query.word import pieces
+from windrow.query.tree import Phrase, Word, searched_terms, searched_text
+from windrow.query.word import index_words
 
 COLUMNS = ("title", "description", "text", "secondary_text", "big_headlines", "small_headlines")
 # Weights of the columns as the standard's own search has them (text_pile_id, any, title, description, ...).
@@ -29,13 +29,13 @@ WHERE g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate ORDER BY s.sco
 
 def _expression(text: str) -> str:
     """Return the words and phrases of a query, all of which must be found."""
-    return " AND ".join(f"({_scoped(node)})" for node in wanted(parse(text).root))
+    return " AND ".join(f"({_scoped(node)})" for node in searched_terms(parse(text).root))
 
 
 def _scoped(leaf: Word | Phrase) -> str:
     """Return the expression of a leaf's words, in their order, in the columns that have words of a page."""
-    text, prefix = asks(leaf)
-    return f'{{{" ".join(COLUMNS)}}} : "{" ".join(pieces(text))}"{" *" if prefix else ""}'
+    text, prefix = searched_text(leaf)
+    return f'{{{" ".join(COLUMNS)}}} : "{" ".join(index_words(text))}"{" *" if prefix else ""}'
 
 
 class Fts5:
@@ -53,7 +53,7 @@ class Fts5:
     def urls(self, text: str, *, either: bool) -> list[str]:
         """Return the best ten pages; `either` looks for any of the words where no page has them all."""
         links = [row[0] for row in self.link.execute(_KNOWN, (_expression(text),))]
-        words = [row.text.replace('"', '""') for row in wanted(parse(text).root)]
+        words = [row.text.replace('"', '""') for row in searched_terms(parse(text).root)]
         if links or not either or len(words) < 2:
             return links
         return [row[0] for row in self.link.execute(_KNOWN, (" OR ".join(f'"{word}"' for word in words),))]
@@ -88,7 +88,7 @@ class Tantivy:
         searcher = self.index.searcher()
         schema = self.index.schema
         parts = []
-        for node in wanted(parse(text).root):
+        for node in searched_terms(parse(text).root):
             words = node.text.split()
             clauses = []
             for field, weight in (("title", 5.0), ("body", 1.0)):

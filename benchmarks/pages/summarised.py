@@ -22,12 +22,12 @@ from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FetchJob, FoundUrl, Limits
-from windrow.query.word import counted
+from windrow.query.word import count_words
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 ASKED = b"GET / HTTP/1.1\r\n\r\n"
@@ -58,7 +58,7 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
                 continue
             seen.add(url)
             at += timedelta(seconds=1)
-            origin, digest = parts(url).origin, number(url)
+            origin, digest = parts(url).origin, hash64(url)
             if origin not in hosts:
                 hosts[origin] = writer.addresses.add_host(session.number, "pages", "sample", origin)
             writer.addresses.add(hosts[origin], 0, [FoundUrl(digest, origin, url)])
@@ -107,7 +107,7 @@ class _Index:
 
     def follow(self, pulse: Callable[[], bool]) -> str:
         """Fill the full text of the Summary Database, then, where nothing of that is left to do, the index beside."""
-        fill(self._place, counted, pulse, SPELLING)
+        fill(self._place, count_words, pulse, SPELLING)
         began = time.process_time()
         index_pages(self._place, self._folder, pulse)
         self.beside = time.process_time() - began

@@ -1,4 +1,4 @@
-"""Harvest other people's documents, keep every byte, and answer for each of them.
+"""Harvest documents that others publish, keep every byte, and tell where each document came from.
 
     import windrow
 
@@ -68,13 +68,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for: whoever wants one room of windrow, such as `windrow.content`, loads no other."""
+    """Import a name when it is first used, so that `import windrow.content` imports no other package of windrow."""
     if name not in __all__:
         raise AttributeError(f"module 'windrow' has no attribute {name!r}")
     if name in {"Windrow", "init", "open"}:
-        opener = import_module("windrow.app").Windrow
-        value = opener.init if name == "init" else opener
+        windrow_class = import_module("windrow.app").Windrow
+        attribute = windrow_class.init if name == "init" else windrow_class
     else:
-        value = getattr(import_module("windrow.reasons" if name == "Reason" else "windrow.errors"), name)
-    globals()[name] = value
-    return value
+        attribute = getattr(import_module("windrow.reasons" if name == "Reason" else "windrow.errors"), name)
+    globals()[name] = attribute
+    return attribute

@@ -1,4 +1,4 @@
-"""The present time, and times as the ledger spells them: ISO 8601, UTC, microseconds; text sorts as time."""
+"""The present time, and times as the ledger stores them: ISO 8601 texts in UTC with microseconds, sortable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def now() -> datetime:
 
 
 def spell(at: datetime) -> str:
-    """Spell a time.
+    """Return an aware time as the text that the ledger stores.
 
     >>> spell(datetime(2026, 1, 2, tzinfo=UTC))
     '2026-01-02T00:00:00.000000Z'
@@ -21,5 +21,5 @@ def spell(at: datetime) -> str:
 
 
 def parse(text: str) -> datetime:
-    """Read a time that `spell` wrote."""
+    """Return the time of a text that `spell` returned."""
     return datetime.fromisoformat(text)

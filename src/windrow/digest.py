@@ -1,4 +1,4 @@
-"""Content hashing: every algorithm and spelling in one place, one pass over the bytes."""
+"""Digests of content: their algorithms and notations, computed in one pass over the bytes."""
 
 import hashlib
 from base64 import b32encode
@@ -10,7 +10,7 @@ ALGORITHM = "sha256"
 
 
 class Hasher:
-    """Digest and count a stream in one pass.
+    """Computes the digests and the size in bytes of a stream in one pass.
 
     >>> h = Hasher()
     >>> h.update(b"abc"); h.size
@@ -19,10 +19,10 @@ class Hasher:
     'sha256:ba7816bf'
     """
 
-    def __init__(self, *others: str) -> None:
-        """Compute `ALGORITHM` and, in the same pass, the others named (`md5`, `sha1`, ...)."""
+    def __init__(self, *other_algorithms: str) -> None:
+        """Compute `ALGORITHM` and, in the same pass, other algorithms (`md5`, `sha1`, ...)."""
         self._main = hashlib.new(ALGORITHM)
-        self._others = {name: hashlib.new(name, usedforsecurity=False) for name in others}
+        self._others = {name: hashlib.new(name, usedforsecurity=False) for name in other_algorithms}
         self.size = 0
 
     def update(self, block: bytes | memoryview) -> None:
@@ -33,78 +33,78 @@ class Hasher:
             hasher.update(block)
 
     def digest(self) -> str:
-        """Return the content's name: `sha256:` and 64 hex digits."""
+        """Return the SHA-256 that names the content: `sha256:` and 64 hex digits."""
         return f"{ALGORITHM}:{self._main.hexdigest()}"
 
     def hex(self, name: str) -> str:
-        """Return one of the other digests in hex."""
+        """Return the digest by one of the other algorithms in hex."""
         return self._others[name].hexdigest()
 
 
 def digest(content: bytes) -> str:
-    """Return the name of these bytes, as `Hasher.digest` spells it."""
+    """Return the SHA-256 that names these bytes: `sha256:` and 64 hex digits."""
     return f"{ALGORITHM}:{hashlib.sha256(content).hexdigest()}"
 
 
-def combine(parts: Iterable[str]) -> str:
-    """Name a thing made of several named parts, in their order."""
-    return digest("\n".join(parts).encode())
+def combine_digests(names: Iterable[str]) -> str:
+    """Return the digest of a list of digests, which names content of several parts in this order."""
+    return digest("\n".join(names).encode())
 
 
-def number(text: str) -> int:
-    """Return a signed 64-bit number for a text, for keys of very large tables: BLAKE2b of 8 bytes.
+def hash64(text: str) -> int:
+    """Return a hash of a text as a signed 64-bit number (BLAKE2b of 8 bytes), a key for very large tables.
 
-    Two of ten million texts share one by chance in three of a million cases.
+    The chance that any two of ten million texts have the same number is three in a million.
 
-    >>> number("https://example.org/")
+    >>> hash64("https://example.org/")
     7982605172991246264
     """
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_TENS = [first + second for first in _LETTERS for second in _LETTERS]
-"""Ten bits in base 32: it is written for every page of a crawl."""
+_BASE32_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_BASE32_PAIRS = [first + second for first in _BASE32_DIGITS for second in _BASE32_DIGITS]
+"""All ten-bit numbers in base 32: a table, since a digest is written for every page of a crawl."""
 
 
-def warc(name: str) -> str:
-    """Spell a digest as WARC headers do: the algorithm, a colon and base 32.
+def warc_digest(name: str) -> str:
+    """Return a digest (`sha256:` and hex digits) as WARC headers have it: the algorithm, a colon and base 32.
 
-    >>> warc(digest(b""))
+    >>> warc_digest(digest(b""))
     'sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===='
     """
-    algorithm, _, text = name.partition(":")
-    if len(text) != 64:
-        return f"{algorithm}:{b32encode(bytes.fromhex(text)).decode()}"
-    bits = int(text, 16) << 4  # 260 of them: 26 times ten
-    return f"{algorithm}:{''.join([_TENS[bits >> at & 1023] for at in range(250, -1, -10)])}===="
+    algorithm, _, hex_digits = name.partition(":")
+    if len(hex_digits) != 64:
+        return f"{algorithm}:{b32encode(bytes.fromhex(hex_digits)).decode()}"
+    padded_bits = int(hex_digits, 16) << 4  # 260 of them: 26 times ten
+    return f"{algorithm}:{''.join([_BASE32_PAIRS[padded_bits >> shift & 1023] for shift in range(250, -1, -10)])}===="
 
 
-def spelled_alike(name: str) -> str:
-    """Return a digest in the one spelling that is compared: WARC files have hex or base 32, in either case.
+def normalise_digest(written: str) -> str:
+    """Return a digest from a WARC file in the form of `warc_digest`: files have hex or base 32, in either case.
 
-    >>> spelled_alike("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
+    >>> normalise_digest("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
-    algorithm, mark, text = name.strip().partition(":")
-    if not mark:
-        return name.strip()
-    algorithm, length = algorithm.lower().replace("sha-", "sha"), _HEX.get(algorithm.lower().replace("sha-", "sha"))
-    if len(text) == length:
+    algorithm, colon, hash_text = written.strip().partition(":")
+    if not colon:
+        return written.strip()
+    algorithm = algorithm.lower().replace("sha-", "sha")
+    if len(hash_text) == _HEX_DIGITS.get(algorithm):
         with suppress(ValueError):
-            text = b32encode(bytes.fromhex(text)).decode()
-    return f"{algorithm}:{text.upper()}"
+            hash_text = b32encode(bytes.fromhex(hash_text)).decode()
+    return f"{algorithm}:{hash_text.upper()}"
 
 
-_HEX = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
-"""How many hex digits the digests of WARC files have."""
+_HEX_DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
+"""The number of hex digits of each algorithm's digests."""
 
-NOTHING = frozenset(
-    f"{name}:{b32encode(hashlib.new(name, b'', usedforsecurity=False).digest()).decode()}" for name in _HEX
+EMPTY_DIGESTS = frozenset(
+    f"{name}:{b32encode(hashlib.new(name, b'', usedforsecurity=False).digest()).decode()}" for name in _HEX_DIGITS
 )
-"""The digests of an empty payload, as `warc` spells them."""
+"""The digests of an empty payload by each algorithm, as `warc_digest` returns them."""
 
 
-def short(name: str) -> str:
-    """Spell a digest for people: the first 12 hex digits."""
+def shorten_digest(name: str) -> str:
+    """Return the first 12 hex digits of a digest, for people."""
     return name.partition(":")[2][:12]

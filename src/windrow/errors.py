@@ -1,35 +1,35 @@
 """All errors of windrow.
 
     WindrowError
-    ├── UsageError              the command line makes no sense                   exit 2
+    ├── UsageError              the command line is not valid                     exit 2
     ├── ConfigError             windrow.toml or the environment is wrong          exit 4
     │   └── NotAWorkspace       no windrow.toml here or above
-    ├── Locked                  another run holds the workspace                   exit 5
-    ├── Stopped                 the person stopped the run                        exit 130
+    ├── Locked                  another run uses the workspace                    exit 5
+    ├── Stopped                 the user stopped the run                          exit 130
     ├── MissingExtra            a part that is not installed is needed
     ├── LedgerError             the ledger cannot be read or written
     ├── ArchiveError            the archive cannot be read or written
     │   └── DiskFull            there is no room for the bytes
     ├── StoreError              a store refused the rows
     │   ├── StoreUnreachable    a store's server does not answer                  transient
-    │   └── StoreDamaged        a store's file is not a database any more
-    │       └── IndexDamaged    a search index is torn: it is made anew
-    ├── StepError               a step cannot read what it was given
-    ├── ReaderFailed            a process that reads documents ends before its first one
+    │   └── StoreDamaged        a store's file is no longer a valid database
+    │       └── IndexDamaged    a search index is damaged: it is made again
+    ├── StepError               a step cannot read its document
+    ├── ReaderFailed            a process that reads documents ended before its first document
     └── TransportError          a fetch failed
         ├── TransientFailure    may succeed when tried again                      transient
         └── TerminalFailure     will fail again
 
-Every error has a `reason` where the closed list has one, a `hint` that names what to do next, an
-`exit_code`, and `retry`, which is true where trying again may help. An error message says what
-happened, to which source and address. Foreign exceptions are mapped where they enter.
+Every error has an `exit_code`, a `reason` if the closed list has one for it, a `hint` that says what to do next, and
+`retry`, which is true if trying again may help. The message says what happened, to which source and address. Foreign
+exceptions are mapped to these where they occur.
 """
 
 from windrow.reasons import Reason
 
 
 class WindrowError(Exception):
-    """Root of the tree."""
+    """Base class of all errors of windrow."""
 
     exit_code = 1
     retry = False
@@ -37,14 +37,14 @@ class WindrowError(Exception):
     hint = ""
 
     def __init__(self, message: str, *, hint: str = "", reason: Reason | None = None) -> None:
-        """Keep the message and, where given, a better hint and reason than the class has."""
+        """Keep the message and, if given, a hint and a reason in place of those of the class."""
         super().__init__(message)
         self.hint = hint or self.hint
         self.reason = reason or self.reason
 
 
 class UsageError(WindrowError):
-    """The command line makes no sense."""
+    """The command line is not valid."""
 
     exit_code = 2
 
@@ -63,14 +63,14 @@ class NotAWorkspace(ConfigError):
 
 
 class Locked(WindrowError):
-    """Another run holds the workspace."""
+    """Another run uses the workspace."""
 
     exit_code = 5
     hint = "windrow status"
 
 
 class Stopped(WindrowError):
-    """The person stopped the run."""
+    """The user stopped the run."""
 
     exit_code = 130
     reason = Reason.STOPPED
@@ -91,7 +91,7 @@ class MissingExtra(WindrowError):
 class LedgerError(WindrowError):
     """The ledger cannot be read or written."""
 
-    hint = "put a copy of the ledger back, or look at its disk"
+    hint = "restore a copy of the ledger, or check its disk"
 
 
 class ArchiveError(WindrowError):
@@ -105,7 +105,7 @@ class DiskFull(ArchiveError):
     """There is no room for the bytes."""
 
     reason = Reason.DISK_FULL
-    hint = "make room, then: windrow run"
+    hint = "free some space, then: windrow run"
 
 
 class StoreError(WindrowError):
@@ -122,20 +122,20 @@ class StoreUnreachable(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """A store's file is not a database any more."""
+    """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move that file elsewhere, and those that begin with its name; then: windrow run, which makes it anew"
+    hint = "move that file, and those that begin with its name, elsewhere; then: windrow run, which makes a new one"
 
 
 class IndexDamaged(StoreDamaged):
-    """A search index is torn: it is made anew."""
+    """A search index is damaged: it is made again."""
 
-    hint = "remove that folder; it is made again"
+    hint = "remove that folder; windrow makes it again"
 
 
 class StepError(WindrowError):
-    """A step cannot read what it was given; raised with a reason, it fails that document only."""
+    """A step cannot read its document; it fails for that document only, with the error's reason."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class StepError(WindrowError):
         line: int | None = None,
         column: int | None = None,
     ) -> None:
-        """Keep the reason and, where it is known, the place in the document, counted from 1."""
+        """Keep the reason and, if known, the line and column in the document, counted from 1."""
         super().__init__(message, reason=reason)
         self.reason: Reason = reason
         self.line = line
@@ -153,18 +153,18 @@ class StepError(WindrowError):
 
 
 class ReaderFailed(WindrowError):
-    """A process that reads documents ends before its first one: not the fault of a document."""
+    """A process that reads documents ended before its first document, so that no document caused it."""
 
-    hint = "let it have more memory (`ulimit -v`, the limit of its container), then: windrow run"
+    hint = "give it more memory (`ulimit -v`, the limit of its container), then: windrow run"
 
 
 class TransportError(WindrowError):
-    """A fetch failed; always has a reason."""
+    """A fetch failed; this error always has a reason."""
 
     def __init__(
         self, message: str, reason: Reason, *, hint: str = "", wait: float | None = None, target: str = ""
     ) -> None:
-        """Keep the reason, the seconds after which the server wants to be asked again, and where a redirect leads."""
+        """Keep the reason, the seconds to wait that the server asked for, and the target of a redirect."""
         super().__init__(message, hint=hint, reason=reason)
         self.reason: Reason = reason
         self.wait = wait
@@ -172,10 +172,10 @@ class TransportError(WindrowError):
 
 
 class TransientFailure(TransportError):
-    """May succeed when tried again."""
+    """A fetch failed and may succeed when tried again."""
 
     retry = True
 
 
 class TerminalFailure(TransportError):
-    """Will fail again however often it is tried."""
+    """A fetch failed and will fail again however often it is tried."""

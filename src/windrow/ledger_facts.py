@@ -1,7 +1,8 @@
-"""The facts of the ledger: append-only, in one order.
+"""The facts of the ledger, which are only ever added, in one order.
 
-Every fact has a `seq`, unique over all kinds and rising in the order of writing; projections
-read facts from a checkpoint on. Times are aware and UTC.
+Every fact has a number `seq`, unique over all kinds of facts and rising in the order of writing; projections read the
+facts after a checkpoint. Fields that are named after another fact (`session`, `task`, `file`, `attempt`, `item`) have
+its `seq`. Times are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from windrow.reasons import Reason
 
 
 class Subject(NamedTuple):
-    """The listed file or member that a fact is about, as it stood before the fact; empty for what is neither.
+    """The listed file or member that a fact is about, as it was before the fact; `NO_SUBJECT` for other facts.
 
-    `attempt` is the one that brought a member, or the latest one to get the file.
+    `attempt` is the attempt that fetched a member, or the latest attempt to get a file.
     """
 
     collection: str = ""
@@ -25,7 +26,7 @@ class Subject(NamedTuple):
     attempt: int | None = None
 
 
-NOBODY = Subject()
+NO_SUBJECT = Subject()
 
 
 class SessionOpened(NamedTuple):
@@ -38,7 +39,7 @@ class SessionOpened(NamedTuple):
 
 
 class SessionClosed(NamedTuple):
-    """A run ended, `outcome` 0 when all went well, else the exit code."""
+    """A run ended; `outcome` is its exit code."""
 
     seq: int
     at: datetime
@@ -48,7 +49,7 @@ class SessionClosed(NamedTuple):
 
 
 class TaskOpened(NamedTuple):
-    """One phase of one source (or of the whole collection, with `source` empty) began."""
+    """A phase began for one source, or for the whole collection if `source` is empty."""
 
     seq: int
     at: datetime
@@ -59,7 +60,7 @@ class TaskOpened(NamedTuple):
 
 
 class TaskClosed(NamedTuple):
-    """A task ended; `failed` tells whether it counts against the session."""
+    """A task ended; if it `failed`, its session failed too."""
 
     seq: int
     at: datetime
@@ -70,7 +71,7 @@ class TaskClosed(NamedTuple):
 
 
 class FileFound(NamedTuple):
-    """A source listed a file that none had listed before; `reason` says why its name was refused."""
+    """A source listed a file that no source had listed before; `reason` is why its name was refused."""
 
     seq: int
     at: datetime
@@ -84,7 +85,7 @@ class FileFound(NamedTuple):
 
 
 class MemberFound(NamedTuple):
-    """A member of a file was found in what an attempt brought; `reason` says why its name was refused."""
+    """A member was found in the file that an attempt fetched; `reason` is why its name was refused."""
 
     seq: int
     at: datetime
@@ -101,7 +102,7 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began to list a file, changed what it says of it, was compared with another one, or stopped."""
+    """A source began to list a file, or changed its size or time, or was compared with another source, or stopped."""
 
     seq: int
     at: datetime
@@ -112,11 +113,11 @@ class Listed(NamedTuple):
     event: str  # listed | refused | changed | compared | gone
     size: int | None
     modified: datetime | None
-    subject: Subject = NOBODY
+    subject: Subject = NO_SUBJECT
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source; a cut attempt goes on in a later session."""
+    """An attempt to get a listed file from a source began; if it is interrupted, a later session resumes it."""
 
     seq: int
     at: datetime
@@ -124,13 +125,13 @@ class AttemptOpened(NamedTuple):
     file: int
     source: str
     path: str
-    subject: Subject = NOBODY
-    cut: int | None = None  # the file's latest attempt that never ended
+    subject: Subject = NO_SUBJECT
+    cut: int | None = None  # the file's latest attempt that has no end
     errors: int = 0  # attempts on this file at this source that failed before
 
 
 class AttemptClosed(NamedTuple):
-    """The attempt's end; with a reason it failed. `received` are bytes over the line."""
+    """An attempt ended; it failed if it has a `reason`. `received` is the number of bytes transferred."""
 
     seq: int
     at: datetime
@@ -142,22 +143,22 @@ class AttemptClosed(NamedTuple):
     digest: str
     reason: Reason | None
     message: str
-    subject: Subject = NOBODY
+    subject: Subject = NO_SUBJECT
 
 
 class StepStarted(NamedTuple):
-    """A step was begun for an item; a crash may have cut it."""
+    """A step began for an item; if no result follows, a crash interrupted it."""
 
     seq: int
     at: datetime
     session: int
     item: int
     step: str
-    subject: Subject = NOBODY
+    subject: Subject = NO_SUBJECT
 
 
 class Decided(NamedTuple):
-    """An item is to be fetched again (`act` is RETRIED), or ends where it stands (CANCELLED)."""
+    """An operator decided that an item is fetched again (`act` is RETRIED) or goes no further (CANCELLED)."""
 
     seq: int
     at: datetime
@@ -165,11 +166,11 @@ class Decided(NamedTuple):
     item: int
     act: Reason
     message: str
-    subject: Subject = NOBODY
+    subject: Subject = NO_SUBJECT
 
 
 class DocumentRead(NamedTuple):
-    """A step read a document; `md5` of the whole where the step made it."""
+    """A step read a document; `number` is its `Reading.count`, `md5` that of the document if the step computed it."""
 
     seq: int
     at: datetime
@@ -180,11 +181,11 @@ class DocumentRead(NamedTuple):
     reason: Reason | None
     number: int
     md5: str
-    subject: Subject = NOBODY
+    subject: Subject = NO_SUBJECT
 
 
 class FindingMade(NamedTuple):
-    """Something wrong or notable in an item, found in `phase`."""
+    """Something wrong or notable was found in an item, in the phase with number `phase`."""
 
     seq: int
     at: datetime
@@ -196,7 +197,7 @@ class FindingMade(NamedTuple):
     message: str
     line: int | None
     column: int | None
-    subject: Subject = NOBODY
+    subject: Subject = NO_SUBJECT
 
 
 Fact = (

@@ -1,4 +1,4 @@
-"""The nouns that every part of windrow shares: frozen values, standard library only."""
+"""The values that all parts of windrow share: frozen classes that need only the standard library."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Status(IntEnum):
 
 
 State = tuple[int, Status]
-"""A phase of a collection, by its place from 1, and how far it got, as a projection has it."""
+"""The number of a phase in its collection, from 1, and how far the phase got; as projections show it."""
 
 
 class Level(StrEnum):
-    """The severity of a finding; only `FATAL` keeps a document's rows from being current."""
+    """The severity of a finding; only `FATAL` prevents a document's rows from becoming current."""
 
     NOTE = "note"
     WARN = "warn"
@@ -40,8 +40,8 @@ class Level(StrEnum):
 class Finding:
     """Something wrong or notable in a document.
 
-    `kind` is the general class (`SchemaError`, `UnknownStatusCode`), `message` only what is
-    particular here. `line` and `column` count from 1; unknown is None, never 0.
+    `kind` is its class (`SchemaError`, `UnknownStatusCode`), `message` the details of this case. `line` and `column`
+    count from 1; they are None if unknown, never 0.
     """
 
     kind: str
@@ -51,19 +51,19 @@ class Finding:
     column: int | None = None
 
     def __reduce__(self) -> tuple[type[Finding], tuple[object, ...]]:
-        """Pickle fast: a document has many."""
+        """Pickle faster than by default: a document has many findings."""
         return Finding, (self.kind, self.message, self.level, self.line, self.column)
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """The *place* of a secret: `env:NAME` or `file:PATH`; the secret itself is never stored."""
+    """The *place* of a secret, `env:NAME` or `file:PATH`; the secret itself is never stored."""
 
     place: str
 
 
 class Credential(NamedTuple):
-    """A secret, and where in a request it goes: into a `header`, after a `prefix`, or a parameter of the `query`."""
+    """A secret, and where it is sent: in a `header`, after a `prefix`, or as the parameter `query` of the address."""
 
     secret: Secret
     header: str = ""
@@ -72,20 +72,20 @@ class Credential(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """What may be requested without a public IP address: hosts (`wiki.example`, `.lan.example`), networks, or all."""
+    """The hosts (`wiki.example`, `.lan.example`) and networks that may be requested though private, or `everything`."""
 
     hosts: tuple[str, ...] = ()
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     everything: bool = False
 
 
-NOTHING = Allowed()
+ONLY_PUBLIC = Allowed()
 """Public IP addresses only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a source lives and how to talk to it. Times in seconds, empty text means none."""
+    """The server or folder of a source, and how to connect to it. Times are in seconds; an empty text means none."""
 
     scheme: str
     host: str = ""
@@ -94,9 +94,9 @@ class Site:
     secret: Secret | None = None
     key: Secret | None = None
     base: str = "/"
-    timeout: float = 60.0  # for one reply, and for the next bytes
+    timeout: float = 60.0  # for one reply, and for the next bytes of it
     listing_timeout: float = 300.0  # for one whole listing
-    min_rate: int = 1000  # bytes a second that transfers bring, over `timeout` seconds; 0: any
+    min_rate: int = 1000  # least bytes per second of a transfer, measured over `timeout` seconds; 0: no minimum
     proxy: str = ""
     ca_bundle: str = ""
     passive: bool = True
@@ -104,24 +104,24 @@ class Site:
     host_keys: tuple[str, ...] = ()
     manifest: str = ""
     agent: str = "windrow"
-    allowed: Allowed = NOTHING  # what `windrow.fetch.politeness.guard` lets pass beside public IP addresses
+    allowed: Allowed = ONLY_PUBLIC  # what `windrow.fetch.politeness.guard` allows besides public IP addresses
 
     def address(self, path: str = "") -> str:
-        """Return the public spelling of a path here: a URL without the user's secret; empty for nowhere."""
-        return self.origin + join(self.base, path) if self.scheme else ""
+        """Return the URL of a path below the base, without user and secret, or an empty text without a scheme."""
+        return self.origin + join_path(self.base, path) if self.scheme else ""
 
     @property
     def origin(self) -> str:
-        """Its scheme, host and port, as a URL begins; empty for nowhere."""
+        """The beginning of its URLs: scheme, host and port, or an empty text if the site has no scheme."""
         if not self.scheme:
             return ""
-        where = f"[{self.host}]" if ":" in self.host else self.host
+        host = f"[{self.host}]" if ":" in self.host else self.host
         port = f":{self.port}" if self.port else ""
-        return f"{self.scheme}://{where}{port}"
+        return f"{self.scheme}://{host}{port}"
 
 
-def join(base: str, path: str) -> str:
-    """Join a base folder and a path with exactly one slash between them."""
+def join_path(base: str, path: str) -> str:
+    """Join a base folder and a path with exactly one slash between them; without a path, return the base."""
     return f"{base.rstrip('/')}/{path.lstrip('/')}" if path else base
 
 
@@ -138,19 +138,19 @@ class Source:
     attempts: int = 3
     pace: float = 0.0  # least seconds between two requests to its host
     options: Mapping[str, Any] = field(default_factory=dict)
-    most: int = 0  # most addresses that are asked for in one run; 0: all that are due
-    unusable: str = ""  # why its collection cannot be used
-    credentials: tuple[Credential, ...] = ()  # sent to its own origin, and kept nowhere
+    most: int = 0  # most addresses requested in one run; 0: all that are due
+    unusable: str = ""  # why its collection cannot be used; empty: it can
+    credentials: tuple[Credential, ...] = ()  # sent to its own origin only, and not archived
 
 
-LARGEST = 2**63 - 1
-"""The largest whole number that every database holds."""
+MAX_INTEGER = 2**63 - 1
+"""The largest whole number that every database can store."""
 
 
 class ListingEntry(NamedTuple):
-    """One line of a listing. `modified` is aware and UTC where the server tells it.
+    """One line of a folder's listing. `modified` is aware and in UTC, None if the server does not state it.
 
-    With a `reason` the line could not be read, or is left out by rule; `name` is then the line itself.
+    If it has a `reason`, the line is not valid or a rule leaves it out; `name` is then the whole line.
     """
 
     folder: str
@@ -162,11 +162,11 @@ class ListingEntry(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """A listed entry as its collection understands it: what to get, or why not.
+    """A listed entry as its collection understands it: a file to get, or one that is refused.
 
-    `key` is what it is known by across sources (drops: `add/NAME`), `rank` a text whose order is
-    the order of work, `owner` who made it (drops: the producer). With a `reason` it is refused:
-    kept on record, never fetched; `unkeyed` then means that its name fits no table.
+    `key` identifies the file across sources (drops: `add/NAME`), `rank` is a text by which files are sorted for
+    processing, `owner` is who made the file (drops: the producer). A file with a `reason` is refused: it is recorded,
+    but never fetched; `unkeyed` then means that its name does not fit into the ledger's table.
     """
 
     key: str
@@ -181,7 +181,7 @@ class Offer(NamedTuple):
 
 
 class OfferingHost(NamedTuple):
-    """A source that lists a file, and how it did so far; `speed` in bytes a second, None unknown."""
+    """A source that lists a file, and its record: attempts, failures, and bytes per second (None: unknown)."""
 
     source: str
     owner: str = ""
@@ -191,19 +191,19 @@ class OfferingHost(NamedTuple):
 
 
 class KnownCapture(NamedTuple):
-    """The record that holds what an address gave before: digest, WARC date and address of it."""
+    """The record of an address's earlier response: digest, WARC-Date and address (empty texts if there is none)."""
 
     digest: str = ""
     date: str = ""
     address: str = ""
 
 
-TAIL = 1 << 16
-"""Bytes at the end of a file by which two hosts of it are compared: a zip has its table of contents there."""
+COMPARED_SIZE = 1 << 16
+"""How many bytes at a file's end are compared between two sources: a zip has its table of contents there."""
 
 
 class ArchivePlace(NamedTuple):
-    """Where kept bytes lie: the WARC file, and offset and length in it of the whole record."""
+    """The place of a record in the archive: its WARC file, and its offset and length in bytes there."""
 
     warc: str
     offset: int
@@ -211,21 +211,21 @@ class ArchivePlace(NamedTuple):
 
 
 class KeptResponse(NamedTuple):
-    """A response as it was kept: `at` is its record's WARC-Date, `mime` the body's media type."""
+    """A response as archived: `size` of its body in bytes, `at` its record's WARC-Date, `mime` its media type."""
 
     digest: str
     size: int
     place: ArchivePlace
-    revisit: bool = False
+    revisit: bool = False  # whether its record has no body, but refers to an earlier response
     at: datetime | None = None
     mime: str = ""
 
 
 class Attachment(NamedTuple):
-    """Kept bytes that a request sends without their being copied: they go into its body at the offset `at`.
+    """Archived bytes that are inserted into a request's body at the offset `at` while it is sent.
 
-    `offset` and `length` are those in the plain body of what an attempt kept, -1: all that follows. `place` says where
-    that lies, None as long as nobody has looked.
+    `offset` and `length` (-1: all the rest) are those in the decoded body that an attempt archived. `place` is that
+    body's place in the archive, None until it is looked up.
     """
 
     at: int
@@ -238,8 +238,8 @@ class Attachment(NamedTuple):
 class HttpRequest(NamedTuple):
     """A request that is not a plain GET.
 
-    `context` is a text that the discovery which found the address gave it for itself, such as the page of an API.
-    `seconds` is how long the whole answer may take, 0: as long as all answers.
+    `context` is a text that the discovery wants to find with the answer, such as the page number of an API. `seconds`
+    is the longest time for the whole answer; 0 stands for the usual limit.
     """
 
     method: str = "GET"
@@ -251,10 +251,10 @@ class HttpRequest(NamedTuple):
 
 
 class FoundUrl(NamedTuple):
-    """An address that may be asked: `digest` is 64 bits of the hash of what is asked, a low `place` goes first.
+    """An address that may be requested: `digest` is a 64-bit hash of the request; a low `place` is requested first.
 
-    `kind` is the collection's number for what lies there, `hinted` when it is said to have changed; `request` is None
-    for a plain GET.
+    `kind` is the collection's number for the kind of content, `hinted` the time of the last change given in a sitemap
+    or feed; `request` is None for a plain GET.
     """
 
     digest: int
@@ -267,7 +267,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """An answer that another collection got before: the number of its attempt, and where its bytes lie."""
+    """An answer that another collection got before: its attempt with its number, and its place in the archive."""
 
     seq: int
     attempt: Attempt
@@ -275,44 +275,43 @@ class HeldAnswer(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as its source lists it, and how it is transferred: `size` in bytes, None where the listing has none."""
+    """A file as its source lists it, and how it is transferred; `size` in bytes, None if the listing has none."""
 
     path: str
     size: int | None = None
-    modified: datetime | None = None  # a part of another version is not gone on with
+    modified: datetime | None = None  # a part of another version is not continued
     sidecar: str = ""  # path of a checksum file beside it
-    part: str = ""  # name under which a broken transfer is kept and resumed
-    compared: bool = False  # nothing is kept: the digest of its last `TAIL` bytes is told as its checksum
+    part: str = ""  # name of the file with the part of an interrupted transfer
+    compared: bool = False  # only the digest of its last bytes is returned, as its checksum (`COMPARED_SIZE`)
 
 
 class FetchJob(NamedTuple):
-    """What a fetcher is to ask for: an address, or a `file` that its source lists, which then has a path.
+    """What a fetcher is to request: an address, or a `file` that its source lists, which then has a path.
 
-    `target` is the mark by which its attempts are known again: of an address 64 bits of the hash of what is asked, of a
-    file a number that the engine gave it.
+    `target` identifies its attempts: for an address a 64-bit hash of its request, for a file the number of its item.
     """
 
     target: int
     url: str
-    kind: int = 0  # the collection's number for what lies there
-    last: KnownCapture = KnownCapture()  # the last capture: unchanged -> revisit
-    validators: tuple[str, str] = ("", "")  # ETag and Last-Modified that it came with
+    kind: int = 0  # the collection's number for the kind of content
+    last: KnownCapture = KnownCapture()  # the last capture; an unchanged answer refers to it
+    validators: tuple[str, str] = ("", "")  # ETag and Last-Modified of the last capture
     place: int = 0
     request: HttpRequest | None = None
     held: HeldAnswer | None = None
     file: ListedFile = ListedFile("")
 
     def attempt(self, started: datetime, seconds: float = 0.0) -> Attempt:
-        """Return an attempt at it, without what came of it."""
+        """Return an attempt at this job, without a result."""
         return Attempt(self.target, self.url, self.kind, True, started, seconds)
 
 
 class Attempt(NamedTuple):
-    """One try to get an address or a listed file, and what came of it. Times are UTC, durations seconds.
+    """One try to get an address or a listed file, and its result. Times are in UTC, durations in seconds.
 
-    `target` and `kind` are those of its job, `allowed` is what the host's robots.txt says, `status` the protocol's own
-    number (200, 226), None where no answer came or the protocol has none. With a `reason` it failed: nothing came, or
-    something that could not be taken whole or read.
+    `target` and `kind` are those of its job; `allowed` is whether the host's robots.txt allows it; `status` is the
+    protocol's number (200, 226), None without an answer or for protocols without numbers. With a `reason` the attempt
+    failed: there was no answer, or none that could be received completely and read.
     """
 
     target: int
@@ -327,14 +326,14 @@ class Attempt(NamedTuple):
     message: str = ""
     validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
     location: str = ""
-    received: int | None = None  # bytes over the line, where that is not the size of what was kept
-    checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
-    retry: bool = False  # its failure may pass: no whole answer came
-    wait: float | None = None  # for how long the host is to be left alone after it
+    received: int | None = None  # bytes transferred, if that is not the size of the archived body
+    checksum: str = ""  # that of the checksum file, `md5:...` or `sha256:...`, if it was checked
+    retry: bool = False  # trying again may help: there was no complete answer
+    wait: float | None = None  # seconds for which the host asked not to be contacted again
 
 
 class LeftOut(NamedTuple):
-    """An address that a rule keeps out of a crawl: `rule` says which, as a person reads it."""
+    """An address that a rule keeps out of a crawl; `rule` describes the rule for people."""
 
     digest: int
     url: str
@@ -343,12 +342,12 @@ class LeftOut(NamedTuple):
 
 
 class CdxLine(NamedTuple):
-    """A capture as an index has it: a line of a CDX or CDXJ file, a record of a WARC file, or what a collection kept.
+    """The index entry of a capture: from a CDX or CDXJ file, a WARC file's record, or a collection of this workspace.
 
-    `timestamp` has 14 digits and is a time of the calendar, in UTC. `digest` is as it is written, mostly base 32 of
-    SHA-1. `length` is that of the record in the file, compressed. None and empty text stand for `-` and what is absent;
-    bytes that are not UTF-8 are kept as Python keeps them in file names (PEP 383). What a collection kept has an empty
-    `key`, and windrow's own digest.
+    `timestamp` is a valid UTC time of 14 digits. `digest` is as written in the index, mostly base 32 of SHA-1.
+    `length` is the size of the compressed record. None and empty texts stand for `-` and for missing fields; bytes that
+    are not UTF-8 are represented as in Python's file names (PEP 383). A capture of this workspace has an empty `key`
+    and windrow's own digest.
     """
 
     key: str
@@ -363,7 +362,7 @@ class CdxLine(NamedTuple):
 
 
 class RecordedAttempt(NamedTuple):
-    """An attempt on the ledger: its number, its session and when that began, and the source it belongs to."""
+    """An attempt on the ledger: its number, its session and the time when that was opened, and its source."""
 
     seq: int
     session: int
@@ -374,28 +373,28 @@ class RecordedAttempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a step takes: a listed file, a member of one, or an answer that was visited."""
+    """A thing that steps process: a listed file, a member of one, or the answer of an attempt."""
 
     id: int
     collection: str
     kind: str
     key: str
     rank: str = ""
-    attempt: int | None = None  # the one that brought it
+    attempt: int | None = None  # the attempt that fetched it
     digest: str = ""
     member: str = ""  # its name within the capture, empty for the whole
 
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
-        """Pickle in a quarter of the time that a dataclass of slots takes: one travels with every document."""
+        """Pickle in a quarter of the time of a dataclass with slots: one is sent with every document."""
         return Item, (
             self.id, self.collection, self.kind, self.key, self.rank, self.attempt, self.digest, self.member,
         )  # fmt: skip
 
 
 class StoreLookUp(NamedTuple):
-    """A look-up in the store that a reading leaves open.
+    """A look-up that a step leaves to the store: whether it has `key` among the keys called `question`.
 
-    Where the store does not know `key` under `question`, `finding` becomes one of the reading's.
+    If it does not, `finding` is added to those of the reading.
     """
 
     question: str
@@ -404,7 +403,7 @@ class StoreLookUp(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A document within a capture: addressed there, not kept again."""
+    """A document within a capture, such as a file in a zip: read from there, and not archived again."""
 
     name: str
     size: int | None
@@ -417,17 +416,17 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a step for one document, as the ledger remembers it."""
+    """The result of a step for one document, as the ledger records it."""
 
     reason: Reason | None = None  # None: done
     findings: tuple[Finding, ...] = ()
     members: tuple[Member, ...] = ()
     lookups: tuple[StoreLookUp, ...] = ()
-    count: int = 0  # records, rows or elements, whatever the step counts
+    count: int = 0  # of the records, rows or elements that the step counts
     md5: str = ""
 
     def __reduce__(self) -> tuple[type[Reading], tuple[object, ...]]:
-        """Pickle fast, as an Item does."""
+        """Pickle faster than by default, as `Item` does."""
         return Reading, (self.reason, self.findings, self.members, self.lookups, self.count, self.md5)
 
     @property
@@ -437,7 +436,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A short text that changed; empty if there was or is none."""
+    """A short text that changed; `before` or `after` is empty if there was or is no text."""
 
     field: str
     before: str
@@ -445,7 +444,7 @@ class TextChange(NamedTuple):
 
 
 class DiffLine(NamedTuple):
-    """A line of a difference: `sign` is `+`, `-`, a blank for one that stays, or `@` where some are left out."""
+    """A line of a difference: `sign` is `+`, `-`, a blank for an unchanged line, or `@` for lines left out."""
 
     sign: str
     text: str
@@ -453,7 +452,7 @@ class DiffLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one transfer and one document may take. Sizes in bytes, times in seconds."""
+    """The limits of one transfer and one document; sizes are in bytes, times in seconds."""
 
     transfer_size: int = 64 * 2**30
     members: int = 10_000
@@ -461,18 +460,18 @@ class Limits:
     total_size: int = 8 * 2**30
     ratio: int = 200
     elements: int = 5_000_000
-    cpu_time: float = 120.0  # of CPU time: a machine that is busy or pauses changes nothing
+    cpu_time: float = 120.0  # CPU time, which does not depend on how busy the machine is
     memory: int = 2 * 2**30
-    free_space: int = 256 * 2**20  # room that must stay free on the disk
-    answer_time: float = 120.0  # seconds for the whole answer to one question of a crawl
+    free_space: int = 256 * 2**20  # space that must stay free on the disk
+    answer_time: float = 120.0  # for the whole answer to one request of a crawl
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A file the workspace names for the steps: a schema, a list. Known by its digest.
+    """A file that the workspace names for its steps, such as a schema or a list; its digest identifies its content.
 
-    Steps open no files: who starts them fills `content`, and `siblings` with the files that this
-    one names (a schema's imports, by the file name in their paths).
+    Steps open no files, so the engine fills `content`, and `siblings` with the files that this one refers to (a
+    schema's imports, by the file name in their paths).
     """
 
     name: str

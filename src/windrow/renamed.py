@@ -1,6 +1,6 @@
-"""Old public names that are still accepted, each with its name of today: docs/reference/promises.md.
+"""Old public names that are still accepted, each with its new name: docs/reference/promises.md.
 
-A row stays for at least one release after the one that renamed.
+An old name is accepted for at least one release after the release that renamed it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Mapping
 
 SETTINGS: dict[str, str] = {}
-"""Names as below their table: `drops.attempts` of a workspace, `delay` of a source."""
+"""Settings: with their table for a workspace (`drops.attempts`), without it for a source (`delay`)."""
 
 COMMANDS: dict[str, str] = {}
-"""Commands as they are typed: `windrow check`, `windrow config trust`. Both names are of the same group."""
+"""Commands as typed: `windrow check`, `windrow config trust`. Both names belong to the same group of commands."""
 
 OPTIONS: dict[str, str] = {}
 """Options with their command: `windrow run --limit`."""
@@ -24,23 +24,23 @@ class RenamedWarning(FutureWarning):
     """An old name was used."""
 
 
-def current(table: Mapping[str, str], name: str, place: str = "") -> str:
-    """Return the name of today for an old one, with a warning that begins with `place`; any other name as it is.
+def current_name(table: Mapping[str, str], name: str, prefix: str = "") -> str:
+    """Return the new name for an old one, with a warning that begins with `prefix`; other names are returned unchanged.
 
-    >>> current({"pace": "delay"}, "timeout")
+    >>> current_name({"pace": "delay"}, "timeout")
     'timeout'
     """
     if name not in table:
         return name
-    message = f"{place}{name} is called {table[name]} now; the old name will go"
+    message = f"{prefix}{name} is now called {table[name]}; a later release will not accept the old name"
     warnings.warn(message, RenamedWarning, stacklevel=2)
     return table[name]
 
 
-def spellings(table: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Return a name of today and the old ones for it.
+def all_names(table: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Return a name, followed by the old names that stand for it.
 
-    >>> spellings({"pace": "delay", "wait": "delay"}, "delay")
+    >>> all_names({"pace": "delay", "wait": "delay"}, "delay")
     ('delay', 'pace', 'wait')
     """
     return (name, *(old for old, new in table.items() if new == name))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Attempt, FoundUrl, KeptResponse
@@ -64,7 +64,7 @@ class InventedCrawl:
             for _ in range(count):
                 origin = self._random.choice(sorted(self._hosts))
                 url = f"{origin}/p/{self._random.randrange(pages)}"
-                writer.addresses.add(self._hosts[origin], 0, [FoundUrl(number(url), parts(url).origin, url)])
+                writer.addresses.add(self._hosts[origin], 0, [FoundUrl(hash64(url), parts(url).origin, url)])
                 if self._random.random() < 0.8:
                     writer.attempts.record_attempt(self.session, self._hosts[origin], self._attempt(origin, url))
 
@@ -82,7 +82,7 @@ class InventedCrawl:
         validators = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
         allowed = reason is not Reason.ROBOTS_DENIED
         return Attempt(
-            number(url), url, 0, allowed, self._at, seconds, status, page, reason, message, validators, location
+            hash64(url), url, 0, allowed, self._at, seconds, status, page, reason, message, validators, location
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import index_pages
-from windrow.query.word import address_text, pieces, readable
+from windrow.query.word import address_text, index_words, readable_text
 
 NOW = 1_750_000_000
 LUMP = "abcdef0123456789" * 5  # 80 characters
@@ -366,7 +366,7 @@ def has_words(page: Page, sought: list[str]) -> bool:
     """Return whether the words follow each other in one of the texts by which a page is found."""
     address = page.url.partition("://")[2]
     texts = (page.text, page.title, page.description, page.headline, page.secondary, page.big, page.small)
-    cut = (pieces(text or "") for text in (*texts, address_text(page.url), LINK_TEXTS.get(address)))
+    cut = (index_words(text or "") for text in (*texts, address_text(page.url), LINK_TEXTS.get(address)))
     return any(sought == words[at : at + len(sought)] for words in cut for at in range(len(words)))
 
 
@@ -376,7 +376,7 @@ def test_words_are_found_in_the_pages_that_have_them_all_and_nowhere_else(
     searches: tuple[Search, Search], typed: list[str]
 ) -> None:
     assume(all(word[0].isalnum() and word not in {"OR", "AND"} and "." not in word[:-1] for word in typed))
-    sought = [words for word in typed if (words := pieces(word))]
+    sought = [words for word in typed if (words := index_words(word))]
     assume(sought)
     assume(not any(":" in word or '"' in word for word in typed))
     now = [page for page in PAGES if page.end is None and not page.duplicate]
@@ -393,12 +393,12 @@ def test_index_and_full_text_table_make_the_same_words_of_every_letter() -> None
         link.execute("CREATE VIRTUAL TABLE t USING fts5 (x, tokenize = 'unicode61 remove_diacritics 2')")
         link.execute("CREATE VIRTUAL TABLE v USING fts5vocab (t, 'instance')")
         link.executemany(
-            "INSERT INTO t (rowid, x) VALUES (?, ?)", ((number, readable(text)) for number, text in texts.items())
+            "INSERT INTO t (rowid, x) VALUES (?, ?)", ((number, readable_text(text)) for number, text in texts.items())
         )
         ranked: dict[int, list[tuple[int, str]]] = {}
         for word, document, place in link.execute("SELECT term, doc, offset FROM v"):
             ranked.setdefault(document, []).append((place, word))
     for document, text in texts.items():
-        expected = cutter.analyze(" ".join(pieces(text)))
+        expected = cutter.analyze(" ".join(index_words(text)))
         # SQLite folds small letters of Cherokee to capitals, since it does not know them; both are the same letter
         assert [word.lower() for _, word in sorted(ranked.get(document, []))] == expected, text

@@ -19,7 +19,7 @@ from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
 from windrow.collections.pages.search.ask import FIELDS, VERSION
-from windrow.query.word import counted
+from windrow.query.word import count_words
 from windrow.stores.index.fulltext_index import FullTextIndex
 from windrow.stores.index.manifest import IndexManifest, manifest_path
 
@@ -216,7 +216,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
         assert list(manifest.stamps()) == list(copied.stamps())
         assert len(list(manifest.stamps())) == 20
     assert len(FullTextIndex(folder, FIELDS, VERSION)) == 20
-    assert recount(path, counted) == []
+    assert recount(path, count_words) == []
     search = Search(path, folder)
     assert len(search("red", now=1, limit=50).results) == 20
     search.close()

@@ -20,7 +20,7 @@ from windrow.archive import (
     refuse_other_ledger,
 )
 from windrow.clock import spell
-from windrow.digest import digest, warc
+from windrow.digest import digest, warc_digest
 from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.warc import END, format_header
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits, ListedFile
@@ -96,7 +96,7 @@ def test_fastwarc_reads_every_record_and_every_digest_is_right(folder):
                 assert record.headers["WARC-Date"]
                 if record.record_type == WarcRecordType.resource:
                     body = record.reader.read()
-                    assert record.headers["WARC-Payload-Digest"] == warc(digest(body))
+                    assert record.headers["WARC-Payload-Digest"] == warc_digest(digest(body))
     assert kinds.count(WarcRecordType.resource) == 4
     assert kinds.count(WarcRecordType.response) == 4
     assert kinds.count(WarcRecordType.request) == 4

@@ -76,7 +76,7 @@ def test_a_contact_that_reaches_nobody_is_called_wrong_and_not_missing(root, sma
     (root / "windrow.toml").write_text(text.replace(OPERATOR, line))
     output = windrow("run")
     assert output.code == 4
-    assert "contact: wanted the address of a web page or a mailbox" in output.err
+    assert "contact: expected the address of a web page or a mailbox" in output.err
     assert "missing" not in output.err
 
 

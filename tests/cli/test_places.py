@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.config.load import load, settings
+from windrow.config.load import declared_settings, load
 from windrow.contract.registry import installed
 from windrow.errors import ConfigError
 
@@ -74,7 +74,7 @@ def test_a_workspace_does_not_touch_warc_files_that_lay_in_its_archive_folder(ro
 
 def test_no_two_places_of_all_collections_may_be_one_file_or_folder_or_lie_in_each_other(tmp_path: Path) -> None:
     """Every setting whose default is a file or folder of the workspace takes part, whatever its kind."""
-    known = settings(installed())
+    known = declared_settings(installed())
     places = [
         place.name for place in known.values()
         if place.written or (isinstance(place.default, str) and place.default.endswith((".db", ".sqlite")))

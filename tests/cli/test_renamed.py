@@ -29,15 +29,18 @@ def workspace(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("default::windrow.renamed.RenamedWarning")
 @pytest.mark.parametrize(("words", "code", "warning"), [
-    (["state"], 0, "windrow state is called windrow status now"),
-    (["config", "pin", "nobody", "SHA256:x"], 2, "windrow config pin is called windrow config trust now"),
-    (["run", "--most", "3"], 0, "windrow run --most is called windrow run --limit now"),
-    (["run", "--most=3"], 0, "windrow run --most is called windrow run --limit now"),
-    (["retry", "--reason", "too_slow"], 0, "too_slow is called timeout now"),
+    (["state"], 0, "windrow state is now called windrow status"),
+    (["config", "pin", "nobody", "SHA256:x"], 2, "windrow config pin is now called windrow config trust"),
+    (["run", "--most", "3"], 0, "windrow run --most is now called windrow run --limit"),
+    (["run", "--most=3"], 0, "windrow run --most is now called windrow run --limit"),
+    (["retry", "--reason", "too_slow"], 0, "too_slow is now called timeout"),
 ])  # fmt: skip
 def test_old_words_of_the_command_line_are_accepted(windrow: Windrow, workspace, words, code, warning):
     output = windrow(*words)
-    assert (output.code, f"warning: {warning}; the old name will go\n" in output.err) == (code, True), output
+    assert (output.code, f"warning: {warning}; a later release will not accept the old name\n" in output.err) == (
+        code,
+        True,
+    ), output
 
 
 @pytest.mark.usefixtures("workspace")
@@ -49,7 +52,7 @@ def test_words_that_only_look_like_old_options_are_left_alone(windrow: Windrow):
 @pytest.mark.parametrize("text", ["[drops]\nfinders = 7\n", "[old.deep]\nfinders = 7\n"])
 def test_an_old_setting_is_accepted(workspace, text):
     (workspace / "windrow.toml").write_text(text)
-    with pytest.warns(renamed.RenamedWarning, match=r"windrow\.toml: [a-z.]+\.finders is called drops\.listers now"):
+    with pytest.warns(renamed.RenamedWarning, match=r"windrow\.toml: [a-z.]+\.finders is now called drops\.listers"):
         config = load(workspace, {})
     assert {value.name: value.value for value in config.values}["drops.listers"] == 7
 
@@ -57,7 +60,7 @@ def test_an_old_setting_is_accepted(workspace, text):
 def test_an_old_setting_of_a_source_is_accepted(workspace):
     source = '[source.a]\ncollection = "drops"\nurl = "ftp://h/"\ncentre = "H"\npace = "3 s"\n'
     (workspace / "windrow.toml").write_text(source)
-    with pytest.warns(renamed.RenamedWarning, match=r"windrow\.toml: source\.a\.pace is called delay now"):
+    with pytest.warns(renamed.RenamedWarning, match=r"windrow\.toml: source\.a\.pace is now called delay"):
         assert load(workspace, {}).sources[0].pace == 3
     (workspace / "windrow.toml").write_text(f"{source}delay = 4\n")
     with (
@@ -73,8 +76,8 @@ def test_an_old_variable_is_accepted_and_the_new_one_is_stronger(workspace):
     with pytest.warns(renamed.RenamedWarning) as warned:
         config = load(workspace, environ)
     assert sorted(str(warning.message) for warning in warned) == [
-        "env WINDROW_DROPS_FINDERS is called WINDROW_DROPS_LISTERS now; the old name will go",
-        "env WINDROW_SOURCE_A_PACE is called WINDROW_SOURCE_A_DELAY now; the old name will go",
+        "env WINDROW_DROPS_FINDERS is now called WINDROW_DROPS_LISTERS; a later release will not accept the old name",
+        "env WINDROW_SOURCE_A_PACE is now called WINDROW_SOURCE_A_DELAY; a later release will not accept the old name",
     ]
     values = {value.name: value.value for value in config.values}
     assert (values["drops.listers"], config.sources[0].pace) == (7, 3)

@@ -121,7 +121,7 @@ def test_phases_bound_a_run(workspace, windrow) -> None:
         ),
         (["--from", "nosuch"], "--from: drops has no phase 'nosuch'; there are download, zip_name"),
         (["--from", "data", "--to", "xsd"], "--from data comes after --to xsd"),
-        (["--every", "often"], "wanted a duration"),
+        (["--every", "often"], "expected a duration"),
         (["--since", "yesterday"], "'yesterday' is not a date like 2026-01-31"),
         (["--limit", "0"], "0 is not in the range"),
     ],

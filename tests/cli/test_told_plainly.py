@@ -107,7 +107,7 @@ def test_a_wrong_choice_is_guessed_and_an_empty_one_is_called_so(tmp_path, windr
     (tmp_path / "sources" / "council.toml").write_text('collection = "events"\nreader = "icalender"\n')
     output = windrow("config", "--workspace", tmp_path)
     assert output.code == 4
-    assert "wanted icalendar, feed" in output.err
+    assert "expected icalendar, feed" in output.err
     assert "legistar or empty; did you mean icalendar?" in output.err
 
 

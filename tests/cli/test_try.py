@@ -92,7 +92,7 @@ def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
         (["nofile"], 2, "missing option '--collection'"),
         (["x", "--collection", "nosuch"], 2, "collection 'nosuch' is not installed; installed are: drops"),
         (["ftp://u:hunter2@h/x.zip", "--collection", "drops"], 2, "may not contain a password"),
-        (["gopher://h/x.zip", "--collection", "drops"], 2, "wanted an address that begins with"),
+        (["gopher://h/x.zip", "--collection", "drops"], 2, "expected an address that begins with"),
         (["file:///nowhere/x.zip", "--collection", "drops"], 1, "/nowhere"),
         (["http://127.0.0.1:1/x.zip", "--collection", "drops"], 1, "127.0.0.1"),
     ],

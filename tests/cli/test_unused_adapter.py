@@ -41,12 +41,12 @@ def broken(monkeypatch):
     module.COLLECTION = collection
     monkeypatch.setitem(sys.modules, "licensed", module)
     monkeypatch.setitem(sys.modules, "licensed.adapter", Broken("licensed.adapter"))
-    points = {**registry._points(), "licensed": (EntryPoint("licensed", "licensed:COLLECTION", registry.GROUP),)}
-    monkeypatch.setattr(registry, "_points", lambda: points)
-    registry._loaded.cache_clear()
+    points = {**registry._entry_points(), "licensed": (EntryPoint("licensed", "licensed:COLLECTION", registry.GROUP),)}
+    monkeypatch.setattr(registry, "_entry_points", lambda: points)
+    registry._load_collection.cache_clear()
     yield "licensed"
     monkeypatch.undo()
-    registry._loaded.cache_clear()
+    registry._load_collection.cache_clear()
 
 
 VERBS = (

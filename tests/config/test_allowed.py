@@ -14,7 +14,7 @@ from windrow.engine.captures.shared_answers import alike
 from windrow.engine.requests.services import service_sources
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed, refusal
-from windrow.model import NOTHING, Allowed, Site, Source
+from windrow.model import ONLY_PUBLIC, Allowed, Site, Source
 from windrow.reasons import Reason
 
 ALL = Allowed(everything=True)
@@ -34,15 +34,15 @@ def allowed(tmp_path: Path, kind: str, lines: str) -> Allowed:
         ("pages", 'url = "http://10.0.0.5/"', read_allowed(["10.0.0.0/8"])),
         ("pages", 'url = "http://a.example/"\nprivate_hosts = ["[::1]"]', read_allowed(["10.0.0.0/8", "::1"])),
         ("drops", 'url = "ftp://10.0.0.5/"', ALL),
-        ("drops", 'url = "ftp://10.0.0.5/"\nallow_private = false', NOTHING),
-        ("news", 'url = "https://a.example/"', NOTHING),
+        ("drops", 'url = "ftp://10.0.0.5/"\nallow_private = false', ONLY_PUBLIC),
+        ("news", 'url = "https://a.example/"', ONLY_PUBLIC),
         ("news", 'url = "http://10.0.0.5/"', read_allowed(["10.0.0.5"])),
         (
             "news",
             'url = "http://localhost/"\nprivate_hosts = [".lan.example"]',
             read_allowed([".lan.example", "localhost"]),
         ),
-        ("papers", 'warc = ["a.warc"]', NOTHING),
+        ("papers", 'warc = ["a.warc"]', ONLY_PUBLIC),
     ],
 )
 def test_what_a_source_allows(tmp_path: Path, kind: str, lines: str, expected: Allowed) -> None:
@@ -54,7 +54,7 @@ def test_a_line_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> No
         allowed(tmp_path, "news", 'url = "https://a.example/"\nprivate_hosts = ["10.0.0.0/99"]')
 
 
-@pytest.mark.parametrize(("private", "expected"), [(True, ALL), (False, NOTHING), (None, NOTHING)])
+@pytest.mark.parametrize(("private", "expected"), [(True, ALL), (False, ONLY_PUBLIC), (None, ONLY_PUBLIC)])
 def test_warc_files_elsewhere_may_be_private_where_the_source_says_so(private: bool | None, expected: Allowed) -> None:
     options = {"warc_urls": ("https://a.example/", "s3://bucket/x"), "warc_allow_private": private}
     remote = inputs(Source("a", "papers", Site(""), options=options)).remote

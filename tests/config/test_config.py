@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from windrow.app import Windrow
 from windrow.collections.drops.adapter.harvest import read_resources
 from windrow.collections.drops.settings import Drops
-from windrow.config import default_toml, find, load, settings, settings_of, trust
+from windrow.config import declared_settings, default_toml, find_workspace, load, settings_of_sources, trust
 from windrow.contract import registry
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret
-from windrow.settings.kinds import duration, show_duration, show_size, size
-from windrow.settings.setting import Setting, variable
+from windrow.settings.kinds import read_duration, read_size, show_duration, show_size
+from windrow.settings.setting import Setting, variable_name
 
-SETTINGS = settings()
-SOURCE_SETTINGS = settings_of(registry.installed())
+SETTINGS = declared_settings()
+SOURCE_SETTINGS = settings_of_sources(registry.installed())
 KEY = "SHA256:" + "A" * 43
 
 
@@ -145,7 +145,7 @@ def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> N
         (root / "windrow.toml").write_text(f"[source.a-b]\n{text}")
         return next(v for v in load(root, environ).values if v.name == name)
 
-    setting_value = value({variable(name): in_environment})
+    setting_value = value({variable_name(name): in_environment})
     lines[setting.name] = in_file
     filed = value({})
     assert filed.origin == "windrow.toml"  # type: ignore[attr-defined]
@@ -214,8 +214,8 @@ def test_states_and_inactive_centres(root: Path) -> None:
         ("[drops]\nattempts = 0", ["drops.attempts", "a whole number from 1 to 20"]),
         ("[limits]\nmember_size = '64 XB'", ["limits.member_size", "64 MB"]),
         ("[limits]\ncpu_time = nan", ["limits.cpu_time", "duration"]),
-        ("name = 3", ["name", "wanted text"]),
-        ("drops = 3", ["drops: wanted a table [drops]"]),
+        ("name = 3", ["name", "expected text"]),
+        ("drops = 3", ["drops: expected a table [drops]"]),
         ("[dorps]\nlisters = 3", ["dorps is not a setting", "did you mean drops?"]),
         ("source = 3", ["[source.NAME]"]),
         ("[[drops.centre]]\nfull_name = 'x'", ["short_name"]),
@@ -332,14 +332,14 @@ def test_limits_default_to_the_models_own(root: Path) -> None:
 def test_where_a_workspace_is_looked_for(root: Path) -> None:
     inner = root / "a" / "b"
     inner.mkdir(parents=True)
-    assert find(inner, {}) == root
-    assert find(Path("/"), {"WINDROW_WORKSPACE": str(root)}) == root
-    assert find(root, {"WINDROW_WORKSPACE": "/nowhere"}, Path("a") / "..") == root
+    assert find_workspace(inner, {}) == root
+    assert find_workspace(Path("/"), {"WINDROW_WORKSPACE": str(root)}) == root
+    assert find_workspace(root, {"WINDROW_WORKSPACE": "/nowhere"}, Path("a") / "..") == root
     with pytest.raises(NotAWorkspace, match="/nowhere, which WINDROW_WORKSPACE names"):
-        find(root, {"WINDROW_WORKSPACE": "/nowhere"})
+        find_workspace(root, {"WINDROW_WORKSPACE": "/nowhere"})
     (root / "windrow.toml").unlink()
     with pytest.raises(NotAWorkspace) as caught:
-        find(inner, {})
+        find_workspace(inner, {})
     assert str(inner) in str(caught.value)
     assert str(root) in str(caught.value)
     with pytest.raises(NotAWorkspace):
@@ -377,18 +377,18 @@ def test_only_host_keys_are_trusted(root: Path, key: str) -> None:
 
 @given(st.integers(0, 2**50))
 def test_a_size_reads_as_it_is_shown(number: int) -> None:
-    assert size(show_size(number)) == number
+    assert read_size(show_size(number)) == number
 
 
 @given(st.integers(0, 10**9))
 def test_a_duration_reads_as_it_is_shown(milliseconds: int) -> None:
     if milliseconds <= 3650 * 86_400_000:
-        assert duration(show_duration(milliseconds / 1000)) == pytest.approx(milliseconds / 1000, rel=1e-5)
+        assert read_duration(show_duration(milliseconds / 1000)) == pytest.approx(milliseconds / 1000, rel=1e-5)
 
 
 @given(st.one_of(st.text(), st.floats(), st.booleans(), st.none(), st.lists(st.text())))
 def test_amounts_are_read_or_refused(value: object) -> None:
-    for read in (size, duration):
+    for read in (read_size, read_duration):
         with suppress(ConfigError):
             assert 0 <= read(value) < 2**62
 

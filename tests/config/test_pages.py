@@ -9,7 +9,7 @@ import pytest
 from windrow.config import load
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.model import NOTHING
+from windrow.model import ONLY_PUBLIC
 
 WEEK = 7 * 86_400
 
@@ -27,7 +27,7 @@ def site_settings(root: Path, text: str, site: str = 'url = "https://example.org
 def test_a_url_alone_is_one_seed(root: Path) -> None:
     (site,) = site_settings(root, "").sources
     assert site.options["seeds"] == ("https://example.org/",)
-    assert (site.site.scheme, site.site.host, site.site.allowed) == ("https", "example.org", NOTHING)
+    assert (site.site.scheme, site.site.host, site.site.allowed) == ("https", "example.org", ONLY_PUBLIC)
     assert site.connections == 1
 
 

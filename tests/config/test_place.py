@@ -49,23 +49,23 @@ def test_no_place_is_the_workspace_or_what_windrow_keeps_there(root: Path, name:
     ("text", "message"),
     [
         ('[pages]\nindex = "archive"', "is the same as"),
-        ('[pages]\nindex = "archive/index"', "holds pages.index|lies in archive"),
-        ('[archive]\nfolder = "index/archive"', "lies in pages.index|holds archive"),
-        ('[archive]\nfolder = "a/b"\n[pages]\nindex = "a/b/../b/c"', "archive.folder: .* holds pages.index"),
+        ('[pages]\nindex = "archive/index"', "contains pages.index|is in archive"),
+        ('[archive]\nfolder = "index/archive"', "is in pages.index|contains archive"),
+        ('[archive]\nfolder = "a/b"\n[pages]\nindex = "a/b/../b/c"', "archive.folder: .* contains pages.index"),
         ('[pages]\nindex = "ledger.sqlite"', "is the same as"),
         ('[pages]\nindex = "ledger.sqlite/x"', "ledger.path"),
-        ('[pages]\nsummary_database = "archive/summary.sqlite"', "pages.summary_database: .* lies in archive.folder"),
+        ('[pages]\nsummary_database = "archive/summary.sqlite"', "pages.summary_database: .* is in archive.folder"),
         ('[pages]\nsummary_database = "crawler.sqlite"', "is the same as"),
         ('[pages]\nsummary_database = "drops.sqlite"', "is the same as"),
         ('[drops]\nstore = "tracker.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite"', "is the same as"),
         ('[drops]\nstore = "sqlite:///{root}/ledger.sqlite?timeout=5"', "is the same as"),
         ('[drops]\nstore = "ledger.sqlite-wal"', "clashes with a file that SQLite keeps beside ledger.path"),
-        ('[drops]\nschemas.specimen = "archive/x.xsd"', "archive.folder: .* holds drops.schemas.specimen"),
+        ('[drops]\nschemas.specimen = "archive/x.xsd"', "archive.folder: .* contains drops.schemas.specimen"),
         ('[drops]\nlists.strains = "summary.sqlite"', "is the same as drops.lists.strains"),
         (
             '[source.h]\ncollection = "drops"\nurl = "ftp://a.example/"\nsecret = "file:index/key"',
-            "holds source.h.secret",
+            "contains source.h.secret",
         ),
     ],
 )
@@ -80,7 +80,7 @@ def test_two_places_do_not_overlap_through_a_link(root: Path) -> None:
     with pytest.raises(ConfigError, match="is the same as"):
         load_with(root, '[pages]\nindex = "elsewhere"')
     (root / "up").symlink_to("..")
-    with pytest.raises(ConfigError, match="holds the whole workspace"):
+    with pytest.raises(ConfigError, match="contains the whole workspace"):
         load_with(root, '[pages]\nindex = "up"')
     (root / "round").symlink_to("round")
     load_with(root, '[pages]\nindex = "round/x"')

@@ -13,7 +13,7 @@ from windrow.collections.pages.redirect import compute_interval
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.contract import Collection, Crawl
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
@@ -31,7 +31,7 @@ def references(url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, l
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:
     url = source.options["seed"]
-    return [FoundUrl(number(url), parts(url).origin, url)]
+    return [FoundUrl(hash64(url), parts(url).origin, url)]
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:

@@ -11,7 +11,7 @@ from tests.engine.summary_crawl import PAGES
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.contract import Collection
-from windrow.digest import digest, number
+from windrow.digest import digest, hash64
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
@@ -73,13 +73,13 @@ class Attempts:
         if status == 200:
             self._last[url] = KnownCapture(digest(body), "2026-01-01T00:00:00Z", url)
         self._rows.append(Attempt(
-            number(url), url, 0, True, started, 0.25, status, kept, validators=(etag, ""), location=place,
+            hash64(url), url, 0, True, started, 0.25, status, kept, validators=(etag, ""), location=place,
         ))  # fmt: skip
 
     def failure(self, url: str, reason: Reason, *, at: int, status: int | None = None) -> None:
         """Record an attempt without an answer."""
         started = BEGAN + timedelta(seconds=at)
-        self._rows.append(Attempt(number(url), url, 0, True, started, 0.25, status, None, reason))
+        self._rows.append(Attempt(hash64(url), url, 0, True, started, 0.25, status, None, reason))
 
 
 def summarise(

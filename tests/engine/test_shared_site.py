@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.ledger import Ledger
 from windrow.model import ArchivePlace, Attempt, FoundUrl, HttpRequest, KeptResponse
 
@@ -17,14 +17,14 @@ AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def found_url(url: str = URL, **more: object) -> FoundUrl:
-    return FoundUrl(number(url), ORIGIN, url, **more)
+    return FoundUrl(hash64(url), ORIGIN, url, **more)
 
 
 def fetched(url: str = URL, mime: str = "text/html", offset: int = 0) -> Attempt:
     kept = KeptResponse(
         f"sha256:{offset:064x}", 5, ArchivePlace("windrow-000001-1-00001.warc.gz", offset, 100), mime=mime
     )
-    return Attempt(number(url), url, 0, True, AT, 0.1, 200, kept)
+    return Attempt(hash64(url), url, 0, True, AT, 0.1, 200, kept)
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def test_both_collections_get_the_page_and_each_its_own_state(ledger: Ledger, ho
         writer.attempts.record_attempt(1, hosts["pages"], fetched(), again=(2_000_000_000, 60, 0))
     assert ledger.addresses.due(hosts["pages"], 9, 9) == []
     assert [address.url for address in ledger.addresses.due(hosts["news"], 9, 9)] == [URL]
-    assert len(ledger.attempts.of_address(hosts["pages"], number(URL))) == 1
-    assert ledger.attempts.of_address(hosts["news"], number(URL)) == []
+    assert len(ledger.attempts.of_address(hosts["pages"], hash64(URL))) == 1
+    assert ledger.attempts.of_address(hosts["news"], hash64(URL)) == []
     assert [*ledger.addresses.inconsistent()] == []
 
 
 def test_an_operator_puts_off_the_address_of_one_collection_only(ledger: Ledger, hosts: dict[str, int]) -> None:
     with ledger.writing() as writer:
-        writer.addresses.due_at("news", [number(URL)], None)
+        writer.addresses.due_at("news", [hash64(URL)], None)
     assert [len(ledger.addresses.due(host, 9, 9)) for host in hosts.values()] == [1, 0]
 
 
@@ -74,19 +74,19 @@ def test_what_an_origin_asked_of_one_collection_holds_for_all(ledger: Ledger, ho
 def test_via_stays_within_the_collection(ledger: Ledger, hosts: dict[str, int]) -> None:
     linked = f"{ORIGIN}/b.html"
     with ledger.writing() as writer:
-        writer.addresses.add(hosts["pages"], number(URL), [found_url(linked)])
-    known = ledger.addresses.get("pages", number(linked))
+        writer.addresses.add(hosts["pages"], hash64(URL), [found_url(linked)])
+    known = ledger.addresses.get("pages", hash64(linked))
     assert known is not None
     assert known.via_url == URL
-    assert ledger.addresses.get("news", number(linked)) is None
+    assert ledger.addresses.get("news", hash64(linked)) is None
 
 
 def test_an_address_carries_a_request_that_is_no_plain_get(ledger: Ledger, hosts: dict[str, int]) -> None:
     asked = HttpRequest("POST", (("Content-Type", "text/xml"), ("Accept", "*/*")), b"<a/>\0\xff", '{"page": 2}')
     with ledger.writing() as writer:
         writer.addresses.add(hosts["news"], 0, [FoundUrl(7, ORIGIN, URL, place=-1, request=asked)])
-    assert [address.digest for address in ledger.addresses.due(hosts["news"], 9, 9)] == [7, number(URL)]
-    assert ledger.addresses.requests(hosts["news"], [7, number(URL)]) == {7: asked}
+    assert [address.digest for address in ledger.addresses.due(hosts["news"], 9, 9)] == [7, hash64(URL)]
+    assert ledger.addresses.requests(hosts["news"], [7, hash64(URL)]) == {7: asked}
     assert ledger.addresses.requests(hosts["pages"], [7]) == {}
 
 
@@ -103,11 +103,11 @@ def test_captures_serve_every_collection(ledger: Ledger, hosts: dict[str, int]) 
     assert [recorded.attempt.url for recorded in captures.after(0, 9, [("pages", "pages-source")])] == [URL, pdf]
     assert captures.after(0, 9, [("pages", "other")]) == []
     assert captures.after(last, 9, both) == []
-    newest = captures.newest(number(URL), start, "pages")
+    newest = captures.newest(hash64(URL), start, "pages")
     assert newest is not None
     assert newest.seq == last
-    assert captures.newest(number(URL), last, "pages") is None
-    assert captures.newest(number(pdf), start, "pages") is None  # it requested that itself
+    assert captures.newest(hash64(URL), last, "pages") is None
+    assert captures.newest(hash64(pdf), start, "pages") is None  # it requested that itself
 
 
 def test_sessions_are_counted_for_people(ledger: Ledger, hosts: dict[str, int]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.engine.site_crawl import CRAWL, LIMITS, source
 from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.crawl.asking import ArchivingClient
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls, origin_site
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, CrawlOrigin
@@ -89,7 +89,7 @@ def walk(
                 events.append,
                 HostQueue(),
             )
-            walker.submit(tuple(FetchJob(number(origin + path), origin + path) for path in paths))
+            walker.submit(tuple(FetchJob(hash64(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
             end = time.monotonic() + PATIENCE
             while not work.done() and count_pages(events) < len(paths) and time.monotonic() < end:  # noqa: ASYNC110
@@ -115,7 +115,7 @@ def how_it_ended(events):
 
 
 def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(robots_state, "_FIRST_RETRY", 0.3)
+    monkeypatch.setattr(robots_state, "_FIRST_RETRY_SECONDS", 0.3)
     answers = {"/robots.txt": [OUT_OF_ORDER, OUT_OF_ORDER, RULES]}
     events, asked = walk(tmp_path, answers, ("/a", "/no"))
     assert [path for _, path in asked] == ["/robots.txt"] * 3 + ["/a"]
@@ -277,7 +277,7 @@ def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rule
                 walk_order = CrawlOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
                 client = ArchivingClient(archive, CRAWL.robots, CRAWL.large, unlimited)
                 walker = OriginCrawler(walk_order, client, RecentUrls(), events.append, queue)
-                walker.submit(tuple(FetchJob(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
+                walker.submit(tuple(FetchJob(hash64(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
                 work.append((walker, asyncio.create_task(walker.run())))
             while count_pages(events) < 8:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

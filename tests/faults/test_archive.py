@@ -126,7 +126,7 @@ def test_the_good_zips_are_whole(harvested):
     harvested.assert_complete(harvested.good, harvested.mixed)
     assert (
         "UnsafeName",
-        "'../../escape.xml' is left out: the name holds a path separator, '..' or a control character",
+        "'../../escape.xml' is left out: the name contains a path separator, '..' or a control character",
     ) in (harvested.zip_log(harvested.mixed))
 
 

@@ -13,7 +13,7 @@ from benchmarks.daemon import free_port
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY, put
 from windrow.demo.partner import drop, pack
-from windrow.model import TAIL
+from windrow.model import COMPARED_SIZE
 
 NAME, CONTENT = drop("H", DAY, 5)
 OTHER = drop("H", DAY, 5, 2)[1]
@@ -128,7 +128,7 @@ def test_of_a_large_zip_of_another_host_only_the_end_is_fetched_to_compare_it(ma
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         documents = {member: archive.read(member) for member in archive.namelist()}
     own, other_content = (pack({"a.bin": random.Random(seed).randbytes(300_000), **documents}) for seed in (1, 2))
-    assert len(own) == len(other_content) > 2 * TAIL
+    assert len(own) == len(other_content) > 2 * COMPARED_SIZE
     put(workspace.add_folder("own", "H"), name, own)
     put(
         workspace.add_folder("copy", "J"), name, other_content
@@ -136,7 +136,9 @@ def test_of_a_large_zip_of_another_host_only_the_end_is_fetched_to_compare_it(ma
     assert workspace.run().code == 0
     assert [kind for kind, _ in workspace.findings(f"add/{name}")][:1] == ["ContentDiffers"]
     comparison = "copy: compared with what is held from elsewhere: 0 the same, 1 with other bytes, 0 not compared"
-    assert f"{comparison}; {TAIL:,} bytes fetched for it" in [comment for *_, comment in workspace.tasks("copy")]
+    assert f"{comparison}; {COMPARED_SIZE:,} bytes fetched for it" in [
+        comment for *_, comment in workspace.tasks("copy")
+    ]
 
 
 def test_bytes_that_change_wait_for_a_retry(make_workspace):

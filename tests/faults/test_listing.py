@@ -9,7 +9,7 @@ from tests.faults.workspace import DAY, put
 from tests.servers.script import http, listening
 from windrow.collections.drops.collection import plan
 from windrow.demo.partner import drop
-from windrow.fetch.sftp import _entry
+from windrow.fetch.sftp import _make_entry
 from windrow.fetch.sftp_client import Attributes
 from windrow.model import Offer, Site, Source
 from windrow.reasons import Reason
@@ -39,7 +39,7 @@ def test_a_size_that_no_integer_column_holds_is_refused_and_the_run_goes_on(make
 
 @pytest.mark.parametrize("size", [2**63, 2**64 - 1])
 def test_a_size_of_64_bits_in_sftp_attributes_is_refused(size):
-    entry = _entry("add", NAME.encode(), Attributes(size, permissions=0o100644, mtime=2**63))
+    entry = _make_entry("add", NAME.encode(), Attributes(size, permissions=0o100644, mtime=2**63))
     assert (entry.size, entry.modified) == (size, None)
     offer = plan(Source("s", "drops", Site("sftp")), [entry], {"centres": "H"})[0]
     assert offer == Offer(KEY, KEY, reason=Reason.TOO_LARGE, unkeyed=True)

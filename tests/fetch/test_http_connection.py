@@ -17,8 +17,8 @@ from tests.fetch.memory_sink import MemorySink
 from tests.servers.tls import Certificates
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
-from windrow.fetch.http_connection import ATTEMPT_DELAY, connect_web
-from windrow.model import NOTHING, Allowed, HttpRequest, Secret, Site
+from windrow.fetch.http_connection import ATTEMPT_DELAY_SECONDS, connect_web
+from windrow.model import ONLY_PUBLIC, Allowed, HttpRequest, Secret, Site
 from windrow.reasons import Reason
 
 ANYWHERE = Allowed(everything=True)
@@ -108,8 +108,8 @@ def race(addresses: Mapping[str, float | OSError], allowed: Allowed = ANYWHERE) 
 
 def test_the_next_address_is_tried_beside_one_that_is_silent() -> None:
     loop, used = race({"10.0.0.1": 1000.0, "10.0.0.2": 0.0})
-    assert loop.dialled == [(0.0, "10.0.0.1"), (ATTEMPT_DELAY, "10.0.0.2")]
-    assert (used, ATTEMPT_DELAY) == ("10.0.0.2", 0.25)
+    assert loop.dialled == [(0.0, "10.0.0.1"), (ATTEMPT_DELAY_SECONDS, "10.0.0.2")]
+    assert (used, ATTEMPT_DELAY_SECONDS) == ("10.0.0.2", 0.25)
 
 
 def test_a_first_address_that_is_slow_is_used_where_the_next_one_is_slower() -> None:
@@ -141,7 +141,7 @@ def test_both_families_are_tried_in_turn_and_all_may_be_silent() -> None:
 
 
 def test_a_private_number_is_not_dialled_beside_a_public_one() -> None:
-    loop, used = race({"10.0.0.1": 0.0, "8.8.8.8": 0.0, "::1": 0.0}, NOTHING)
+    loop, used = race({"10.0.0.1": 0.0, "8.8.8.8": 0.0, "::1": 0.0}, ONLY_PUBLIC)
     assert ([number for _, number in loop.dialled], used) == (["8.8.8.8"], "8.8.8.8")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from windrow.errors import TerminalFailure
-from windrow.fetch.secret import reveal
+from windrow.fetch.secret import read_secret
 from windrow.model import Secret
 from windrow.reasons import Reason
 
@@ -18,27 +18,27 @@ from windrow.reasons import Reason
 def test_a_file(tmp_path: Path, content: str, word: str) -> None:
     path = tmp_path / "word"
     path.write_bytes(content.encode())
-    assert reveal(Secret(f"file:{path}")) == word
+    assert read_secret(Secret(f"file:{path}")) == word
     path.chmod(0o644)
-    assert reveal(Secret(f"file:{path}")) == word
+    assert read_secret(Secret(f"file:{path}")) == word
 
 
 def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINDROW_TEST_WORD", "open sesame")
-    assert reveal(Secret("env:WINDROW_TEST_WORD")) == "open sesame"
+    assert read_secret(Secret("env:WINDROW_TEST_WORD")) == "open sesame"
 
 
 @pytest.mark.parametrize("place", ["env:WINDROW_NO_SUCH", "file:/nowhere/word", "file:/", "env:", "file:", "env:A=B"])
 def test_nothing_there(place: str) -> None:
     with pytest.raises(TerminalFailure) as failure:
-        reveal(Secret(place))
+        read_secret(Secret(place))
     assert failure.value.reason is Reason.NO_SECRET
     assert place in str(failure.value)
 
 
 def test_a_secret_in_place_of_its_place_is_not_shown() -> None:
     with pytest.raises(TerminalFailure) as failure:
-        reveal(Secret("open sesame"))
+        read_secret(Secret("open sesame"))
     assert "sesame" not in str(failure.value)
 
 
@@ -46,4 +46,4 @@ def test_too_large_or_no_text(tmp_path: Path) -> None:
     for content in (b"x" * 100_000, b"\xff\xfe"):
         (tmp_path / "word").write_bytes(content)
         with pytest.raises(TerminalFailure):
-            reveal(Secret(f"file:{tmp_path}/word"))
+            read_secret(Secret(f"file:{tmp_path}/word"))

@@ -217,7 +217,7 @@ def test_a_server_that_speaks_first_is_not_believed(monkeypatch: pytest.MonkeyPa
 
     async def connect_and_hear(address: Any, seconds: float) -> HttpConnection:
         connection = await connect(address, seconds)
-        while connection.usable:  # noqa: ASYNC110 what it says is on its way
+        while connection.is_usable:  # noqa: ASYNC110 what it says is on its way
             await asyncio.sleep(0.01)
         return connection
 

@@ -103,7 +103,7 @@ CASES = {
     "robots-tag": (lambda n: robots.read_header_directives(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
     "robots-tag-times": (lambda n: robots.read_header_directives(["unavailable_after: 1," * n], "x"), 25),
     "robots-meta": (lambda n: robots.read_meta_directives([("robots", "unavailable_after: 1," * n)], "x"), 25),
-    "retry-after": (lambda n: http_client.pause("9" * n, None) or moment.read_utc_time("Sat, " * n), 4_000),
+    "retry-after": (lambda n: http_client.retry_after_seconds("9" * n, None) or moment.read_utc_time("Sat, " * n), 4_000),
     # robots.txt
     "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
     "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),

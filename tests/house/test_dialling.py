@@ -37,7 +37,7 @@ KNOWN = {
     "collections/papers/database/hbase.py": {"happybase"},
 }
 
-GUARDED = {"allowed_addresses", "dial", "refuse_behind_proxy"}
+GUARDED = {"allowed_addresses", "connect_socket", "refuse_behind_proxy"}
 """The ways to the guard, one of which each module of the transports that dials has to take."""
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.house.page import anchors, links, name, pages
 from tests.house.tree import ROOT, python
 from windrow import errors
-from windrow.config import settings, settings_of
+from windrow.config import declared_settings, settings_of_sources
 from windrow.contract import registry
 from windrow.reasons import Reason
 
@@ -55,7 +55,7 @@ def test_every_reason_is_in_the_manual() -> None:
 def test_every_setting_is_in_the_manual() -> None:
     text = page("reference/config.md")
     known = registry.installed()
-    names = {*settings(), *(name for each in settings_of(known).values() for name in each)}
+    names = {*declared_settings(), *(name for each in settings_of_sources(known).values() for name in each)}
     names |= {
         row.name for collection in known.values() for rows in collection.configuration.tables.values() for row in rows
     }

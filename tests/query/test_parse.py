@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.query import And, Filter, Not, Or, Phrase, Word, parse
-from windrow.query.parse import LONGEST, MOST
-from windrow.query.tree import HostFilter, LinkFilter, TimeSpan, wanted
+from windrow.query.parse import MAX_QUERY_LENGTH, MAX_TERMS
+from windrow.query.tree import HostFilter, LinkFilter, TimeSpan, searched_terms
 from windrow.query.word import words
 
 A, B, C = Word("aa"), Word("bb"), Word("cc")
@@ -89,7 +89,7 @@ def test_meaning(text: str, root: object) -> None:
 )
 def test_a_dash_in_a_pasted_message_excludes_nothing(text: str) -> None:
     assert not any(isinstance(node, Not) for node in getattr(parse(text).root, "parts", ()))
-    assert any("-" in node.text for node in wanted(parse(text).root))
+    assert any("-" in node.text for node in searched_terms(parse(text).root))
 
 
 def test_as_of_is_taken_out_of_the_tree() -> None:
@@ -111,11 +111,11 @@ def test_a_value_without_sense_is_searched_for_and_told(text: str) -> None:
 
 
 def test_what_is_too_long_is_left_out_and_told() -> None:
-    query = parse("aa " * MOST * 2)
+    query = parse("aa " * MAX_TERMS * 2)
     assert isinstance(query.root, And)
-    assert len(query.root.parts) == MOST
+    assert len(query.root.parts) == MAX_TERMS
     assert len(query.notes) == 1
-    assert len(parse("a" * LONGEST * 2).notes) == 2
+    assert len(parse("a" * MAX_QUERY_LENGTH * 2).notes) == 2
 
 
 def test_deep_parentheses_do_no_harm() -> None:
@@ -136,4 +136,4 @@ TYPED = st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join), st.list
 def test_every_text_is_a_query(text: str) -> None:
     query = parse(text)
     assert parse(text) == query
-    assert all(words(node.text) for node in wanted(query.root))
+    assert all(words(node.text) for node in searched_terms(query.root))

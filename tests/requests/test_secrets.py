@@ -99,7 +99,7 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
     )
     shop.run()
     assert [request.path for request in api.asked] == ["/robots.txt"]
-    assert b"no secret at env:NO_SUCH_NAME" in read_all_files(tmp_path)
+    assert b"the secret at env:NO_SUCH_NAME cannot be read" in read_all_files(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
         ({"secret_header": "A", "secret_query": "b"}, "either secret_header or secret_query"),
         ({"secret_header": "Host"}, "secret_header: 'Host' cannot be used as the header of a secret"),
         ({"secret_header": "a b"}, "secret_header: 'a b' cannot be used as the header of a secret"),
-        ({"secret_query": "a&b"}, "secret_query: wanted only a parameter's name: letters, digits, and"),
+        ({"secret_query": "a&b"}, "secret_query: expected only a parameter's name: letters, digits, and"),
         ({"secret_prefix": "Bearer "}, "either secret_header or secret_query"),
     ],
 )

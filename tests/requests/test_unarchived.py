@@ -9,7 +9,7 @@ from tests.requests.workshop import SERVICE, UNARCHIVED, Workshop, collection, d
 from tests.sessions import session_settings
 from windrow.app.check import take_down
 from windrow.contract import Ask, Observation
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.check import check_archive, check_index, check_states
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
@@ -113,7 +113,7 @@ def test_another_document_with_the_same_bytes_has_an_unarchived_answer_asked_for
     contents["two"] = b"same"
     ledger = shop.ledger()
     with ledger.writing() as writer:
-        writer.addresses.due_at("workshop", [number(api.url)], 1)
+        writer.addresses.due_at("workshop", [hash64(api.url)], 1)
     ledger.close()
     shop.run()
     assert set(shop.records()) == {"one", "two"}

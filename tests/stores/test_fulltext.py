@@ -13,7 +13,7 @@ from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import FillCounts, Spelling
 from windrow.errors import StoreError
-from windrow.query.word import LONGEST, counted, readable
+from windrow.query.word import MAX_WORD_LENGTH, count_words, readable_text
 
 PAGES = [
     Page("https://a.example/1", "red red Green", "First", secondary="menu red"),
@@ -52,7 +52,7 @@ def database(tmp_path: Path) -> Iterator[SummaryDatabase]:
 
 
 def test_rows_and_words(database: SummaryDatabase) -> None:
-    assert fulltext_table.fill(database.path, counted) == FillCounts(3, 0, 0)
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(3, 0, 0)
     rows = database.query('SELECT rowid, text_pile_id, "any", title, description, text FROM full_text_entity_index')
     assert rows == [
         (1, 1, "any", "First", None, "red red Green"),
@@ -63,7 +63,7 @@ def test_rows_and_words(database: SummaryDatabase) -> None:
         "SELECT token_text, text_pile_id, occurances FROM token_statistics JOIN token USING (token_id) ORDER BY 2, 1"
     )
     assert database.query(words) == [("green", 1, 1), ("menu", 1, 1), ("red", 1, 3), ("blue", 2, 1)]
-    assert fulltext_table.recount(database.path, counted) == []
+    assert fulltext_table.recount(database.path, count_words) == []
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
@@ -75,52 +75,52 @@ def test_a_first_fill_ends_with_the_index_by_word(database: SummaryDatabase, goe
         seen.append(database.query(indexes))
         return goes_on
 
-    fulltext_table.fill(database.path, counted, pulse)
+    fulltext_table.fill(database.path, count_words, pulse)
     assert seen[0] == []
     assert database.query(indexes) == [("windrow_token_statistics_by_token",)]
 
 
 def test_doing_it_again_changes_nothing(database: SummaryDatabase) -> None:
-    fulltext_table.fill(database.path, counted)
+    fulltext_table.fill(database.path, count_words)
     before = database.index_rows()
-    assert fulltext_table.fill(database.path, counted) == FillCounts(0, 0, 0)
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(0, 0, 0)
     assert database.index_rows() == before
 
 
 def test_in_steps_is_as_at_once(database: SummaryDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fulltext_table, "BATCH", 1)
     monkeypatch.setattr(fulltext_table, "REMEMBERED", 1)
-    fulltext_table.fill(database.path, counted)
+    fulltext_table.fill(database.path, count_words)
     more = [Page(f"https://c.example/{number}", f"red blue word{number}", f"Page {number}") for number in range(5)]
     database.add(more)
-    assert fulltext_table.fill(database.path, counted) == FillCounts(5, 0, 0)
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(5, 0, 0)
     steps = database.index_rows()
-    fulltext_table.fill(database.path, counted, spelling=Spelling(str, "2"))  # another version: all is filled anew
+    fulltext_table.fill(database.path, count_words, spelling=Spelling(str, "2"))  # another version: all is filled anew
     once = database.index_rows()
     assert once[0] == steps[0]
     assert {row[1:] for row in once[1]} == {row[1:] for row in steps[1]}
-    assert fulltext_table.recount(database.path, counted) == []
+    assert fulltext_table.recount(database.path, count_words) == []
 
 
 def test_a_new_title_is_taken_over(database: SummaryDatabase) -> None:
-    fulltext_table.fill(database.path, counted)
+    fulltext_table.fill(database.path, count_words)
     database.query("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
-    assert fulltext_table.recount(database.path, counted) == ["text pile 1 has another title"]
-    assert fulltext_table.fill(database.path, counted) == FillCounts(0, 1, 0)
+    assert fulltext_table.recount(database.path, count_words) == ["text pile 1 has another title"]
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(0, 1, 0)
     assert database.query(
         "SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'"
     ) == [(1,)]
-    assert fulltext_table.recount(database.path, counted) == []
+    assert fulltext_table.recount(database.path, count_words) == []
 
 
 def test_what_is_gone_goes(database: SummaryDatabase) -> None:
-    fulltext_table.fill(database.path, counted)
+    fulltext_table.fill(database.path, count_words)
     database.query("DELETE FROM entity_generation WHERE text_pile_id = 1")
     database.query("DELETE FROM text_pile WHERE text_pile_id = 1")
-    assert fulltext_table.recount(database.path, counted) == ["text pile 1 is indexed but used by no page"]
-    assert fulltext_table.fill(database.path, counted) == FillCounts(0, 0, 1)
+    assert fulltext_table.recount(database.path, count_words) == ["text pile 1 is indexed but used by no page"]
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(0, 0, 1)
     assert database.query("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
-    assert fulltext_table.recount(database.path, counted) == []
+    assert fulltext_table.recount(database.path, count_words) == []
 
 
 def test_a_stop_between_two_batches_is_made_good(database: SummaryDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,34 +131,34 @@ def test_a_stop_between_two_batches_is_made_good(database: SummaryDatabase, monk
         calls.append(texts[0])
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return counted(*texts)
+        return count_words(*texts)
 
     with pytest.raises(KeyboardInterrupt):
         fulltext_table.fill(database.path, counted_until_stop)
     assert database.query("SELECT rowid FROM full_text_entity_index") == [(1,)]
-    assert fulltext_table.fill(database.path, counted) == FillCounts(2, 0, 0)
-    assert fulltext_table.recount(database.path, counted) == []
+    assert fulltext_table.fill(database.path, count_words) == FillCounts(2, 0, 0)
+    assert fulltext_table.recount(database.path, count_words) == []
 
 
 def test_wrong_counts_are_told(database: SummaryDatabase) -> None:
-    fulltext_table.fill(database.path, counted)
+    fulltext_table.fill(database.path, count_words)
     database.query("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
-    assert fulltext_table.recount(database.path, counted) == ["text pile 2 has other words than token_statistics"]
+    assert fulltext_table.recount(database.path, count_words) == ["text pile 2 has other words than token_statistics"]
 
 
 def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
     summary = tmp_path / "empty.sqlite"
     with pytest.raises(StoreError):
-        fulltext_table.fill(summary, counted)
+        fulltext_table.fill(summary, count_words)
 
 
 def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(tmp_path: Path) -> None:
-    odd = ["x" * 100, "a\u0301" * 5_000, "y" * LONGEST, "\U0001e900\U0001e901", "\u0df2 caf\u00e9 \u6771\u4eac"]
+    odd = ["x" * 100, "a\u0301" * 5_000, "y" * MAX_WORD_LENGTH, "\U0001e900\U0001e901", "\u0df2 caf\u00e9 \u6771\u4eac"]
     path = tmp_path / "odd.sqlite"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(schema())
         fill(connection, [Page(f"https://a.example/{at}", f"tea {text} tea", "T") for at, text in enumerate(odd)])
     connection.close()
-    spelling = Spelling(readable, "1")
-    fulltext_table.fill(path, counted, spelling=spelling)
-    assert fulltext_table.recount(path, counted, spelling) == []
+    spelling = Spelling(readable_text, "1")
+    fulltext_table.fill(path, count_words, spelling=spelling)
+    assert fulltext_table.recount(path, count_words, spelling) == []

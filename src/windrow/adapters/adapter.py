@@ -49,10 +49,10 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
 
 def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
     """Raise ConfigError if `host` is another machine and no contact is configured; `windrow try` has no workspace."""
-    from windrow.fetch.politeness.guard import loopback  # noqa: PLC0415 loaded when used
+    from windrow.fetch.politeness.guard import is_loopback  # noqa: PLC0415 loaded when used
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
-    if loopback(host) or (workspace is not None and names_contact(workspace.user_agent)):
+    if is_loopback(host) or (workspace is not None and names_contact(workspace.user_agent)):
         return
     first_step = "" if workspace else "windrow init, then: "
     path = workspace.root / "windrow.toml" if workspace else "windrow.toml"

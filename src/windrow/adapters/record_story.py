@@ -17,8 +17,8 @@ from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level
 from windrow.query import parse
-from windrow.query.likeness import marked, pattern, snippet
-from windrow.query.tree import wanted
+from windrow.query.likeness import mark_hits, snippet, term_pattern
+from windrow.query.tree import searched_terms
 from windrow.stores.record_entries import Entry
 from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
@@ -118,7 +118,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     """Search the current records of the collection `name`; any text is a valid query."""
     query = parse(text)
     entries = store.search(query, name, offset=offset, limit=limit + 1)
-    find = pattern(wanted(query.root))
+    find = term_pattern(searched_terms(query.root))
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     as_of_note = (f"{name} can only be searched as it is now: as-of: finds nothing",) if query.as_of is not None else ()
     notes = (*query.notes, *as_of_note)
@@ -128,7 +128,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
 
 def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
     """Return an entry of the collection `name` as a search result."""
-    shown, title = snippet(entry.text, find), marked(entry.title, find)
+    shown, title = snippet(entry.text, find), mark_hits(entry.title, find)
     score = round(entry.score, 4)
     published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))
     hit = RecordHit(

@@ -37,7 +37,7 @@ from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
-from windrow.digest import digest, number
+from windrow.digest import digest, hash64
 from windrow.engine.captures.rules import explain_captures
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
@@ -281,8 +281,8 @@ class RecordAdapter:
         lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
         attempts = ledger.attempts.by_numbers(store.taken_down(key))
         for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
-            row = ledger.addresses.get(self._collection.name, number(url))
-            for tombstone in ledger.takedowns.of(number(url), row.host if row else -1):
+            row = ledger.addresses.get(self._collection.name, hash64(url))
+            for tombstone in ledger.takedowns.of(hash64(url), row.host if row else -1):
                 lines += record_story.takedown_lines(tombstone)
                 messages.append(Message("tombstone", tombstone, omit_empty=True))
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
@@ -292,7 +292,7 @@ class RecordAdapter:
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
         lines, messages = [], []
         for source in workspace.of(self._collection.name) if url else ():
-            for capture in explain_captures(ledger, self._collection, source, self._options(workspace), number(url)):
+            for capture in explain_captures(ledger, self._collection, source, self._options(workspace), hash64(url)):
                 line, message = record_story.describe_capture(source.name, capture)
                 lines.append(line)
                 messages.append(Message("capture", message))
@@ -302,7 +302,7 @@ class RecordAdapter:
 
     def _address_row(self, ledger: Ledger, name: str) -> AddressRow | None:
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
-        return ledger.addresses.get(self._collection.name, number(url)) if url else None
+        return ledger.addresses.get(self._collection.name, hash64(url)) if url else None
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
         history = store.history(key)

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from windrow.app.export import forms
 from windrow.config import default_toml, load
-from windrow.config.workspace import FOLDER, MAIN
+from windrow.config.workspace import MAIN_FILE, SOURCES_FOLDER
 from windrow.contract import registry
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.ledger import Ledger
 from windrow.ledger.database import newest_schema, schema
-from windrow.settings.setting import WORKSPACE
+from windrow.settings.setting import WORKSPACE_SETTINGS
 
 _SECRET = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
 
@@ -40,10 +40,10 @@ def prepare(folder: Path) -> Prepared:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # harvested documents may be confidential
         folder = folder.resolve()
-        main = folder / MAIN
-        (created if _write_new(main, default_toml(folder.name or "windrow")) else kept).append(MAIN)
-        sources = folder / FOLDER
-        (kept if sources.is_dir() else created).append(f"{FOLDER}/")
+        main = folder / MAIN_FILE
+        (created if _write_new(main, default_toml(folder.name or "windrow")) else kept).append(MAIN_FILE)
+        sources = folder / SOURCES_FOLDER
+        (kept if sources.is_dir() else created).append(f"{SOURCES_FOLDER}/")
         sources.mkdir(exist_ok=True)
     except OSError as error:
         raise ConfigError(
@@ -93,7 +93,7 @@ def add_source(root: Path, new: NewSource) -> Path:
         raise UsageError(
             "an address may not contain a password: keep it in a file of its own", hint="windrow new source --help"
         )
-    path = root / FOLDER / f"{new.name}.toml"
+    path = root / SOURCES_FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
         raise UsageError(f"{new.name!r} is not a name for a source: letters, digits, - and _")
     sources = {source.name: source for source in load(root).sources}
@@ -181,7 +181,7 @@ def _check_name(name: str) -> None:
         )
     if name in registry.names():
         raise UsageError(f"a collection {name!r} is installed already", hint="windrow config")
-    reserved = {setting.name.partition(".")[0] for setting in WORKSPACE} | {"source", *forms()}
+    reserved = {setting.name.partition(".")[0] for setting in WORKSPACE_SETTINGS} | {"source", *forms()}
     if name in reserved:
         raise UsageError(
             f"a collection cannot be called {name!r}: that is a word of the configuration or of an export",

@@ -18,7 +18,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.rows import ItemKey
 from windrow.model import Status
 from windrow.reasons import Reason
-from windrow.renamed import REASONS, current, spellings
+from windrow.renamed import REASONS, all_names, current_name
 
 MOST = 50
 """The most items listed if a name may mean several."""
@@ -146,7 +146,7 @@ def decide(
     """
     if not names and not reason and not source:
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
-    reason = current(REASONS, reason)
+    reason = current_name(REASONS, reason)
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
     frontiers = {kind: frontier_of(ledger, collection) for kind, collection in installed().items()}
@@ -175,7 +175,7 @@ def decide(
 
 def _select(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:
     """Find the items with a reason, which may be on the ledger under an old name of it."""
-    return [choice for name in spellings(REASONS, reason) for choice in frontier.narrowed(act, source, name)]
+    return [choice for name in all_names(REASONS, reason) for choice in frontier.narrowed(act, source, name)]
 
 
 def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[Chosen]:

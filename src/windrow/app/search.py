@@ -12,7 +12,7 @@ from windrow.config import Workspace
 from windrow.contract.registry import capable, names
 from windrow.errors import UsageError, WindrowError
 from windrow.query import parse
-from windrow.query.likeness import Sought, alike, sought, together
+from windrow.query.likeness import RankingQuery, prepare_ranking, proximity, similarity
 from windrow.query.word import address_text
 
 WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
@@ -97,24 +97,24 @@ def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[Sea
     for answer in answers:
         for word, count in answer.frequency.items():
             frequency[word] = frequency.get(word, 0) + count
-    words = sought(parse(text), frequency, sum(answer.documents for answer in answers), int(now().timestamp()))
+    words = prepare_ranking(parse(text), frequency, sum(answer.documents for answer in answers), int(now().timestamp()))
     queues = [[(result, _score_result(words, result)) for result in answer.results] for answer in answers]
     while queues := [line for line in queues if line]:
         yield max(queues, key=lambda queue: queue[0][1].order).pop(0)
 
 
-def _score_result(words: Sought, result: SearchResult) -> MergeScore:
+def _score_result(words: RankingQuery, result: SearchResult) -> MergeScore:
     """Score a result by its title, snippet and address, in the same way for every collection."""
     at = result.at.timestamp() if result.at else 0.0
     if not words.weights:
         return MergeScore((), at)
     title, snippet = ("".join(piece for piece, _ in pieces) for pieces in (result.title, result.snippet))
-    likeness = alike(words, f"{title} {snippet}") ** 0.5
+    likeness = similarity(words, f"{title} {snippet}") ** 0.5
     parts = {
         "found": min(1.0, likeness),
-        "title": alike(words, title),
-        "together": max(together(words, title), together(words, snippet)),
-        "address": alike(words, address_text(result.url)),
+        "title": similarity(words, title),
+        "together": max(proximity(words, title), proximity(words, snippet)),
+        "address": similarity(words, address_text(result.url)),
     }
     return MergeScore(tuple((name, round(part, 4)) for name, part in parts.items() if part), at)
 

@@ -13,7 +13,7 @@ from windrow.app.question import Meaning, Question, clue, is_number
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
-from windrow.digest import short
+from windrow.digest import shorten_digest
 from windrow.engine.frontier import frontier_of
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
@@ -224,7 +224,7 @@ def _attempt_events(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
             continue
         text = f"{phase}: done; got {row.received:,} bytes in {row.seconds:.1f} s; "
         same = "the same bytes as before, kept at"
-        text += same if row.revisit else f"{row.size:,} bytes {short(row.digest)} kept at"
+        text += same if row.revisit else f"{row.size:,} bytes {shorten_digest(row.digest)} kept at"
         text += f" {row.warc} from byte {row.offset:,} on, {row.length:,} bytes long"
         text += f"; it matches {row.checksum.partition(':')[0]} beside it" if row.checksum else ""
         events.append(
@@ -245,7 +245,7 @@ def _reading_events(ledger: Ledger, item: int) -> list[Event]:
         text = f"{step}: {status}"
         if reading.digest:
             outcome = reason.meaning if reason else f"{reading.number:,} found in it"
-            text += f"; {step} (version {version}) read {short(reading.digest)}: {outcome}"
+            text += f"; {step} (version {version}) read {shorten_digest(reading.digest)}: {outcome}"
         elif reason:  # a replay ended it without reading bytes
             text += f" ({reason.meaning})"
         events.append(

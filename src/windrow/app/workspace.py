@@ -80,9 +80,9 @@ class Windrow:
 
         `flags` are settings that win over all others, by name; `named` is the workspace of a command line.
         """
-        from windrow.config import find, load
+        from windrow.config import find_workspace, load
 
-        root = find(Path(start or "."), os.environ if start is None else {}, named)
+        root = find_workspace(Path(start or "."), os.environ if start is None else {}, named)
         self._flags = flags
         self.config: Workspace = load(root, flags=flags)
 

@@ -18,7 +18,7 @@ from windrow.archive.import_file import arc_record
 from windrow.archive.part_file import PartFile
 from windrow.archive.warc_writer import WarcWriter
 from windrow.clock import spell
-from windrow.digest import digest, warc
+from windrow.digest import digest, warc_digest
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.http import HttpHead, find_validator, read_head, read_media_type
 from windrow.formats.warc import (
@@ -331,7 +331,7 @@ class CaptureSink:
         return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, name: str) -> ArchivePlace:
-        fields = [*self._headers(), ("WARC-Payload-Digest", warc(name))]
+        fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(name))]
         previous = self._last
         revisit = name == previous.digest
         kind = "revisit" if revisit else "response" if self._head else "resource"

@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple, cast
 from isal import igzip, isal_zlib
 
 from windrow.archive.warc_reader import GZIP, WarcRecord, met_at
-from windrow.digest import spelled_alike, warc
+from windrow.digest import normalise_digest, warc_digest
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import MAX_LINE_BYTES, Layout, parse_line
 from windrow.formats.http import decode_body, read_head
@@ -101,7 +101,7 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
     reason if the file or record is missing or broken, if it inflates to too many bytes, or if the payload, and its
     content without chunks, have another digest (DIGEST_MISMATCH). A revisit has no payload to compare.
     """
-    expected = spelled_alike(digest if ":" in digest or not digest else f"sha1:{digest}")
+    expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = expected.partition(":")[0]
     if expected and algorithm not in _ALGORITHMS:
         raise ArchiveError(f"the digest algorithm {algorithm[:20]!r} is not supported", reason=Reason.UNSUPPORTED)
@@ -120,7 +120,7 @@ _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits: Limits) -> None:
     """Raise ArchiveError with DIGEST_MISMATCH unless the payload, or its content without chunks, has this digest."""
     algorithm = expected.partition(":")[0]
-    payload_digest = warc(f"{algorithm}:{record.digests[algorithm]}")
+    payload_digest = warc_digest(f"{algorithm}:{record.digests[algorithm]}")
     if payload_digest == expected:
         return
     coding = read_head(record.head).fields.get("transfer-encoding", "")
@@ -141,4 +141,4 @@ def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits
 
 
 def _digest(algorithm: str, body: bytes) -> str:
-    return warc(f"{algorithm}:{hashlib.new(algorithm, body, usedforsecurity=False).hexdigest()}")
+    return warc_digest(f"{algorithm}:{hashlib.new(algorithm, body, usedforsecurity=False).hexdigest()}")

@@ -14,7 +14,7 @@ import click
 
 from windrow.errors import WindrowError
 from windrow.formats.text import Table, escape, escape_json
-from windrow.renamed import COMMANDS, OPTIONS, current
+from windrow.renamed import COMMANDS, OPTIONS, current_name
 
 if TYPE_CHECKING:
     from windrow.app import Windrow
@@ -155,7 +155,9 @@ class _HelpLayout(click.Command):
         end = args.index("--") if "--" in args else len(args)
         path = f"{ctx.command_path} "
         words = [word.partition("=") for word in args[:end]]
-        renamed = [current(OPTIONS, path + name).removeprefix(path) + equals + value for name, equals, value in words]
+        renamed = [
+            current_name(OPTIONS, path + name).removeprefix(path) + equals + value for name, equals, value in words
+        ]
         return super().parse_args(ctx, renamed + args[end:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -219,7 +221,7 @@ class CommandGroup(_HelpLayout, click.Group):
         """Find a subcommand; raise a usage error that suggests the nearest name if there is no such command."""
         from difflib import get_close_matches  # noqa: PLC0415 only a typo needs it
 
-        name = current(COMMANDS, f"{ctx.command_path} {args[0]}").removeprefix(f"{ctx.command_path} ")
+        name = current_name(COMMANDS, f"{ctx.command_path} {args[0]}").removeprefix(f"{ctx.command_path} ")
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             matches = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
             suggestion = f"; did you mean {matches[0]}?" if matches else ""

@@ -22,10 +22,10 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Fail unless the text is a duration."""
-        from windrow.settings.kinds import duration  # noqa: PLC0415
+        from windrow.settings.kinds import read_duration  # noqa: PLC0415
 
         try:
-            duration(value)
+            read_duration(value)
         except WindrowError as error:
             self.fail(str(error), param, ctx)
         return str(value)

@@ -116,7 +116,7 @@ def demo_command(console: Console, folder: Path) -> int:
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
     from windrow.cli.status import summary_lines  # noqa: PLC0415
-    from windrow.demo.play import play  # noqa: PLC0415
+    from windrow.demo.play import play_demo  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
 
     began = time.monotonic()
@@ -128,7 +128,7 @@ def demo_command(console: Console, folder: Path) -> int:
 
     program = _program_name()
     why_hint = f"  {program} why H.2026-01-12.7.impc.zip --workspace {folder}\n"
-    demo = play(folder, console.inform, harvest)
+    demo = play_demo(folder, console.inform, harvest)
     console.workspace = folder
     from windrow.cli.status import status_command as status  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
 """Configuration: windrow.toml, sources, environment variables and flags; each value with its origin."""
 
-from windrow.config.load import default_toml, load, settings, settings_of
-from windrow.config.workspace import Archive, RunSettings, Workspace, find, trust
+from windrow.config.load import declared_settings, default_toml, load, settings_of_sources
+from windrow.config.workspace import Archive, RunSettings, Workspace, find_workspace, trust
 from windrow.settings.setting import Setting, Value
 
 __all__ = [
@@ -10,10 +10,10 @@ __all__ = [
     "Setting",
     "Value",
     "Workspace",
+    "declared_settings",
     "default_toml",
-    "find",
+    "find_workspace",
     "load",
-    "settings",
-    "settings_of",
+    "settings_of_sources",
     "trust",
 ]

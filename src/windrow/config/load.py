@@ -1,4 +1,4 @@
-"""Load a workspace's configuration from files, environment and flags into one frozen `Workspace`, with its sources."""
+"""Read a workspace's configuration from files, environment and flags into one frozen `Workspace`, with its sources."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from windrow.config.workspace import (
-    MAIN,
+    MAIN_FILE,
     Archive,
     ConfigFiles,
     RunSettings,
     Workspace,
-    read,
+    read_files,
     read_host_keys,
     refuse_overlaps,
 )
 from windrow.contract import Collection, registry
 from windrow.contract.registry import names as installed
-from windrow.contract.registry import trouble
+from windrow.contract.registry import why_unusable
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.model import Allowed, Limits, Site, Source
@@ -32,21 +32,21 @@ from windrow.settings.configuration import (
     SourceTable,
     Surroundings,
     filled,
-    flatten,
+    flatten_tables,
     refuse_mistyped_variables,
     resolve_values,
     with_new_names,
 )
-from windrow.settings.setting import SOURCE, WORKSPACE, Setting, Value, is_name, variable
+from windrow.settings.setting import SOURCE_SETTINGS, WORKSPACE_SETTINGS, Setting, Value, is_name, variable_name
 
 SourceSettings = Mapping[str, Mapping[str, Setting]]
 """The settings of a source by name, for each collection."""
 
 
-def settings_of(collections: Mapping[str, Collection]) -> dict[str, dict[str, Setting]]:
-    """Return the settings that a source may have, by collection and name."""
+def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict[str, Setting]]:
+    """Return the settings that a source of each collection may have, by collection and name."""
     return {
-        name: {setting.name: setting for setting in (*SOURCE, *collection.configuration.source)}
+        name: {setting.name: setting for setting in (*SOURCE_SETTINGS, *collection.configuration.source)}
         for name, collection in collections.items()
     }
 
@@ -54,48 +54,44 @@ def settings_of(collections: Mapping[str, Collection]) -> dict[str, dict[str, Se
 def read_source_tables(files: ConfigFiles) -> list[SourceTable]:
     """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml.
 
-    ConfigError for a bad name, and for two names that share their environment variables.
+    Raises ConfigError if a name is not valid, or if two names have the same environment variables.
     """
     tables = files.main.tree.get("source", {})
     if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):
-        raise ConfigError(f"{files.main.name}: source: wanted tables [source.NAME]", hint="windrow config")
+        raise ConfigError(f"{files.main.name}: source: expected tables [source.NAME]", hint="windrow config")
     source_tables = [SourceTable(name, files.main.name, tree) for name, tree in tables.items()]
     source_tables += [SourceTable(Path(file.name).stem, file.name, file.tree) for file in files.sources]
     tables_by_variable: dict[str, SourceTable] = {}
     for table in source_tables:
         if not is_name(table.name):
             raise ConfigError(f"{table.file}: {table.name[:80]!r} is not a name for a source: letters, digits, - and _")
-        earlier = tables_by_variable.setdefault(variable(table.name), table)
-        if earlier is not table:
-            raise ConfigError(
-                f"{table.file}: source {table.name} is already declared as {earlier.name} in {earlier.file}"
-            )
+        first = tables_by_variable.setdefault(variable_name(table.name), table)
+        if first is not table:
+            raise ConfigError(f"{table.file}: source {table.name} is already declared as {first.name} in {first.file}")
     return source_tables
 
 
-def variables(table: SourceTable, source_settings: SourceSettings) -> Iterator[str]:
-    """Yield the environment variables that can set a setting of this source."""
-    names = {name for settings_ in (SOURCE_NAMES, *source_settings.values()) for name in settings_}
-    return (variable(f"source.{table.name}.{name}") for name in names)
+def variables_of_source(table: SourceTable, source_settings: SourceSettings) -> Iterator[str]:
+    """Yield the names of the environment variables that can set a setting of this source."""
+    names = {name for settings in (SOURCE_NAMES, *source_settings.values()) for name in settings}
+    return (variable_name(f"source.{table.name}.{name}") for name in names)
 
 
-SOURCE_NAMES = tuple(setting.name for setting in SOURCE)
+SOURCE_NAMES = tuple(setting.name for setting in SOURCE_SETTINGS)
 
 
-def build(
+def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source and the values that it was built from.
-
-    A source whose collection is not installed or cannot be loaded is returned too; `Source.unusable` says why.
-    """
-    collection = _find_collection(table, context, source_settings)
-    name = collection.value
+    """Return a source and the values of its settings; `Source.unusable` says why its collection cannot be used."""
+    collection_value = _find_collection(table, context, source_settings)
+    name = collection_value.value  # of the collection
     if name not in collections:
-        return Source(table.name, name, Site(""), active=False, unusable=trouble(name)), (collection,)
+        return Source(table.name, name, Site(""), active=False, unusable=why_unusable(name)), (collection_value,)
     _refuse_foreign_settings(table, name, source_settings)
     prefix = f"source.{table.name}."
-    layers = Layers({}, context.environ, flatten(table.tree, source_settings[name], table.file, prefix), prefix)
+    toml_values = flatten_tables(table.tree, source_settings[name], table.file, prefix)
+    layers = Layers({}, context.environ, toml_values, prefix)
     values = resolve_values(source_settings[name].values(), layers, context.root)
     source = collections[name].configuration.build(table, values, context)
     if collections[name].takes_answers:
@@ -104,7 +100,7 @@ def build(
 
 
 def _allowed_addresses(source: Source, file: str) -> Allowed:
-    """Return the addresses outside the public ranges that a source may reach: `private_hosts`, and its own host's."""
+    """Return the private addresses that a source may connect to: those in `private_hosts`, and its own host's."""
     try:
         return read_allowed(source.options.get("private_hosts", ()), source.site.host)
     except ConfigError as error:
@@ -112,36 +108,37 @@ def _allowed_addresses(source: Source, file: str) -> Allowed:
 
 
 def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
-    """Raise ConfigError if a source takes captures of an unknown origin, or of its own collection."""
+    """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source."""
     origins = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     for source in sources:
-        for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
-            if name.partition(":")[0] == source.collection:
-                problem = f"{name!r} is of the source's own collection; wanted another collection, or collection:source"
-            elif name not in origins:
-                problem = f"{name!r} does not exist; wanted a collection, or collection:source"
+        for origin in collections[source.collection].inputs(source).kept if source.collection in collections else ():
+            if origin.partition(":")[0] == source.collection:
+                problem = f"{origin!r} is its own collection; expected another collection, or collection:source"
+            elif origin not in origins:
+                problem = f"{origin!r} does not exist; expected a collection, or collection:source"
             else:
                 continue
             raise ConfigError(f"source.{source.name}.from: {problem}", hint="windrow config")
 
 
 def _find_collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
-    setting = next(setting for setting in SOURCE if setting.name == "collection")
+    """Return the value of a source's setting `collection`; raises ConfigError if it is missing."""
+    setting = next(setting for setting in SOURCE_SETTINGS if setting.name == "collection")
     prefix = f"source.{table.name}."
-    written_values = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
-    value = resolve_values([setting], Layers({}, context.environ, written_values, prefix), context.root)["collection"]
-    if not value.value:
-        names = {name for settings_ in source_settings.values() for name in settings_}
-        flatten(table.tree, names, table.file, prefix)  # it may be mistyped
+    toml_values = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
+    collection = resolve_values([setting], Layers({}, context.environ, toml_values, prefix), context.root)["collection"]
+    if not collection.value:
+        known_names = {name for settings in source_settings.values() for name in settings}
+        flatten_tables(table.tree, known_names, table.file, prefix)  # raises ConfigError if it is mistyped
         raise ConfigError(
-            f"{table.file}: source.{table.name}.collection is missing; wanted one of {', '.join(installed())}",
+            f"{table.file}: source.{table.name}.collection is missing; expected one of {', '.join(installed())}",
             hint=f"edit {table.file}",
         )
-    return value
+    return collection
 
 
 def _refuse_foreign_settings(table: SourceTable, collection: str, source_settings: SourceSettings) -> None:
-    """Raise ConfigError if a setting belongs to sources of another collection; the message names it."""
+    """Raise ConfigError if a source of `collection` has a setting that only sources of another collection have."""
     for name in table.tree:
         owners = [owner for owner, names in source_settings.items() if name in names]
         if owners and collection not in owners:
@@ -151,11 +148,11 @@ def _refuse_foreign_settings(table: SourceTable, collection: str, source_setting
             )
 
 
-def settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
+def declared_settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
     """Return the settings of windrow.toml by dotted name: the workspace's own, then each usable collection's."""
     usable = registry.installed() if collections is None else collections
     declared = (
-        *WORKSPACE,
+        *WORKSPACE_SETTINGS,
         *(setting for collection in usable.values() for setting in collection.configuration.settings),
     )
     return {setting.name: setting for setting in declared}
@@ -169,47 +166,44 @@ def load(
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
-    `environ` is the environment (default: the process's own), `flags` the values from the command line by setting
-    (`{"drops.attempts": 5}`; None counts as not given), `collections` those that can be used (default: the installed
-    ones). An unknown setting, a wrong type or a contradiction raises a ConfigError that names file and setting.
+    `environ` is the environment (default: this process's), `flags` the values from the command line by setting
+    (`{"drops.attempts": 5}`; None means not set), `collections` the usable collections by name (default: all installed
+    ones). Raises ConfigError, which names file and setting, for unknown settings, wrong values and contradictions.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
     environment: Mapping[str, str] = os.environ if environ is None else environ
-    given_flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    files = read(root)
-    tables, source_settings = read_source_tables(files), settings_of(usable)
+    set_flags = {name: value for name, value in (flags or {}).items() if value is not None}
+    files = read_files(root)
+    tables, source_settings = read_source_tables(files), settings_of_sources(usable)
     environment = with_new_names(environment, ["", *(f"source.{table.name}." for table in tables)])
-    workspace_settings = settings(usable)
-    source_variables = (name for table in tables for name in variables(table, source_settings))
-    refuse_mistyped_variables(environment, [*map(variable, workspace_settings), *source_variables])
+    workspace_settings = declared_settings(usable)
+    source_variables = (name for table in tables for name in variables_of_source(table, source_settings))
+    refuse_mistyped_variables(environment, [*map(variable_name, workspace_settings), *source_variables])
     arrays = {name: rows for collection in usable.values() for name, rows in collection.configuration.tables.items()}
-    written_values = flatten(_usable_tables(files, usable), (*workspace_settings, *arrays, "source"), MAIN)
-    values = resolve_values(workspace_settings.values(), Layers(given_flags, environment, written_values), root)
-    written_places = {name for name, setting in workspace_settings.items() if setting.written}
-    refuse_overlaps(root, written_places, values, ())
+    toml_values = flatten_tables(_usable_tables(files, usable), (*workspace_settings, *arrays, "source"), MAIN_FILE)
+    values = resolve_values(workspace_settings.values(), Layers(set_flags, environment, toml_values), root)
+    written_settings = {name for name, setting in workspace_settings.items() if setting.written}
+    refuse_overlaps(root, written_settings, values, ())
     rows = {
-        name: _read_rows(written_values.get(name, ([], MAIN))[0], name, columns, root)
+        name: _read_rows(toml_values.get(name, ([], MAIN_FILE))[0], name, columns, root)
         for name, columns in arrays.items()
     }
     sections = {
-        name: section(Given(root, MAIN, values, {array: rows[array] for array in collection.configuration.tables}))
+        name: build(Given(root, MAIN_FILE, values, {array: rows[array] for array in collection.configuration.tables}))
         for name, collection in usable.items()
-        if (section := collection.configuration.section)
+        if (build := collection.configuration.section)
     }
     agent = values["user_agent"].value or _make_user_agent(values["contact"].value)
     keys = read_host_keys(files.keys)
-    built = []
+    sources_with_values = []
     for table in tables:
-        kind = str(table.tree.get("collection", ""))
-        built.append(
-            build(
-                table, Surroundings(root, environment, agent, values, keys, sections.get(kind)), usable, source_settings
-            )
-        )
-    refuse_unknown_origins(usable, [source for source, _ in built])
-    source_values = [value for _, values_ in built for value in values_]
-    refuse_overlaps(root, written_places, values, source_values)
+        section = sections.get(str(table.tree.get("collection", "")))
+        context = Surroundings(root, environment, agent, values, keys, section)
+        sources_with_values.append(build_source(table, context, usable, source_settings))
+    refuse_unknown_origins(usable, [source for source, _ in sources_with_values])
+    source_values = [value for _, values_of_source in sources_with_values for value in values_of_source]
+    refuse_overlaps(root, written_settings, values, source_values)
     row_values = [value for array in rows.values() for row in array for value in row.values()]
     return Workspace(
         root=root,
@@ -221,36 +215,32 @@ def load(
         limits=filled(Limits, values, "limits"),
         run=filled(RunSettings, values, "run"),
         sections=sections,
-        sources=tuple(source for source, _ in built),
+        sources=tuple(source for source, _ in sources_with_values),
         values=(*values.values(), *row_values, *source_values),
     )
 
 
 def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:
-    """Return windrow.toml without the tables of collections that are installed but cannot be loaded."""
+    """Return windrow.toml without the tables of collections that are named by sources or installed, but not usable."""
     broken = set(registry.names()) - set(usable)
-    collection_names = {file.tree.get("collection") for file in files.sources}
     sources = files.main.tree.get("source", {})
-    collection_names |= (
-        {tree.get("collection") for tree in sources.values() if isinstance(tree, dict)}
-        if isinstance(sources, dict)
-        else set()
-    )
+    trees = [file.tree for file in files.sources]
+    trees += [tree for tree in sources.values() if isinstance(tree, dict)] if isinstance(sources, dict) else []
+    collection_names = {tree.get("collection") for tree in trees}
     left_out = broken | {name for name in collection_names if isinstance(name, str) and name and name not in usable}
     return {name: value for name, value in files.main.tree.items() if name not in left_out}
 
 
-def _read_rows(tables: Any, name: str, settings_: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
-    """Read the tables of an array, such as [[drops.centre]]."""
+def _read_rows(tables: Any, name: str, row_settings: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
+    """Return the values in each table of an array such as [[drops.centre]], by setting."""
     if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
-        raise ConfigError(f"{MAIN}: {name}: wanted tables [[{name}]]", hint=f"edit {root / MAIN}")
-    settings_by_name = {setting.name: setting for setting in settings_}
+        raise ConfigError(f"{MAIN_FILE}: {name}: expected tables [[{name}]]", hint=f"edit {root / MAIN_FILE}")
+    settings_by_name = {setting.name: setting for setting in row_settings}
     rows = []
     for number, tree in enumerate(tables):
         prefix = f"{name}[{number}]."
-        rows.append(
-            resolve_values(settings_, Layers({}, {}, flatten(tree, settings_by_name, MAIN, prefix), prefix), root)
-        )
+        toml_values = flatten_tables(tree, settings_by_name, MAIN_FILE, prefix)
+        rows.append(resolve_values(row_settings, Layers({}, {}, toml_values, prefix), root))
     return rows
 
 
@@ -259,7 +249,7 @@ def _make_user_agent(contact: str) -> str:
     return f"{name} ({contact})" if contact else name
 
 
-_TEXT = """\
+_NEW_TOML = """\
 # A windrow workspace. Every setting, its default and its meaning: docs/reference/config.md,
 # and `windrow config` shows what is in force and where it comes from.
 
@@ -269,7 +259,7 @@ contact = ""  # e-mail or page of the operator; it is sent to servers
 [archive]
 folder = "archive"   # captures, as WARC files
 
-# A source is a file sources/NAME.toml, or a table here. No server is asked that no source names.
+# A source is a file sources/NAME.toml, or a table here. Only servers that a source names are contacted.
 
 """
 
@@ -279,4 +269,4 @@ def default_toml(name: str) -> str:
     if not name.isprintable():
         raise ConfigError("the name of a workspace must be one line of printable text")
     templates = [collection.configuration.template for collection in registry.installed().values()]
-    return _TEXT.format(name=json.dumps(name, ensure_ascii=False)) + "\n".join(filter(None, templates))
+    return _NEW_TOML.format(name=json.dumps(name, ensure_ascii=False)) + "\n".join(filter(None, templates))

@@ -1,4 +1,4 @@
-"""The configuration as frozen values; its files, host keys and passwords; refusing places that overlap."""
+"""The configuration as frozen values, reading its files, host keys and passwords, and the check of its paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from windrow.stores.index.folder import index_folder
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Where captures are kept; a WARC file is closed at `rollover_size` bytes."""
+    """The folder of the captures; a WARC file is closed when it has grown to `rollover_size` bytes."""
 
     folder: Path
     rollover_size: int
@@ -29,12 +29,12 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings of a run: processes (0: as many as suit the machine), and seconds between runs (0: run once)."""
+    """The settings of a run: numbers of processes (0: as suits the machine), seconds between runs (0: run once)."""
 
     fetchers: int
     readers: int
     every: float
-    notify: tuple[str, ...]
+    notify: tuple[str, ...]  # the words of a command that gets each session's summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Workspace:
     archive: Archive
     limits: Limits
     run: RunSettings
-    sections: Mapping[str, Any]  # by collection, what its `Configuration.section` built
+    sections: Mapping[str, Any]  # by collection: the result of its `Configuration.section`
     sources: tuple[Source, ...]
     values: tuple[Value, ...]  # of every setting, in the order of the reference page
 
     def source(self, name: str) -> Source | None:
-        """Return the source of this name, or None."""
+        """Return the source of this name, or None if there is no such source."""
         return next((source for source in self.sources if source.name == name), None)
 
     def of(self, collection: str) -> tuple[Source, ...]:
@@ -66,15 +66,15 @@ class Workspace:
         return next(section for section in self.sections.values() if isinstance(section, kind))
 
     def with_section(self, collection: str, section: Any) -> Workspace:
-        """Return this configuration with another section for one collection."""
+        """Return a copy of this configuration with another section for one collection."""
         return replace(self, sections={**self.sections, collection: section})
 
 
-MAIN = "windrow.toml"
-FOLDER = "sources"
-KEYS = "host_keys.toml"
-WORKSPACE = "WINDROW_WORKSPACE"
-_LARGEST = 2**20  # bytes of one file
+MAIN_FILE = "windrow.toml"
+SOURCES_FOLDER = "sources"
+HOST_KEYS_FILE = "host_keys.toml"
+WORKSPACE_VARIABLE = "WINDROW_WORKSPACE"
+_MAX_FILE_SIZE = 2**20  # bytes
 
 
 class ConfigFile(NamedTuple):
@@ -92,93 +92,91 @@ class ConfigFiles(NamedTuple):
     keys: ConfigFile
 
 
-def find(start: Path, environ: Mapping[str, str], named: Path | None = None) -> Path:
+def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None = None) -> Path:
     """Return the folder of the workspace.
 
-    That is the one `named` on the command line, else the one in `WINDROW_WORKSPACE`, else `start`
-    or the nearest folder above it with a windrow.toml. NotAWorkspace says where it looked.
+    It is the value of the `option` --workspace, or that of the variable WINDROW_WORKSPACE, or otherwise `start` or the
+    nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where it looked.
     """
-    chosen = named or (Path(environ[WORKSPACE]) if environ.get(WORKSPACE) else None)
-    if chosen is not None:
-        folder = (start / chosen.expanduser()).resolve()
-        if (folder / MAIN).is_file():
+    configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
+    if configured_folder is not None:
+        folder = (start / configured_folder.expanduser()).resolve()
+        if (folder / MAIN_FILE).is_file():
             return folder
-        by = "--workspace" if named else WORKSPACE
-        raise NotAWorkspace(f"no {MAIN} in {folder}, which {by} names", hint=f"windrow init {folder}")
+        named_by = "--workspace" if option else WORKSPACE_VARIABLE
+        raise NotAWorkspace(f"no {MAIN_FILE} in {folder}, which {named_by} names", hint=f"windrow init {folder}")
     folder = start.resolve()
     candidates = (folder, *folder.parents)
     for candidate in candidates:
-        if (candidate / MAIN).is_file():
+        if (candidate / MAIN_FILE).is_file():
             return candidate
-    raise NotAWorkspace(f"no {MAIN} here or above; looked in {', '.join(map(str, candidates))}")
+    raise NotAWorkspace(f"no {MAIN_FILE} here or above; looked in {', '.join(map(str, candidates))}")
 
 
-def read(root: Path) -> ConfigFiles:
-    """Read windrow.toml, sources/*.toml and host_keys.toml; NotAWorkspace without the first."""
-    if not (root / MAIN).is_file():
-        raise NotAWorkspace(f"no {MAIN} in {root}", hint=f"windrow init {root}")
-    sources = _source_files(root / FOLDER)
-    keys = root / KEYS
+def read_files(root: Path) -> ConfigFiles:
+    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml is missing."""
+    if not (root / MAIN_FILE).is_file():
+        raise NotAWorkspace(f"no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
+    sources = _source_files(root / SOURCES_FOLDER)
+    keys = root / HOST_KEYS_FILE
     return ConfigFiles(
-        _parse_file(root / MAIN, MAIN),
-        tuple(_parse_file(path, f"{FOLDER}/{path.name}") for path in sources),
-        _parse_file(keys, KEYS) if keys.is_file() else ConfigFile(KEYS, {}),
+        _parse_file(root / MAIN_FILE, MAIN_FILE),
+        tuple(_parse_file(path, f"{SOURCES_FOLDER}/{path.name}") for path in sources),
+        _parse_file(keys, HOST_KEYS_FILE) if keys.is_file() else ConfigFile(HOST_KEYS_FILE, {}),
     )
 
 
 def _source_files(folder: Path) -> list[Path]:
-    """Return the sources' files, sorted, without hidden ones (editors leave them); ConfigError if unreadable."""
+    """Return the files of sources, sorted, without editors' hidden files; raises ConfigError if they cannot be read."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
         not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
     except FileNotFoundError:
         if not folder.is_symlink():
             return []
-        raise ConfigError(f"{FOLDER} is a broken link", hint=f"ls -ld {folder}") from None
+        raise ConfigError(f"{SOURCES_FOLDER} is a broken link", hint=f"ls -ld {folder}") from None
     except OSError as error:
-        raise ConfigError(f"{FOLDER} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
+        raise ConfigError(f"{SOURCES_FOLDER} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
     if not_a_file is not None:
-        raise ConfigError(f"{FOLDER}/{not_a_file.name} is not a file", hint=f"ls -ld {not_a_file}")
+        raise ConfigError(f"{SOURCES_FOLDER}/{not_a_file.name} is not a file", hint=f"ls -ld {not_a_file}")
     return paths
 
 
 def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
-    """Refuse a file of another user: a configuration names commands to run, and servers to send our secrets to."""
+    """Raise ConfigError for another user's file: it could name commands to run, and servers that get our secrets."""
     owner = os.fstat(file.fileno()).st_uid
     if owner not in {os.geteuid(), 0}:
         raise ConfigError(
             f"{name} belongs to another user (number {owner}), and its commands would run as you",
-            hint=f"read it; if it is what you want: chown {os.geteuid()} {path}",
+            hint=f"read the file; if you trust it: chown {os.geteuid()} {path}",
         )
 
 
 def _parse_file(path: Path, name: str) -> ConfigFile:
+    """Parse a TOML file, called `name` in messages; raises ConfigError if it is not readable, valid and our own."""
     try:
         with path.open("rb") as file:
             _refuse_foreign_owner(file, path, name)
-            content = file.read(_LARGEST + 1)
-        if len(content) > _LARGEST:
+            content = file.read(_MAX_FILE_SIZE + 1)
+        if len(content) > _MAX_FILE_SIZE:
             raise ConfigError(f"{name} is larger than 1 MiB")
         return ConfigFile(name, tomllib.loads(content.decode()))
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"look at {path}") from error
+        raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{name} is not UTF-8: see byte {error.start}", hint=f"edit {path}") from None
+        raise ConfigError(f"{name} is not UTF-8 at byte {error.start}", hint=f"edit {path}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{name} is not TOML: {error}", hint=f"edit {path}") from None
     except RecursionError:
         raise ConfigError(f"{name} is nested too deeply", hint=f"edit {path}") from None
 
 
-_SIDECARS = ("-wal", "-shm", "-journal")
+_SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database."""
 
 
 class _Place(NamedTuple):
-    """A file or folder: what it is for, its real path, and the origin of the setting that names it.
-
-    `inode` is the numbers of its device and file; None if it does not exist.
-    """
+    """A file or folder: its setting or purpose, real path, (device, inode) if it exists, and the setting's origin."""
 
     name: str
     path: str
@@ -186,8 +184,8 @@ class _Place(NamedTuple):
     origin: str = ""
 
 
-REPLAY = ".replay"
-"""The folder of a workspace in which `windrow replay` works."""
+REPLAY_FOLDER = ".replay"
+"""The folder, below the workspace, in which `windrow replay` builds databases."""
 
 
 def replay_folder(path: Path) -> Path:
@@ -195,43 +193,48 @@ def replay_folder(path: Path) -> Path:
     return path.parent / f".{path.name}.replay"
 
 
-def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Value], others: Iterable[Value]) -> None:
-    """Raise ConfigError if a place that windrow writes is the same as another place, lies in it or holds it.
+def refuse_overlaps(
+    root: Path, written_settings: AbstractSet[str], values: Mapping[str, Value], source_values: Iterable[Value]
+) -> None:
+    """Raise ConfigError if a place that windrow writes is the same as another place, is in it or contains it.
 
-    `names` are the settings that name such a place, `values` the workspace's settings, `others` those of its sources.
-    Places that are only read may overlap each other.
+    `written_settings` names the settings with such places; `values` are the workspace's values by setting,
+    `source_values` those of its sources. Places that are only read may overlap each other.
     """
-    written_places = [place for name in values if name in names and (place := _place_of_setting(values[name], root))]
+    written_places = [
+        place for name in values if name in written_settings and (place := _place_of_setting(values[name], root))
+    ]
     written_paths = [Path(each.path) for each in written_places]
     reserved = [
-        _make_place(f"the folder {FOLDER} of the workspace", root / FOLDER),
-        *(_make_place(f"the file {name} of the workspace", root / name) for name in (MAIN, KEYS)),
-        _make_place("the folder in which windrow replay works", root / REPLAY),
+        _make_place(f"the folder {SOURCES_FOLDER} of the workspace", root / SOURCES_FOLDER),
+        *(_make_place(f"the file {name} of the workspace", root / name) for name in (MAIN_FILE, HOST_KEYS_FILE)),
+        _make_place("the folder in which windrow replay works", root / REPLAY_FOLDER),
         *(_make_place("the folder in which windrow replay works", replay_folder(path)) for path in written_paths),
         *(_make_place("the folder of a search index", index_folder(path)) for path in written_paths),
     ]
     read_places = [
         place
-        for value in (*values.values(), *others)
-        if value.name not in names and (place := _place_of_setting(value))
+        for value in (*values.values(), *source_values)
+        if value.name not in written_settings and (place := _place_of_setting(value))
     ]
     workspace = _real_path(root)
     for place in written_places:
         if _contains(place.path, workspace):
-            problem = "is the workspace itself" if place.path == workspace else "holds the whole workspace"
-            raise _overlap_error(root, place, problem)
-    for number, place in enumerate(written_places):
-        for neighbour in (*written_places[number + 1 :], *reserved, *read_places):
-            swap = place.origin == "default" and neighbour.name in names  # blame the one that was set
-            first, second = (neighbour, place) if swap else (place, neighbour)
+            problem = "is the workspace itself" if place.path == workspace else "contains the whole workspace"
+            raise _make_overlap_error(root, place, problem)
+    for index, place in enumerate(written_places):
+        for other in (*written_places[index + 1 :], *reserved, *read_places):
+            # If a place is a default, the user can only have caused the problem by the other setting.
+            blames_other = place.origin == "default" and other.name in written_settings
+            first, second = (other, place) if blames_other else (place, other)
             if relation := _describe_overlap(first, second):
-                raise _overlap_error(root, first, f"{relation} {second.name} ({second.path})")
+                raise _make_overlap_error(root, first, f"{relation} {second.name} ({second.path})")
 
 
 def _place_of_setting(value: Value, root: Path | None = None) -> _Place | None:
     """Return the place that a setting names; None for other settings, and for databases on a server.
 
-    With a `root` the setting is known to name a place, and a text without a scheme is a path below that folder.
+    With a `root`, the setting is known to name a place, and a text without a scheme is a path below `root`.
     """
     location = value.value
     if root and isinstance(location, str) and location and "://" not in location:
@@ -250,12 +253,12 @@ def _place_of_setting(value: Value, root: Path | None = None) -> _Place | None:
 
 
 def _make_place(name: str, path: Path, origin: str = "") -> _Place:
-    real = _real_path(path)
+    real_path = _real_path(path)
     try:
-        stat = Path(real).stat()
+        status = Path(real_path).stat()
     except OSError:  # it does not exist yet
-        return _Place(name, real, None, origin)
-    return _Place(name, real, (stat.st_dev, stat.st_ino), origin)
+        return _Place(name, real_path, None, origin)
+    return _Place(name, real_path, (status.st_dev, status.st_ino), origin)
 
 
 def _real_path(path: Path) -> str:
@@ -269,10 +272,10 @@ def _describe_overlap(first: _Place, second: _Place) -> str:
     if path == other_path or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
     if _contains(path, other_path):
-        return "holds"
+        return "contains"
     if _contains(other_path, path):
-        return "lies in"
-    if any(path == other_path + suffix or other_path == path + suffix for suffix in _SIDECARS):
+        return "is in"
+    if any(path == other_path + suffix or other_path == path + suffix for suffix in _SQLITE_SUFFIXES):
         return "clashes with a file that SQLite keeps beside"
     return ""
 
@@ -282,57 +285,58 @@ def _contains(folder: str, path: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _overlap_error(root: Path, place: _Place, problem: str) -> ConfigError:
+def _make_overlap_error(root: Path, place: _Place, problem: str) -> ConfigError:
+    """Return the error for a place with a problem, such as "is in sources (/w/sources)"."""
     if place.origin.startswith("env "):
         hint = f"unset {place.origin.removeprefix('env ')}"
     else:
-        hint = f"give {place.name} another path in {root / MAIN}"
+        hint = f"give {place.name} another path in {root / MAIN_FILE}"
     return ConfigError(f"{place.origin}: {place.name}: {place.path} {problem}; nothing was read or written", hint=hint)
 
 
-def password(database: DatabaseAddress) -> str | None:
-    """Read a database's password from the environment variable or file that its `secret` names; None without one."""
-    from windrow.fetch.secret import reveal  # noqa: PLC0415 every command loads this module
+def read_password(database: DatabaseAddress) -> str | None:
+    """Return a database's password from the variable or file that its `secret` names, or None if it has no secret."""
+    from windrow.fetch.secret import read_secret  # noqa: PLC0415 every command loads this module
 
-    return reveal(database.secret) if database.secret else None
+    return read_secret(database.secret) if database.secret else None
 
 
-_KEY = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?|[a-z0-9@.-]{4,64} [A-Za-z0-9+/]{20,16384}={0,2}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_HEAD = "# Host keys that were trusted, by source. Written by windrow; remove a line to forget a key.\n"
+_HOST_KEY = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?|[a-z0-9@.-]{4,64} [A-Za-z0-9+/]{20,16384}={0,2}")
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_HOST_KEYS_HEADER = "# Trusted host keys by source. Written by windrow; remove a line to withdraw the trust.\n"
 
 
 def read_host_keys(file: ConfigFile) -> dict[str, tuple[str, ...]]:
-    """Return the trusted host keys by source; ConfigError for anything that does not look like a key."""
+    """Return the trusted host keys by source; raises ConfigError if one does not look like a key."""
     for name, keys in file.tree.items():
-        if not isinstance(keys, list) or not all(isinstance(key, str) and _KEY.fullmatch(key) for key in keys):
-            raise ConfigError(f"{file.name}: {name}: wanted a list of host keys", hint="windrow config")
+        if not isinstance(keys, list) or not all(isinstance(key, str) and _HOST_KEY.fullmatch(key) for key in keys):
+            raise ConfigError(f"{file.name}: {name}: expected a list of host keys", hint="windrow config")
     return {name: tuple(keys) for name, keys in file.tree.items()}
 
 
 def trust(root: Path, source: str, key: str) -> bool:
-    """Trust a host key for a source; return False if it was trusted already.
+    """Trust a host key of a source: add it to host_keys.toml. Return False if it was trusted already.
 
     `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
-    The file is replaced as a whole: a reader sees the old one or the new one, never a part.
+    The file is replaced as a whole, so that a reader sees the old file or the new one, never a part.
     """
-    if not _KEY.fullmatch(key) or not _NAME.fullmatch(source):
-        raise ConfigError(f"wanted a source and a host key, SHA256:... or a public key, for {source!r}")
-    keys = read_host_keys(read(root).keys)
+    if not _HOST_KEY.fullmatch(key) or not _SOURCE_NAME.fullmatch(source):
+        raise ConfigError(f"{source!r}: expected a source's name and a host key (SHA256:... or a public key)")
+    keys = read_host_keys(read_files(root).keys)
     if key in keys.get(source, ()):
         return False
-    _write_keys(root / KEYS, {**keys, source: (*keys.get(source, ()), key)})
+    _write_host_keys(root / HOST_KEYS_FILE, {**keys, source: (*keys.get(source, ()), key)})
     return True
 
 
-def _write_keys(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
+def _write_host_keys(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
     lines = [f"{name} = [{', '.join(f'{chr(34)}{key}{chr(34)}' for key in keys[name])}]\n" for name in sorted(keys)]
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.writelines([_HEAD, *lines])
+        descriptor, temporary_path = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines([_HOST_KEYS_HEADER, *lines])
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        Path(temporary_path).replace(path)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint=f"look at {path.parent}") from error
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint=f"ls -ld {path.parent}") from error

@@ -1,6 +1,6 @@
-"""The words a collection is written in.
+"""The classes and functions with which a collection is declared.
 
-A collection is a `Collection` value: its phases, its discovery, and an ordered row of steps. Steps are functions from
+A collection is a `Collection` value: its phases, its discovery, and a sequence of steps. Steps are functions from
 values to values; the engine does everything that reads, waits or writes.
 """
 

@@ -1,4 +1,4 @@
-"""The values that a collection's functions take and return: requests, answers, and what they lead to."""
+"""The values that a collection's functions take and return: requests, answers, offers and observations."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from windrow.reasons import Reason
 class Request(NamedTuple):
     """A request to a source, or to a service.
 
-    `name` and `context` are the discovery's own and come back with the answer. A low `priority` goes first. It is due
-    again every `every` seconds; None: once. With `only_if_new` it is sent, and sent again, if the answer that leads to
-    it offered something new; with `when_named`, once in each run in which an answer leads to it, such as the further
-    pages of a list that is read whole. `service` names a declared service; empty: the source itself. `url` may be
-    relative to that of the answer, or of the source.
+    `name` and `context` are chosen by the discovery, and the answer contains them. Requests with a low `priority` are
+    sent first. The request is sent again every `every` seconds, or only once if that is None. With `only_if_new` it is
+    sent (again) if the answer that leads to it offers something new; with `when_named`, once in each run in which an
+    answer leads to it, such as the further pages of a list that is read whole. `service` names a declared service; an
+    empty text stands for the source. `url` may be relative to the URL of the answer, or of the source.
     """
 
     url: str
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 class Answer(NamedTuple):
     """The response to a request: `view` is a seekable file over the decoded body; names of `fields` are lower case.
 
-    An unchanged answer has the bytes and the status of the one that brought them.
+    An `unchanged` answer (304) has the bytes and the status of the earlier answer that it refers to.
     """
 
     request: Request
@@ -50,9 +50,9 @@ class Answer(NamedTuple):
 
 
 class Offering(NamedTuple):
-    """A thing that an answer offers: its key, its place in the answer, and its own address.
+    """A thing that an answer offers: its key, its part of the answer, and its own address.
 
-    `part` is (offset, length) in the decoded body, in bytes; empty: the whole.
+    `part` is (offset, length) in bytes of the decoded body; an empty tuple stands for the whole body.
     """
 
     key: str
@@ -64,10 +64,11 @@ class Offering(NamedTuple):
 class FollowResult:
     """The requests and offers that follow from an answer.
 
-    `learned` is kept for the source as JSON, and replaces earlier values under the same names. `end` says in words why
-    nothing follows ("the last page"), `skip` why the answer is not used. If a sequence of requests lists all that the
-    source has, the first answer `begins_listing` and the last one `ends_listing` (a single one does both): things that
-    were offered before, but not in between, are given to `Settle.missing`. A skipped answer in between cancels that.
+    `learned` is stored for the source as JSON and replaces earlier values of the same names. `end` describes why no
+    request follows ("the last page"), `skip` is why the answer is not used. If a sequence of requests lists everything
+    that the source has, `begins_listing` is set for its first answer and `ends_listing` for its last one (both for a
+    single answer): things offered before, but not by this sequence, are given to `Settle.missing`. If one of its
+    answers is skipped, nothing is.
     """
 
     requests: tuple[Request, ...] = ()
@@ -81,10 +82,10 @@ class FollowResult:
 
 
 class MissingOffer(NamedTuple):
-    """A thing that a source offered before and that is missing from a whole listing of it.
+    """A thing that a source offered before, but that is missing from a listing of everything that the source has.
 
-    `value` is that of the record with this key, or None if no record has it. `listings` counts the whole listings in
-    a row without it, including this one, up to a hundred.
+    `value` is the value of the record with this key, None if there is no such record. `listings` is the number of
+    whole listings in a row without the thing, including this one, at most 100.
     """
 
     key: str
@@ -93,9 +94,9 @@ class MissingOffer(NamedTuple):
 
 
 class WholeListing(NamedTuple):
-    """A listing of all that a source has: when it ended, how many things it had, and which were missing.
+    """A listing of everything that a source has: when it ended, how many things it offered, and which are missing.
 
-    Things known to be gone are not repeated. `source` is None if it is not configured any more.
+    Things known to be gone are not repeated. `source` is None if it is no longer configured.
     """
 
     source: Source | None
@@ -105,9 +106,9 @@ class WholeListing(NamedTuple):
 
 
 class DocumentPart(NamedTuple):
-    """A part of the step's document to be sent as it is: `length` bytes from `offset`; -1: the rest.
+    """A part of the step's document that is sent unchanged: `length` bytes (-1: all the rest) from `offset` on.
 
-    It is read from the archive while it is sent. `DocumentPart(*offering.part)` is an offered part.
+    It is read from the archive while it is sent. `DocumentPart(*offering.part)` is the part of an offer.
     """
 
     offset: int = 0
@@ -127,10 +128,10 @@ class Ask(NamedTuple):
     """A request of a Settle step to a service that its collection declares.
 
     When all its requests are answered, the step runs again with the answers by `name` in `Task.answers`; it must return
-    the same requests then. Observations returned beside requests hold until then, if the attempt has no observations
-    yet. `path` is joined with the service's address. The request has a `body` or the fields of a `form`. `byte_range`
-    (offset, length) requests a part of what a GET would return: a server answers with status 206, or with 200 and all
-    of it. `seconds` is how long this answer may take; 0: as long as the service declares.
+    the same requests then. Observations returned together with requests are valid until then, unless the attempt
+    already has observations. `path` is joined with the service's address. The request has a `body` or the fields of a
+    `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then 206, or 200
+    with the whole. `seconds` is the longest time for this answer; 0 stands for the time that the service declares.
     """
 
     name: str
@@ -145,7 +146,7 @@ class Ask(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """Why a step does not record a document, or the thing in it that has this key."""
+    """The reason why a step does not record a document or, if `key` is set, one thing in it."""
 
     reason: Reason
     key: str = ""
@@ -153,7 +154,7 @@ class Skip(NamedTuple):
 
 
 class PendingAsk(NamedTuple):
-    """An Ask that is not answered yet, as version stores keep it: its name, and the request's number on the ledger."""
+    """An Ask that is not answered yet, as version stores keep it: its name, and its address's number on the ledger."""
 
     name: str
     address: int
@@ -162,12 +163,12 @@ class PendingAsk(NamedTuple):
 class Observation(NamedTuple):
     """The record of one thing in a document: a JSON value, or None if the thing is gone.
 
-    `text` is indexed for search; `at` is the time the source gives, None: that of the fetch. `aside` is kept with a new
-    value, but a change of it alone makes no version: such as the markup that the value was read from.
-    `names` are other names of the thing, such as its number in the source's system: if its key is not known any more,
-    an observation that it is gone may use one of them; unknown names are ignored. If the key of a thing changes, it is
-    gone under the old key.
-    `aliases` are normal forms common to all spellings of its key, such as an address without its scheme: a thing that
+    `text` is indexed for search; `at` is the time that the source states, None if it is that of the fetch. `aside` is
+    stored with a new value, such as the markup from which it was read, but a change of it alone makes no new version.
+    `names` are other names of the thing, such as its number in the source's system: an observation that it is gone may
+    use one of them if the key is not known any more; unknown names are ignored. If the key of a thing changes, the
+    thing is gone under the old key.
+    `aliases` are normal forms that all spellings of its key share, such as an address without its scheme: a thing that
     shares one with a record is that record, and keeps the record's first key, also in a field that repeats the key.
     """
 

@@ -1,6 +1,6 @@
 """A collection as one value, with functions that are imported when first called.
 
-So a command that only looks something up imports every collection's value, but not its readers.
+A command that only looks something up thus imports every collection's value, but not its readers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ Kind = TypeVar("Kind", Crawl, Requests, Captures)
 class Collection:
     """A kind of harvest, found by its entry point in `windrow.collections`.
 
-    One that sends requests and takes captures of others has both, `(Requests(...), Captures(...))`, as its discovery.
-    The phases before that of its first step are finding and fetching; without steps, the first phase is. `adapter`
-    names what joins it with a workspace's configuration and stores, as `module:name`; it is imported when used.
+    The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
+    Captures(...))`. The phases before that of the first step (without steps, the first phase) are those of finding and
+    fetching. `adapter` names, as `module:name`, the object that joins the collection with a workspace's configuration
+    and stores; it is imported when used.
     """
 
     name: str
@@ -40,29 +41,29 @@ class Collection:
         return Collection, (self.name, self.phases, self.discovery, self.steps, self.adapter)
 
     def phase(self, name: str) -> int:
-        """Return the id of a phase."""
+        """Return the number of a phase, counted from 1."""
         return self.phases.index(name) + 1
 
     def step_after(self, kind: str, phase: str = "") -> str:
-        """Return the phase of the next step on a kind of item after `phase` (the first, if `phase` is empty), or ""."""
+        """Return the phase of the first step on items of a kind, or the next after `phase`; "" if there is none."""
         phases = [step.phase for step in self.steps if isinstance(step, ItemStep) and step.kind == kind]
         later_phases = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases
         return later_phases[0] if later_phases else ""
 
     @property
     def listing(self) -> Listing:
-        """Its discovery, for a collection that lists its sources."""
+        """Its discovery, for a collection that lists the folders of its sources."""
         assert isinstance(self.discovery, Listing)
         return self.discovery
 
     @property
     def fetch_phase(self) -> int:
-        """The id of the phase in which listed files are transferred."""
+        """The number of the phase in which listed files are transferred."""
         return self.phase(self.listing.fetch_phase)
 
     @property
     def members(self) -> Members:
-        """The members of its captures, for a collection whose captures have some."""
+        """The members of its captures, for a collection whose captures have members."""
         assert self.listing.members is not None
         return self.listing.members
 
@@ -78,7 +79,7 @@ class Collection:
 
     @property
     def captures(self) -> Captures | None:
-        """Its discovery in captures of others, or None if it does not take any."""
+        """Its discovery in captures of others, or None if it does not read any."""
         return self._first(Captures)
 
     @property
@@ -95,11 +96,11 @@ class Collection:
 
     @property
     def follow(self) -> Callable[[Source, Mapping[str, Any], Answer], FollowResult] | None:
-        """The function that follows an answer: that of its requests, or of its captures, or None if it has neither."""
-        return next((found_by.follow for found_by in (self.requests, self.captures) if found_by is not None), None)
+        """The function `follow` of its requests or, without requests, of its captures, or None if it has neither."""
+        return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return the places of the captures that a source takes from others; all are empty if it takes none."""
+        """Return the places of the captures of others that a source reads; all are empty if it reads none."""
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:

@@ -20,107 +20,109 @@ Capability = TypeVar("Capability")
 
 
 @cache
-def _points() -> dict[str, tuple[EntryPoint, ...]]:
-    from importlib.metadata import entry_points  # noqa: PLC0415 slow, and it takes `email` and `zipfile` along
+def _entry_points() -> dict[str, tuple[EntryPoint, ...]]:
+    """Return the different entry points of each collection, by the collection's name."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 slow: it imports `email` and `zipfile`
 
     points: dict[str, tuple[EntryPoint, ...]] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        if point.value not in {known.value for known in points.get(point.name, ())}:
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        if point.value not in {earlier.value for earlier in points.get(point.name, ())}:
             points[point.name] = (*points.get(point.name, ()), point)
     return points
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all installed collections, also of those that cannot be loaded; imports none."""
-    return tuple(_points())
+    """Return the names of all installed collections, also of those that cannot be loaded, without importing them."""
+    return tuple(_entry_points())
 
 
 @cache
-def _loaded(name: str) -> Collection | str:
-    """Return a collection, or a message that says why it cannot be used."""
-    points = _points().get(name, ())
-    if not points:
+def _load_collection(name: str) -> Collection | str:
+    """Return a collection, or the message that says why it cannot be used."""
+    entry_points = _entry_points().get(name, ())
+    if not entry_points:
         return f"collection {name!r} is not installed; installed are: {', '.join(names())}"
-    if len(points) > 1:
-        packages = " and ".join(point.value for point in points)
+    if len(entry_points) > 1:
+        packages = " and ".join(point.value for point in entry_points)
         return f"collection {name!r} is installed by two packages: {packages}"
     try:
-        loaded = points[0].load()
+        collection = entry_points[0].load()
     except Exception as error:  # noqa: BLE001 another maker's package may fail in any way; the other collections still work
-        return f"the collection {name!r} ({points[0].value}) cannot be loaded: {type(error).__name__}: {error}"
-    if not isinstance(loaded, Collection):
-        return f"the collection {name!r} ({points[0].value}) is not a windrow.contract.Collection"
-    if loaded.name != name:
-        return f"the collection {name!r} ({points[0].value}) calls itself {loaded.name!r}"
-    return loaded
+        return f"the collection {name!r} ({entry_points[0].value}) cannot be loaded: {type(error).__name__}: {error}"
+    if not isinstance(collection, Collection):
+        return f"the collection {name!r} ({entry_points[0].value}) is not a windrow.contract.Collection"
+    if collection.name != name:
+        return f"the collection {name!r} ({entry_points[0].value}) declares the name {collection.name!r}"
+    return collection
 
 
-def trouble(name: str) -> str:
+def why_unusable(name: str) -> str:
     """Return why a collection cannot be used, or an empty text if it can.
 
-    >>> trouble("drop").partition("; ")[0]
+    >>> why_unusable("drop").partition("; ")[0]
     "collection 'drop' is not installed"
-    >>> trouble("drop")
+    >>> why_unusable("drop")
     "collection 'drop' is not installed; installed are: drops, events, news, pages, papers"
     """
-    loaded = _loaded(name)
-    return loaded if isinstance(loaded, str) else ""
+    collection_or_problem = _load_collection(name)
+    return collection_or_problem if isinstance(collection_or_problem, str) else ""
 
 
 def installed() -> dict[str, Collection]:
     """Return the collections that can be used, by name."""
-    return {name: loaded for name in names() if isinstance(loaded := _loaded(name), Collection)}
+    return {name: collection for name in names() if isinstance(collection := _load_collection(name), Collection)}
 
 
 def collection(name: str) -> Collection:
     """Return a collection; raises UsageError if it is not installed, ConfigError if it cannot be loaded."""
-    loaded = _loaded(name)
-    if isinstance(loaded, Collection):
-        return loaded
-    if name not in _points():
+    collection_or_problem = _load_collection(name)
+    if isinstance(collection_or_problem, Collection):
+        return collection_or_problem
+    if name not in _entry_points():
         raise UsageError(f"collection {name!r} is not installed; installed are: {', '.join(names())}")
-    raise ConfigError(loaded, hint=f"repair or remove the package that installs {name!r}")
+    raise ConfigError(collection_or_problem, hint=f"repair or remove the package that installs {name!r}")
 
 
 def phases() -> dict[str, tuple[str, ...]]:
     """Return the names of each collection's phases, in order."""
-    return {name: loaded.phases for name, loaded in installed().items()}
+    return {name: collection.phases for name, collection in installed().items()}
 
 
 def capable(capability: type[Capability], among: Container[str] | None = None) -> dict[str, Capability]:
     """Return the adapters that implement a capability, by the name of their collection.
 
-    With `among`, only those collections are considered: the adapters of others are not imported, and ConfigError is
-    raised if one of these cannot be. Without it those that cannot be imported are skipped, since a collection that the
-    workspace does not use must not stop a command.
+    With `among`, only the collections named there are considered, and ConfigError is raised if an adapter cannot be
+    imported. Without it, adapters that cannot be imported are skipped: a collection that the workspace does not use
+    must not stop a command.
     """
-    members = {name for name in (*vars(capability), *capability.__annotations__) if not name.startswith("_")}
+    member_names = {name for name in (*vars(capability), *capability.__annotations__) if not name.startswith("_")}
     adapters = {}
     for name in installed():
         if among is not None and name not in among:
             continue
         try:
-            loaded = adapter(name)
+            loaded_adapter = adapter(name)
         except ConfigError:
             if among is not None:
                 raise
             continue
-        declared = getattr(loaded, "capabilities", None)  # by an adapter whose parts are not imported yet
-        if all(hasattr(loaded, member) if declared is None else member in declared for member in members):
-            adapters[name] = loaded
+        # An adapter that imports its parts when they are used declares their names.
+        declared = getattr(loaded_adapter, "capabilities", None)
+        if all(hasattr(loaded_adapter, member) if declared is None else member in declared for member in member_names):
+            adapters[name] = loaded_adapter
     return adapters
 
 
 def adapter(name: str) -> Any:
     """Import the adapter that a collection names; raises ConfigError if that fails."""
-    declared = collection(name)
-    module, _, attribute = declared.adapter.partition(":")
+    declaration = collection(name)
+    module, _, attribute = declaration.adapter.partition(":")
     try:
-        loaded = import_module(module)
-        return getattr(loaded, attribute) if attribute else loaded
+        adapter_module = import_module(module)
+        return getattr(adapter_module, attribute) if attribute else adapter_module
     except Exception as error:
-        cause = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"the adapter {declared.adapter!r} of the collection {name!r} cannot be loaded: {cause}",
+            f"the adapter {declaration.adapter!r} of the collection {name!r} cannot be loaded: {problem}",
             hint=f"repair or remove the package that installs {name!r}",
         ) from error

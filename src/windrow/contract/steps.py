@@ -1,4 +1,4 @@
-"""The kinds of steps of a collection, all pure functions, and the values that they take and return."""
+"""The kinds of steps of a collection, whose functions are all pure, and the values that these take and return."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from windrow.reasons import Reason
 class Task:
     """The input of a step: the item, its bytes, and the files and limits of the workspace.
 
-    `view` is a seekable read-only file over exactly the document's bytes. `known` has the store's answers to the step's
-    look-ups, by name; `fields` those of the HTTP response, by names in lower case, repeated ones joined
-    (`windrow.formats.http`). `source` is the attempt's source as it is configured now, None if it no longer is;
-    `visited` is the attempt's time.
+    `view` is a seekable read-only file over exactly the document's bytes. `known` contains the store's answers to the
+    step's look-ups, by name; `fields` the header fields of the HTTP response, by name in lower case, with repeated
+    ones joined (`windrow.formats.http`). `source` is the attempt's source as configured now, None if it was removed
+    from the configuration; `visited` is the attempt's time.
     """
 
     item: Item
@@ -32,13 +32,13 @@ class Task:
     fields: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
     visited: datetime | None = None
-    offers: tuple[Offering, ...] = ()  # in a document that was found by requests
+    offers: tuple[Offering, ...] = ()  # what a document that was found by requests offers
     answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, by the name of the Ask
-    request: Request | None = None  # of an attempt, if its collection finds by requests
-    stopped: tuple[Reading, ...] = ()  # why earlier runs of it were ended (`Settle.retakes`)
+    request: Request | None = None  # that of the attempt, if its collection finds documents by requests
+    stopped: tuple[Reading, ...] = ()  # results of earlier runs that were ended by a limit (`Settle.retakes`)
 
     def part(self, offer: Offering) -> bytes:
-        """Read the bytes of an offer."""
+        """Read the bytes of an offer's part of the document."""
         offset, length = offer.part or (0, -1)
         self.view.seek(offset)
         return self.view.read(length)
@@ -47,8 +47,8 @@ class Task:
 class Entity(NamedTuple):
     """A thing in a loaded document that has an identity and a history.
 
-    `local` is the number of its element in the document, from 0; `identifier` is
-    the same in all submissions (for a specimen its `centre_specimenID`).
+    `local` is the number of its element in the document, from 0; `identifier` is the same in all documents (for a
+    specimen its `centre_specimenID`).
     """
 
     local: int
@@ -60,8 +60,8 @@ class Entity(NamedTuple):
 class Rows:
     """The result of a Load step: a document's entities, and a row for every element.
 
-    `tables` maps a table's name to tuples `(local, parent local | None, entity local | None,
-    ordinal, *columns)` in document order; locals are unique over the whole document.
+    `tables` maps a table's name to tuples `(local, parent local | None, entity local | None, ordinal, *columns)` in
+    document order; a `local` is the number of an element, unique in the document. `count` is the number of elements.
     """
 
     entities: list[Entity]
@@ -71,10 +71,10 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class ItemStep:
-    """A step on the items of one kind, run in the order of the steps.
+    """A step on the items of one kind; they run in the order of `Collection.steps`.
 
-    `phase` names the step; `version` rises when the same bytes would give another result. The ledger remembers results
-    by both.
+    `phase` names the step; raise `version` when the same bytes would give another result. The ledger stores results
+    under both.
     """
 
     phase: str
@@ -84,21 +84,21 @@ class ItemStep:
 
 @dataclass(frozen=True, slots=True)
 class Read(ItemStep):
-    """Read the members of a capture, or give a reason why not. Runs in the pool."""
+    """Read the members of a capture, or return the reason why they cannot be read. Runs in the pool."""
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
-    by: Callable[[Item], str] | None = None  # what else the result depends on
+    by: Callable[[Item], str] | None = None  # a text for all else that the result depends on
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Read):
-    """Validate a document: findings with line and column. Runs in the pool."""
+    """Validate a document; its findings have line and column. Runs in the pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load(ItemStep):
-    """Make a document's rows. Runs in the pool; the rows are written to the store in order, not current yet."""
+    """Make a document's rows in the pool. They are then written to the store in order, but are not current yet."""
 
     run: Callable[[Task], Rows | Reading]
     resources: tuple[str, ...] = ()
@@ -106,14 +106,14 @@ class Load(ItemStep):
 
 @dataclass(frozen=True, slots=True)
 class Judge(ItemStep):
-    """Decide for each document, in order, whether its rows become current; the store's look-ups are in `Task.known`."""
+    """Decide for each document, in order, whether its rows become current; `Task.known` has the store's answers."""
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
 
 
 class Undecided(Protocol):
-    """A staged document that is published or withheld depending on what the store knows."""
+    """A loaded document whose rows become current (are published) or not, depending on the keys that the store has."""
 
     @property
     def item(self) -> int:
@@ -122,11 +122,11 @@ class Undecided(Protocol):
 
     @property
     def asks(self) -> Mapping[str, AbstractSet[str]]:
-        """The keys to look up, by question, as in the look-ups of its reading."""
+        """The keys to look up, by question (`StoreLookUp.question`)."""
         ...
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why it is withheld, given the known ones of the keys asked for; None publishes it."""
+        """Return why it is not published, given those of its keys that the store has; None to publish it."""
         ...
 
 
@@ -136,12 +136,12 @@ class Summarise(ItemStep):
 
 
 OK, NOT_MODIFIED = 200, 304
-
+"""HTTP statuses."""
 
 REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
-"""Kinds of attempts of a collection that finds by requests or captures.
+"""Kinds of attempts of a collection with requests or captures, in this order.
 
-A request of its discovery, robots.txt, a step's Ask, or a capture that somebody else made.
+A request of its discovery, one for robots.txt, a step's Ask, or a capture that somebody else made.
 """
 
 
@@ -161,14 +161,14 @@ def has_document(recorded: RecordedAttempt) -> bool:
 
 
 def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
-    """Return the results of a Settle step as a tuple: it returns one, several or None; a Reading counts as none."""
+    """Return the results of a Settle step, which returns one, several or None, as a tuple: empty for a Reading."""
     if result is None or isinstance(result, Reading):
         return ()
     return (result,) if isinstance(result, Observation | Skip | Ask) else tuple(result)
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Join an attempt with the results of its step; None if the step returned None or a Reading."""
+    """Return an attempt's place and the results of its step, or None if the step returned None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt
@@ -179,20 +179,21 @@ def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | No
 class Settle:
     """Turn each attempt, in the order of the ledger, into an entry of the version store.
 
-    `version` rises when the same bytes would give other records. A run reads only what is new; if the store was begun
-    by another version the run says so, and `windrow replay` reads all that is kept with this one.
-    `run` reads the bytes in the pool, if `needs_body` returns True. `make_entry` makes an entry of the version store,
+    Raise `version` when the same bytes would give other records. A run reads only new attempts; if the store was begun
+    by another version, the run reports that, and `windrow replay` reads all kept attempts with this version.
+    `run` reads the bytes in the pool if `needs_body` returns True. `make_entry` makes an entry of the version store,
     or None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
-    `rereads_original` says whether an answer without a body has fields for which the bytes that it refers to are read
-    again. `expires` returns the time (seconds since 1970) at which the result expires and the address is due; None: the
-    result holds as long as the bytes. `name_payload` names the bytes together with what the header says of them, by
-    default by their digest: if the version store knows the name, they are not read again. `missing`, a pure function,
-    returns what becomes of things missing from a whole listing (`FollowResult.ends_listing`), such as that they are
-    gone. `retakes` is how often a step is run again on a document after it was ended by a limit or with its process:
-    `Task.stopped` has the reasons then, and it should leave out what is risky and return a Skip with the reason. If it
-    is ended each time, the first end counts. With `takes_answers` an attempt is a request, or a capture of one: `run`
-    is given the decoded body with its offers and request (`Task.offers`, `Task.request`), and returns observations,
-    skips and asks. Without it `run` is given the bytes as they were kept, and its result goes to `make_entry` alone.
+    `rereads_original` returns whether the bytes to which an answer without a body (304) refers must be read again,
+    because of the answer's fields. `expires` returns the time (seconds since 1970) at which the result expires and the
+    address is due, or None if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and
+    the header fields that matter, by default their digest: bytes with a name known to the version store are not read
+    again. `missing`, a pure function, returns the observations about things missing from a whole listing
+    (`FollowResult.ends_listing`), such as that they are gone. `retakes` is how often a step runs again on a document
+    after a limit or the death of its process ended it: `Task.stopped` then has the reasons, and the step should leave
+    out risky parts and return a Skip with the reason. If each run is ended, the first reason counts. With
+    `takes_answers` an attempt is a request, or a capture of one: `run` gets the decoded body with its offers and
+    request (`Task.offers`, `Task.request`), and returns observations, skips and asks. Without it, `run` gets the bytes
+    as they were kept, and only `make_entry` gets its result.
     """
 
     phase: str
@@ -210,7 +211,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """Update what is derived from the store, such as an index; the adapter names the function."""
+    """Update data derived from the store, such as an index, by a function of the adapter."""
 
     phase: str
 

@@ -23,16 +23,16 @@ HOST = "127.0.0.1"
 USER = "windrow"
 
 
-class Served(NamedTuple):
-    """A running server: its port, and the settings that a source of it needs beside its address."""
+class RunningServer(NamedTuple):
+    """A running server: its port, and the settings that its source needs in addition to its address."""
 
     port: int
     settings: dict[str, str]
 
 
 @contextmanager
-def ftp(root: Path, password: str) -> Iterator[Served]:
-    """Serve a folder over FTP, with pyftpdlib; MissingExtra without it."""
+def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
+    """Serve a folder over FTP; raises MissingExtra if pyftpdlib is not installed."""
     try:
         with warnings.catch_warnings():
             # On Python 3.11 it imports deprecated modules of the standard library.
@@ -46,9 +46,9 @@ def ftp(root: Path, password: str) -> Iterator[Served]:
     logging.getLogger("pyftpdlib").disabled = True
     authorizer = DummyAuthorizer()
     authorizer.add_user(USER, password, str(root), perm="elr")
-    handler = type("Handler", (FTPHandler,), {"authorizer": authorizer, "use_sendfile": False, "log_prefix": ""})
+    handler_class = type("Handler", (FTPHandler,), {"authorizer": authorizer, "use_sendfile": False, "log_prefix": ""})
     loop = IOLoop()
-    server = FTPServer((HOST, 0), handler, ioloop=loop)
+    server = FTPServer((HOST, 0), handler_class, ioloop=loop)
     ended = threading.Event()
 
     def serve() -> None:
@@ -58,7 +58,7 @@ def ftp(root: Path, password: str) -> Iterator[Served]:
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     try:
-        yield Served(server.address[1], {})
+        yield RunningServer(server.address[1], {})
     finally:
         ended.set()
         thread.join()
@@ -66,8 +66,8 @@ def ftp(root: Path, password: str) -> Iterator[Served]:
 
 
 @contextmanager
-def sftp(root: Path, password: str) -> Iterator[Served]:
-    """Serve a folder over SFTP, with asyncssh and a new host key, which the settings pin; MissingExtra without it."""
+def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
+    """Serve a folder over SFTP with a new host key, which the settings pin; raises MissingExtra without asyncssh."""
     try:
         import asyncssh  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -89,16 +89,16 @@ def sftp(root: Path, password: str) -> Iterator[Served]:
         )
 
     with _run_in_thread(listen) as server:
-        yield Served(server.get_port(), {"host_keys": key.get_fingerprint()})
+        yield RunningServer(server.get_port(), {"host_keys": key.get_fingerprint()})
 
 
 @contextmanager
-def _run_in_thread(begin: Callable[[], Any]) -> Iterator[Any]:
-    """Run an asyncio server in a thread of its own, and close it at the end."""
+def _run_in_thread(listen: Callable[[], Any]) -> Iterator[Any]:
+    """Run the asyncio server that `listen` starts in a thread of its own, and close it at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    server = asyncio.run_coroutine_threadsafe(begin(), loop).result(10)
+    server = asyncio.run_coroutine_threadsafe(listen(), loop).result(10)
     try:
         yield server
     finally:
@@ -119,15 +119,15 @@ class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def https(root: Path, workspace: Path) -> Iterator[Served]:
-    """Serve a folder over HTTPS, with a new authority whose certificate goes into `workspace`; needs trustme."""
+def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
+    """Serve a folder over HTTPS, with the CA's certificate in `workspace`; raises MissingExtra without trustme."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:
         raise MissingExtra("the HTTPS server of the demo", "demo") from error
     authority = trustme.CA()
-    bundle = workspace / "demo-ca.pem"
-    authority.cert_pem.write_to_path(str(bundle))
+    certificate_file = workspace / "demo-ca.pem"
+    authority.cert_pem.write_to_path(str(certificate_file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(HOST).configure_cert(context)
     handler = functools.partial(_QuietFileServer, directory=str(root))
@@ -136,7 +136,7 @@ def https(root: Path, workspace: Path) -> Iterator[Served]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield Served(server.server_address[1], {"ca_bundle": bundle.name})
+        yield RunningServer(server.server_address[1], {"ca_bundle": certificate_file.name})
     finally:
         server.shutdown()
         thread.join()
@@ -144,20 +144,21 @@ def https(root: Path, workspace: Path) -> Iterator[Served]:
 
 
 class DemoWeb:
-    """The sites that are served: the origin of each, the day of the demo that they show, and their requests."""
+    """The sites that are served: the origin of each by name, the day of the demo, and the requests so far."""
 
     def __init__(self) -> None:
         self.origins: dict[str, str] = {}
         self.day = 1
-        self.requests: list[tuple[str, str]] = []  # site and path
+        self.requests: list[tuple[str, str]] = []  # the site's name, and the path
 
 
 @contextmanager
-def web() -> Iterator[DemoWeb]:
-    """Serve all sites, each on a port of its own."""
+def serve_sites() -> Iterator[DemoWeb]:
+    """Serve all sites of the demo, each on a port of its own."""
     demo_web = DemoWeb()
     servers = [
-        (name, http.server.ThreadingHTTPServer((HOST, 0), _site(demo_web, name))) for name in (*site.NAMES, *site.TOML)
+        (name, http.server.ThreadingHTTPServer((HOST, 0), _site_handler(demo_web, name)))
+        for name in (*site.PAGE_SITES, *site.TOWN_SOURCES)
     ]
     demo_web.origins |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
     threads = [threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True) for _, server in servers]
@@ -172,16 +173,17 @@ def web() -> Iterator[DemoWeb]:
             server.server_close()
 
 
-def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler]:
+def _site_handler(demo_web: DemoWeb, site_name: str) -> type[http.server.BaseHTTPRequestHandler]:
+    """Return the class that answers requests to one site; conditional requests are answered by ETag."""
+
     class SiteServer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
-            served.requests.append((name, self.path))
-            reply = (site.town_answer if name in site.TOML else site.answer)(
-                name, self.path, served.origins, served.day
-            )
+            demo_web.requests.append((site_name, self.path))
+            answer = site.answer_of_town_site if site_name in site.TOWN_SOURCES else site.answer_of_site
+            reply = answer(site_name, self.path, demo_web.origins, demo_web.day)
             etag = f'"{hashlib.sha256(reply.body).hexdigest()[:16]}"'
             if reply.status == 200 and self.headers.get("If-None-Match") == etag:
                 reply = SiteAnswer(status=304, type=reply.type)

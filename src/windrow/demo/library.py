@@ -1,4 +1,4 @@
-"""The library of the demo: papers as PDFs in a WARC file of another crawler, with its CDX, and a catalogue."""
+"""The library of the demo: papers as PDFs in a WARC file of another crawler, with its CDX file, and a catalogue."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import NamedTuple
 from windrow.formats.cdx import surt
 from windrow.formats.warc import END, format_header, new_record_id
 
-TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'
-"""The settings of the source."""
+SOURCE_TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'
+"""The settings of the library's source."""
 
 _WARC = "papers.warc.gz"
 _CAPTURED_AT = "2026-11-15T12:00:00Z"
 
 
 class _Paper(NamedTuple):
+    """A paper; `name` is the name of its file."""
+
     name: str
     title: str
     author: str
@@ -46,30 +48,32 @@ _PAPERS = (
 
 
 def write_library(folder: Path) -> None:
-    """Write the WARC file, its CDX and the catalogue below a folder; one line of the CDX names a missing file."""
+    """Write the WARC file, its CDX file and the catalogue below a folder; one line of the CDX names a missing file."""
     (folder / "catalogue").mkdir(parents=True)
     lines = [" CDX N b a m s k r M S V g"]
     with (folder / _WARC).open("wb") as warc:
         for paper in _PAPERS:
-            url, body = f"https://papers.example/{paper.name}", _pdf(paper)
+            url, body = f"https://papers.example/{paper.name}", _make_pdf(paper)
             digest = base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
-            offset, record = warc.tell(), gzip.compress(_response(url, body, digest), mtime=0)
+            offset, record = warc.tell(), gzip.compress(_response_record(url, body, digest), mtime=0)
             warc.write(record)
             fields = ("application/pdf", "200", digest, "-", "-", str(len(record)), str(offset), _WARC)
             lines.append(" ".join((surt(url), "20261115120000", url, *fields)))
+        # Further lines: one with a file that does not exist, one with a page.
         lines.append(lines[-1].replace("ropes", "lost").rpartition(_WARC)[0] + "lost.warc.gz")
         lines.append(lines[1].replace("tides", "index").replace("application/pdf", "text/html"))
     (folder / "papers.cdx").write_text("\n".join(lines) + "\n")
     works = [
-        {"DOI": f"10.5555/demo.{number}", "title": [listed.title], "type": "journal-article",
-         "author": [{"given": listed.author.split()[0], "family": listed.author.split()[1]}],
+        {"DOI": f"10.5555/demo.{number}", "title": [paper.title], "type": "journal-article",
+         "author": [{"given": paper.author.split()[0], "family": paper.author.split()[1]}],
          "issued": {"date-parts": [[2026]]}}
-        for number, listed in enumerate(_PAPERS[:2], 1)
+        for number, paper in enumerate(_PAPERS[:2], 1)
     ]  # fmt: skip
     (folder / "catalogue" / "works.jsonl").write_text("".join(f"{json.dumps(work)}\n" for work in works))
 
 
-def _response(url: str, body: bytes, digest: str) -> bytes:
+def _response_record(url: str, body: bytes, digest: str) -> bytes:
+    """Return a WARC record with a response; `digest` is the SHA-1 of its body in base 32."""
     block = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     fields = [
         ("WARC-Record-ID", new_record_id()), ("WARC-Date", _CAPTURED_AT), ("WARC-Target-URI", url),
@@ -78,8 +82,8 @@ def _response(url: str, body: bytes, digest: str) -> bytes:
     return format_header("response", fields, len(block)) + block + END
 
 
-def _pdf(paper: _Paper) -> bytes:
-    """Return a PDF of one page: the title in large letters, the author, the text in lines of 80 letters."""
+def _make_pdf(paper: _Paper) -> bytes:
+    """Return a PDF of one page: the title in large letters, the author, and the text in lines of 80 letters."""
     words, lines = paper.text.split(), [""]
     for word in words:
         if len(lines[-1]) + len(word) > 80:
@@ -87,7 +91,7 @@ def _pdf(paper: _Paper) -> bytes:
         lines[-1] = f"{lines[-1]} {word}".strip()
     content = f"BT /F1 22 Tf 60 760 Td ({paper.title}) Tj /F1 13 Tf 0 -30 Td ({paper.author}) Tj /F1 11 Tf 0 -30 Td "
     content += " ".join(f"({line}) Tj 0 -15 Td" for line in lines) + " ET"
-    parts = (
+    objects = (
         "<< /Type /Catalog /Pages 2 0 R >>",
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         (
@@ -99,10 +103,11 @@ def _pdf(paper: _Paper) -> bytes:
         f"<< /Title ({paper.title}) /Author ({paper.author}) >>",
     )
     pdf, offsets = "%PDF-1.4\n", []
-    for number, part in enumerate(parts, 1):
+    for number, pdf_object in enumerate(objects, 1):
         offsets.append(len(pdf))
-        pdf += f"{number} 0 obj\n{part}\nendobj\n"
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    size = len(parts) + 1
-    pdf += f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R /Info 6 0 R >>\n"
+        pdf += f"{number} 0 obj\n{pdf_object}\nendobj\n"
+    offset_table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    object_count = len(objects) + 1
+    pdf += f"xref\n0 {object_count}\n0000000000 65535 f \n{offset_table}trailer\n"
+    pdf += f"<< /Size {object_count} /Root 1 0 R /Info 6 0 R >>\n"
     return (pdf + f"startxref\n{pdf.index('xref')}\n%%EOF\n").encode("latin-1")

@@ -1,4 +1,4 @@
-"""The partners of the demo, and the documents that each puts on its server; the same seed gives the same bytes."""
+"""The partners of the demo, and the documents that each puts on its server; the same seed makes the same bytes."""
 
 from __future__ import annotations
 
@@ -9,88 +9,89 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-_CORE = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
-_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_NAMESPACE = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
+_XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _FIRST_DAY = date(2025, 1, 6)
 
 
 def specimens(centre: str, seed: int, count: int = 20) -> bytes:
     """Return a document with `count` mice of a centre (about 420 bytes each)."""
-    dice = random.Random(f"specimens {centre} {seed}")  # noqa: S311 made-up documents, no secret
-    rows = []
+    generator = random.Random(f"specimens {centre} {seed}")  # noqa: S311 made-up documents, no secret
+    elements = []
     for number in range(count):
-        baseline = number % 4 == 0
+        is_baseline = number % 4 == 0
         attributes = {
-            "DOB": (_FIRST_DAY + timedelta(days=dice.randrange(200))).isoformat(),
-            "isBaseline": str(baseline).lower(),
-            **({"strainID": "MGI:2159965"} if baseline else {"colonyID": f"{centre}C{seed % 7}"}),
+            "DOB": (_FIRST_DAY + timedelta(days=generator.randrange(200))).isoformat(),
+            "isBaseline": str(is_baseline).lower(),
+            **({"strainID": "MGI:2159965"} if is_baseline else {"colonyID": f"{centre}C{seed % 7}"}),
             "specimenID": specimen_id(seed, number),
-            "gender": dice.choice(["male", "female"]),
-            "zygosity": "wild type" if baseline else dice.choice(["homozygous", "heterozygous"]),
-            "litterId": f"L{dice.randrange(1000)}",
+            "gender": generator.choice(["male", "female"]),
+            "zygosity": "wild type" if is_baseline else generator.choice(["homozygous", "heterozygous"]),
+            "litterId": f"L{generator.randrange(1000)}",
             "pipeline": "IMPC_001",
             "productionCentre": centre,
             "phenotypingCentre": centre,
             "project": "BaSH",
         }
-        rows.append(f"    <mouse {_attributes(attributes)}>\n" + _mother(seed, number) + "    </mouse>")
-    body = "\n".join(rows)
+        elements.append(f"    <mouse {_attributes(attributes)}>\n" + _related_specimen(seed, number) + "    </mouse>")
+    body = "\n".join(elements)
     return (
-        f'{_HEAD}<centreSpecimenSet xmlns="{_CORE}specimen">\n  <centre centreID="{centre}">\n{body}\n'
+        f'{_XML_DECLARATION}<centreSpecimenSet xmlns="{_NAMESPACE}specimen">\n  <centre centreID="{centre}">\n{body}\n'
         "  </centre>\n</centreSpecimenSet>\n"
     ).encode()
 
 
 def specimen_id(seed: int, number: int) -> str:
-    """Return the name of the `number`-th mouse of a document."""
+    """Return the specimenID of the mouse with a number, from 0, in the document of a seed."""
     return f"M{seed:04}-{number:03}"
 
 
-def _mother(seed: int, number: int) -> str:
+def _related_specimen(seed: int, number: int) -> str:
+    """Return the element that names the previous mouse of the document as a littermate."""
     attributes = {"specimenID": specimen_id(seed, max(0, number - 1)), "relationship": "littermate"}
     return f"      <relatedSpecimen {_attributes(attributes)}/>\n"
 
 
 def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
-    """Return a document with blood counts of `count` mice (about 1.2 kB each with 12 parameters).
-
-    `shift` is added to every value: the same experiments, corrected.
-    """
-    dice = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
-    rows = []
+    """Return a document with blood counts of `count` mice (about 1.2 kB each); `shift` is added to every value."""
+    generator = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
+    lines = []
     for number in range(count):
-        day = (_FIRST_DAY + timedelta(days=200 + dice.randrange(100))).isoformat()
-        rows.append(f'    <experiment experimentID="E{seed:04}-{number:03}" dateOfExperiment="{day}">')
-        rows.append(f"      <specimenID>{specimen_id(seed, number)}</specimenID>")
-        rows.append('      <procedure procedureID="IMPC_HEM_001">')
+        day = (_FIRST_DAY + timedelta(days=200 + generator.randrange(100))).isoformat()
+        lines.append(f'    <experiment experimentID="E{seed:04}-{number:03}" dateOfExperiment="{day}">')
+        lines.append(f"      <specimenID>{specimen_id(seed, number)}</specimenID>")
+        lines.append('      <procedure procedureID="IMPC_HEM_001">')
         for parameter in range(1, 13):
-            value = round(dice.uniform(1, 60) + shift, 2)
-            rows.append(f'        <simpleParameter parameterID="IMPC_HEM_{parameter:03}_001" unit="g/dl">')
-            rows.append(f"          <value>{value}</value>\n        </simpleParameter>")
-        rows.append("      </procedure>\n    </experiment>")
-    body = "\n".join(rows)
+            value = round(generator.uniform(1, 60) + shift, 2)
+            lines.append(f'        <simpleParameter parameterID="IMPC_HEM_{parameter:03}_001" unit="g/dl">')
+            lines.append(f"          <value>{value}</value>\n        </simpleParameter>")
+        lines.append("      </procedure>\n    </experiment>")
+    body = "\n".join(lines)
     return (
-        f'{_HEAD}<centreProcedureSet xmlns="{_CORE}procedure">\n'
+        f'{_XML_DECLARATION}<centreProcedureSet xmlns="{_NAMESPACE}procedure">\n'
         f'  <centre centreID="{centre}" pipeline="IMPC_001" project="BaSH">\n{body}\n'
         "  </centre>\n</centreProcedureSet>\n"
     ).encode()
 
 
 def _attributes(attributes: dict[str, str]) -> str:
-    return " ".join(f"{name}={quoteattr(value)}" for name, value in attributes.items())
+    return " ".join(f"{name}={quoteattr(text)}" for name, text in attributes.items())
 
 
 def pack(members: dict[str, bytes]) -> bytes:
-    """Zip documents; the same documents make the same bytes."""
-    packed = BytesIO()
-    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+    """Return a zip of documents, given by name; the same documents make the same bytes."""
+    zip_bytes = BytesIO()
+    with ZipFile(zip_bytes, "w", ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(ZipInfo(name, (2026, 1, 12, 9, 0, 0)), content, ZIP_DEFLATED)
-    return packed.getvalue()
+    return zip_bytes.getvalue()
 
 
 def drop(centre: str, day: str, number: int, documents: int = 1, *, shift: float = 0.0) -> tuple[str, bytes]:
-    """Return the name and bytes of a conforming zip with pairs of specimen and experiment documents."""
+    """Return the name and bytes of a zip with `documents` specimen documents and as many of experiments.
+
+    `day` (2026-01-12) and `number` are part of its name; `shift` is added to the values of experiments.
+    """
     members = {}
     for index in range(1, documents + 1):
         seed = number * 100 + index
@@ -99,40 +100,40 @@ def drop(centre: str, day: str, number: int, documents: int = 1, *, shift: float
     return f"{centre}.{day}.{number}.impc.zip", pack(members)
 
 
-FOLDERS = ("add", "edit", "delete")
+FOLDERS = ("add", "edit", "delete")  # of each partner's server
 MONDAY, TUESDAY = "2026-01-12", "2026-01-13"
 
 
-def first_day(root: Path) -> None:
-    """Put the files of four centres below `root`; some of them are faulty on purpose."""
+def write_first_day(root: Path) -> None:
+    """Write the files of four centres below `root`; some of them are faulty on purpose."""
     for centre in ("H", "J", "Ucd", "Wtsi"):
         for folder in FOLDERS:
             (root / centre / folder).mkdir(parents=True)
     for centre, number in (("H", 1), ("J", 1), ("J", 2), ("Ucd", 1), ("Wtsi", 1)):
-        put(root / centre / "add", *drop(centre, MONDAY, number, documents=2))
+        write_file(root / centre / "add", *drop(centre, MONDAY, number, documents=2))
     # A copy at another centre: it is fetched from its producer unless that server is down.
-    put(root / "J" / "add", *drop("H", MONDAY, 1, documents=2))
-    name, whole = drop("H", MONDAY, 7)
-    put(root / "H" / "add", name, whole[: len(whole) // 2])
-    put(root / "H" / "add", f"H.2026-02-30.{3}.impc.zip", whole)
-    put(root / "Ucd" / "add", "readme.txt", b"nothing to see here")
-    put(root / "Ucd" / "add", "Nobody.2026-01-12.1.impc.zip", whole)
+    write_file(root / "J" / "add", *drop("H", MONDAY, 1, documents=2))
+    name, zip_content = drop("H", MONDAY, 7)
+    write_file(root / "H" / "add", name, zip_content[: len(zip_content) // 2])
+    write_file(root / "H" / "add", "H.2026-02-30.3.impc.zip", zip_content)
+    write_file(root / "Ucd" / "add", "readme.txt", b"nothing to see here")
+    write_file(root / "Ucd" / "add", "Nobody.2026-01-12.1.impc.zip", zip_content)
     invalid = specimens("Wtsi", 900).replace(b'gender="male"', b'gender="unsure"')
     members = {f"Wtsi.{MONDAY}.1.specimen.impc.xml": invalid, f"Wtsi.{MONDAY}.2.specimen.impc.xml": b"<centre"}
-    put(root / "Wtsi" / "add", f"Wtsi.{MONDAY}.8.impc.zip", pack(members))
-    put(root / "Wtsi" / "add", f"Wtsi.{MONDAY}.9.impc.zip", pack({"../../escape.xml": b"<x/>"}))
+    write_file(root / "Wtsi" / "add", f"Wtsi.{MONDAY}.8.impc.zip", pack(members))
+    write_file(root / "Wtsi" / "add", f"Wtsi.{MONDAY}.9.impc.zip", pack({"../../escape.xml": b"<x/>"}))
 
 
-def second_day(root: Path) -> None:
-    """Add, correct and withdraw documents of the centres."""
-    put(root / "H" / "add", *drop("H", TUESDAY, 2, documents=2))
+def write_second_day(root: Path) -> None:
+    """Change the files below `root`: one centre adds documents, one corrects some, one withdraws some."""
+    write_file(root / "H" / "add", *drop("H", TUESDAY, 2, documents=2))
     corrected = {f"J.{TUESDAY}.1.experiment.impc.xml": experiments("J", 101, shift=1.0)}
-    put(root / "J" / "edit", f"J.{TUESDAY}.50.impc.zip", pack(corrected))
+    write_file(root / "J" / "edit", f"J.{TUESDAY}.50.impc.zip", pack(corrected))
     withdrawn = {f"Ucd.{TUESDAY}.1.experiment.impc.xml": experiments("Ucd", 102)}
-    put(root / "Ucd" / "delete", f"Ucd.{TUESDAY}.50.impc.zip", pack(withdrawn))
+    write_file(root / "Ucd" / "delete", f"Ucd.{TUESDAY}.50.impc.zip", pack(withdrawn))
     (root / "J" / "add" / f"H.{MONDAY}.1.impc.zip").unlink()
 
 
-def put(folder: Path, name: str, content: bytes) -> None:
+def write_file(folder: Path, name: str, content: bytes) -> None:
     """Write a file into a folder."""
     (folder / name).write_bytes(content)

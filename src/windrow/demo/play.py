@@ -1,4 +1,4 @@
-"""The demo: make a workspace and harvest a small internet of servers on this machine twice."""
+"""The demo: make a workspace, and harvest a small internet of servers on this machine twice."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.demo.internet import HOST, USER, DemoWeb, Served, ftp, https, sftp, web
-from windrow.demo.library import TOML as LIBRARY
-from windrow.demo.library import write_library
-from windrow.demo.partner import first_day, second_day
-from windrow.demo.site import COUNCIL
-from windrow.demo.site import TOML as TOWN
+from windrow.demo.internet import HOST, USER, DemoWeb, RunningServer, serve_ftp, serve_https, serve_sftp, serve_sites
+from windrow.demo.library import SOURCE_TOML, write_library
+from windrow.demo.partner import write_first_day, write_second_day
+from windrow.demo.site import COUNCIL, TOWN_SOURCES
 from windrow.errors import MissingExtra, UsageError
 
-TOML = """# The workspace that `windrow demo` made. Look around: windrow status, windrow why NAME, windrow config
+WORKSPACE_TOML = """# The workspace of `windrow demo`. Look around: windrow status, windrow why NAME, windrow config
 name = "demo"
 contact = "operator@example.org"
 
@@ -32,7 +30,7 @@ branches = ["Town"]
 entities = ["Harbour Council"]
 
 [news]
-rewrite_changed = true  # an article that is corrected is written anew, with its revisions
+rewrite_changed = true  # a corrected article is written again, with its revisions
 
 [papers]
 catalogue = ["library/catalogue"]
@@ -53,37 +51,37 @@ full_name = "University of California, Davis"
 short_name = "Wtsi"
 full_name = "Wellcome Sanger Institute"
 """
-MARK = ".windrow-demo"
-"""The file that marks a folder as an earlier demo, which may be deleted."""
+MARKER_FILE = ".windrow-demo"
+"""The file that marks a folder as that of an earlier demo, which may be deleted."""
 
 
 class DemoResult(NamedTuple):
-    """The parts left out, each with its reason, and the origins of the sites by name."""
+    """A message for each part that was left out, and the origins of the sites by name."""
 
     missing: list[str]
     sites: dict[str, str]
 
 
-def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
-    """Play the demo in a folder that is new, empty or holds an earlier demo.
+def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
+    """Play the demo in a folder that is new, empty or that of an earlier demo.
 
-    `run` harvests a collection of the workspace in that folder, with True also what is not due yet, and returns the
-    exit code; `say` prints a line for the user.
+    `run(collection, again)` harvests a collection of the workspace in that folder, with `again` also addresses that are
+    not due yet, and returns the exit code; `say` prints a line for the user.
     """
-    clear(folder)
+    empty_folder(folder)
     internet = folder / "internet"
-    first_day(internet)
+    write_first_day(internet)
     password = secrets.token_hex(8)
     (folder / "password").write_text(password)
     (folder / "password").chmod(0o600)
-    (folder / "windrow.toml").write_text(TOML)
+    (folder / "windrow.toml").write_text(WORKSPACE_TOML)
     (folder / "sources").mkdir()
     missing: list[str] = []
     with ExitStack() as stack:
-        servers: list[tuple[str, str, AbstractContextManager[Served]]] = [
-            ("H", "ftp", ftp(internet / "H", password)),
-            ("J", "sftp", sftp(internet / "J", password)),
-            ("Ucd", "https", https(internet / "Ucd", folder)),
+        servers: list[tuple[str, str, AbstractContextManager[RunningServer]]] = [
+            ("H", "ftp", serve_ftp(internet / "H", password)),
+            ("J", "sftp", serve_sftp(internet / "J", password)),
+            ("Ucd", "https", serve_https(internet / "Ucd", folder)),
         ]
         for centre, scheme, server in servers:
             try:
@@ -92,30 +90,31 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
                 missing.append(_describe_missing(scheme, error))
                 continue
             user = f"{USER}@" if scheme != "https" else ""
-            declare(folder, centre, f"{scheme}://{user}{HOST}:{served.port}/", served.settings, secret=bool(user))
+            url = f"{scheme}://{user}{HOST}:{served.port}/"
+            write_source(folder, centre, url, served.settings, has_password=bool(user))
             say(f"{centre} serves {scheme}://{HOST}:{served.port}/")
-        declare(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, secret=False)
+        write_source(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, has_password=False)
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
-        sites = stack.enter_context(web())
+        sites = stack.enter_context(serve_sites())
         if find_spec("icalendar") is None:
             missing.append(_describe_missing(COUNCIL, MissingExtra("reading its calendar", "events")))
             sites.origins.pop(COUNCIL)
-        _declare_sites(folder, sites, say)
+        _write_site_sources(folder, sites, say)
         if find_spec("pypdfium2") is None:
             missing.append(_describe_missing("library", MissingExtra("reading its papers", "pdf")))
         write_library(folder / "library")
-        (folder / "sources" / "library.toml").write_text(LIBRARY)
+        (folder / "sources" / "library.toml").write_text(SOURCE_TOML)
         say("the library has a WARC file of papers, and its CDX")
         say("Monday: the first harvest of everything")
         for kind in ("drops", "pages", "news", *(["events"] if COUNCIL in sites.origins else []), "papers"):
             run(kind, False)
-        second_day(internet)
+        write_second_day(internet)
         sites.day = 2
-        say("Tuesday: one centre adds, one corrects, one takes back")
+        say("Tuesday: one centre adds documents, one corrects some, one withdraws some")
         run("drops", False)
-        say("Tuesday: the ferry has another timetable, the museum took a report back and has other news")
+        say("Tuesday: the ferry has a new timetable; the museum removed a report and has other news")
         run("pages", True)
-        say("Tuesday: the newspaper corrects an article and prints another; the council moves a meeting, calls one off")
+        say("Tuesday: the newspaper corrects an article and adds one; the council moves a meeting and cancels one")
         run("news", True)
         if COUNCIL in sites.origins:
             run("events", True)
@@ -126,29 +125,29 @@ def _describe_missing(source: str, error: MissingExtra) -> str:
     return f"{source}: {error} ({error.hint})"
 
 
-def clear(folder: Path) -> None:
-    """Empty the folder, or create it; UsageError if it holds anything but an earlier demo."""
+def empty_folder(folder: Path) -> None:
+    """Create the folder, or empty it; raises UsageError if it contains anything but an earlier demo."""
     if folder.exists() and any(folder.iterdir()):
-        if not (folder / MARK).exists():
+        if not (folder / MARKER_FILE).exists():
             raise UsageError(f"{folder} is not empty and not an earlier demo", hint="windrow demo ANOTHER_DIR")
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / MARK).touch()
+    (folder / MARKER_FILE).touch()
 
 
-def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, secret: bool) -> None:
-    """Write a source's TOML."""
+def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], *, has_password: bool) -> None:
+    """Write the file of a drops source; with `has_password` its secret is the workspace's file `password`."""
     lines = [f'url = "{url}"', 'collection = "drops"', f'centre = "{centre}"']
-    if secret:
+    if has_password:
         lines.append('secret = "file:password"')
     for name, value in settings.items():
         lines.append(f'{name} = ["{value}"]' if name == "host_keys" else f'{name} = "{value}"')
     (folder / "sources" / f"{centre.lower()}.toml").write_text("\n".join(lines) + "\n")
 
 
-def _declare_sites(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
-    """Write a source for each site, with the site's address."""
+def _write_site_sources(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
+    """Write the file of a source for each site, and tell the user the site's origin."""
     for name, origin in sites.origins.items():
-        template = TOWN.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
+        template = TOWN_SOURCES.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
         (folder / "sources" / f"{name}.toml").write_text(template.format(origin=origin))
         say(f"the {name} serves {origin}/")

@@ -1,18 +1,18 @@
-"""The web sites of the demo: the pages of each on the first day and on the second, with faults that real sites have."""
+"""The web sites of the demo: the pages of each on the first and second day, with faults like those of real sites."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-HARBOUR, MUSEUM, SHOP, CLOSED = "harbour", "museum", "shop", "manor"
-NAMES = (HARBOUR, MUSEUM, SHOP, CLOSED)
+HARBOUR, MUSEUM, SHOP, MANOR = "harbour", "museum", "shop", "manor"
+PAGE_SITES = (HARBOUR, MUSEUM, SHOP, MANOR)
 
 HTML = "text/html; charset=utf-8"
 
 
 class SiteAnswer(NamedTuple):
-    """A server's response."""
+    """A site's response; `type` is its Content-Type, `location` the target of a redirect."""
 
     body: bytes = b""
     status: int = 200
@@ -20,15 +20,15 @@ class SiteAnswer(NamedTuple):
     location: str = ""
 
 
-Addresses = Mapping[str, str]
-"""The origin of each site by its name, without a slash at the end."""
+Origins = Mapping[str, str]
+"""The origin of each site by the site's name, such as `http://127.0.0.1:8001`."""
 
 
-def answer(name: str, path: str, at: Addresses, day: int) -> SiteAnswer:
-    """Return the response of a site at a path (with its query) on a day, counted from 1."""
+def answer_of_site(name: str, path: str, origins: Origins, day: int) -> SiteAnswer:
+    """Return the response of one of `PAGE_SITES` for a path (with its query) on a day, counted from 1."""
     if name == SHOP and path.startswith("/calendar/"):
         return _calendar(path)
-    page = _SITES[name](at, day).get(path)
+    page = _SITES[name](origins, day).get(path)
     return page if page is not None else SiteAnswer(_page("Not found", "<p>There is nothing here."), 404)
 
 
@@ -43,50 +43,50 @@ def _article(title: str, body: str, head: str = "", menu: str = "") -> SiteAnswe
     )
 
 
-LIGHT = (
+LIGHTHOUSE_TEXT = (
     "<p>The lighthouse was lit in 1832 and has been looked after by eleven keepers. Its lamp is seen from twenty-one"
     " sea miles away, and its stair has 217 steps.<p>Visitors may climb it in summer."
 )
 
 
-def _front(at: Addresses) -> tuple[tuple[str, str], ...]:
-    """Return the links of the harbour's front page: address and text."""
+def _front_page_links(origins: Origins) -> tuple[tuple[str, str], ...]:
+    """Return (address, text) of each link on the harbour's front page."""
     return (
         ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
         ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),
-        ("/drafts.html", "Drafts"), (f"{at[MUSEUM]}/", "The museum"), (f"{at[SHOP]}/", "The shop"),
-        (f"{at[CLOSED]}/", "The manor"), ("https://example.org/elsewhere", "Elsewhere"),
+        ("/drafts.html", "Drafts"), (f"{origins[MUSEUM]}/", "The museum"), (f"{origins[SHOP]}/", "The shop"),
+        (f"{origins[MANOR]}/", "The manor"), ("https://example.org/elsewhere", "Elsewhere"),
         ("/ferry.html?utm_source=front", "Ferry, once more"), ("/missing.html", "A page that is not there"),
     )  # fmt: skip
 
 
-def _harbour(at: Addresses, day: int) -> dict[str, SiteAnswer]:
-    """Return a site with a sitemap, a redirect, a page at two addresses, one that changes, and one with noindex."""
+def _harbour(origins: Origins, day: int) -> dict[str, SiteAnswer]:
+    """Return pages by path, among them a sitemap, a redirect, a copy, one that changes, and one with noindex."""
     menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
-    ferry = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
-    links = "".join(f'<li><a href="{href}">{text}</a>' for href, text in _front(at))
-    urls = ("/", "/lighthouse.html", "/tides.html", "/ferry.html", "/attic.html")
-    sitemap = "".join(f"<url><loc>{at[HARBOUR]}{path}</loc></url>" for path in urls)
+    times = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
+    links = "".join(f'<li><a href="{href}">{text}</a>' for href, text in _front_page_links(origins))
+    paths = ("/", "/lighthouse.html", "/tides.html", "/ferry.html", "/attic.html")
+    sitemap = "".join(f"<url><loc>{origins[HARBOUR]}{path}</loc></url>" for path in paths)
     return {
         "/robots.txt": SiteAnswer(
-            f"User-agent: *\nDisallow: /keepers/\nSitemap: {at[HARBOUR]}/sitemap.xml\n".encode(), type="text/plain"
+            f"User-agent: *\nDisallow: /keepers/\nSitemap: {origins[HARBOUR]}/sitemap.xml\n".encode(), type="text/plain"
         ),
         "/sitemap.xml": SiteAnswer(
             f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{sitemap}</urlset>'.encode(),
             type="application/xml",
         ),
         "/": _article("The harbour", f"<p>All about our harbour, its boats and its light.<ul>{links}</ul>"),
-        "/lighthouse.html": _article("The lighthouse", LIGHT, menu=menu),
+        "/lighthouse.html": _article("The lighthouse", LIGHTHOUSE_TEXT, menu=menu),
         "/light.html": SiteAnswer(status=301, location="/lighthouse.html"),
         "/lighthouse-print.html": _article(
-            "The lighthouse", LIGHT, '<link rel="canonical" href="/lighthouse.html">', menu
+            "The lighthouse", LIGHTHOUSE_TEXT, '<link rel="canonical" href="/lighthouse.html">', menu
         ),
         "/tides.html": _article(
             "Tides",
             '<p>High water is at six, low water at noon. <a href="/lighthouse-print.html">To print</a>',
             menu=menu,
         ),
-        "/ferry.html": _article("The ferry", f"<p>{ferry} The crossing takes twenty minutes.", menu=menu),
+        "/ferry.html": _article("The ferry", f"<p>{times} The crossing takes twenty minutes.", menu=menu),
         "/attic.html": _article("The attic", "<p>No page links here; only the sitemap knows of it.", menu=menu),
         "/drafts.html": _article(
             "Drafts", "<p>Not to be found by searching.", '<meta name="robots" content="noindex">', menu
@@ -95,46 +95,46 @@ def _harbour(at: Addresses, day: int) -> dict[str, SiteAnswer]:
     }
 
 
-def _museum(at: Addresses, day: int) -> dict[str, SiteAnswer]:
-    """Return a site with a feed, broken markup and an old encoding; one of its pages is removed, another added."""
-    news, title = (
+def _museum(origins: Origins, day: int) -> dict[str, SiteAnswer]:
+    """Return the pages by path: with a feed, broken markup and an old encoding; one is removed, another one added."""
+    news_path, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
     )
     feed = (
-        f'<rss version="2.0"><channel><title>Museum</title><item><title>{title}</title><link>{at[MUSEUM]}{news}</link>'
-        "</item></channel></rss>"
+        f'<rss version="2.0"><channel><title>Museum</title><item><title>{title}</title>'
+        f"<link>{origins[MUSEUM]}{news_path}</link></item></channel></rss>"
     )
-    broken = (
+    broken_page = (
         "<html><title>Ships in bottles</title><p>Twelve ships <b>stand <i>in bottles</b></i> on <a href=/boat.html>one"
         ' shelf<p><table><tr><div>The <a href="map.html#top">map</a> was drawn by hand'
     )
-    old = (
+    old_page = (
         '<html lang="fr"><head><meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1"><title>Musée'
         "</title></head><body><main><h1>Musée</h1><p>Le musée est ouvert l\u2019été, de mai à août, tous les jours"
         " sauf le lundi.</main></body></html>"
     )
-    gone = SiteAnswer(_page("Gone", "<p>This report was taken back."), 410)
+    removed_page = SiteAnswer(_page("Gone", "<p>This report was taken back."), 410)
     return {
         "/robots.txt": SiteAnswer(b"User-agent: *\nAllow: /\n", type="text/plain"),
         "/": _article(
             "The museum of small boats",
             '<p>Boats, maps and bottles. <a href="/bottles.html">Bottles</a> <a href="/fr.html">En français</a>'
-            f' <a href="{at[HARBOUR]}/lighthouse.html">The lighthouse</a> <a href="/report.html">The report</a>',
+            f' <a href="{origins[HARBOUR]}/lighthouse.html">The lighthouse</a> <a href="/report.html">The report</a>',
             '<link rel="alternate" type="application/rss+xml" href="/feed.xml">',
         ),
         "/feed.xml": SiteAnswer(feed.encode(), type="application/rss+xml"),
-        "/bottles.html": SiteAnswer(broken.encode(), type="text/html"),
-        "/fr.html": SiteAnswer(old.encode("cp1252"), type="text/html"),
+        "/bottles.html": SiteAnswer(broken_page.encode(), type="text/html"),
+        "/fr.html": SiteAnswer(old_page.encode("cp1252"), type="text/html"),
         "/map.html": _article("The map", "<p>It shows the coast as it was in 1790, with the lighthouse added later."),
         "/boat.html": _article("The smallest boat", "<p>It is as long as a thumb, and it floats."),
         "/news/whale.html": _article("A whale in the bay", "<p>On Monday a whale was seen from the lighthouse."),
         "/news/compass.html": _article("A compass was given", "<p>The museum was given the compass of the old ferry."),
-        "/report.html": _article("The report", "<p>Our numbers.") if day == 1 else gone,
+        "/report.html": _article("The report", "<p>Our numbers.") if day == 1 else removed_page,
     }
 
 
-def _shop(at: Addresses, _day: int) -> dict[str, SiteAnswer]:
-    """Return a site full of traps: session ids, endless queries, and an endless calendar."""
+def _shop(origins: Origins, _day: int) -> dict[str, SiteAnswer]:
+    """Return the pages by path, full of traps: session ids, endless queries, and an endless calendar."""
     goods = "".join(
         f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
         f' <a href="/list?sort={number}&amp;page={number}">sorted</a>'
@@ -145,14 +145,14 @@ def _shop(at: Addresses, _day: int) -> dict[str, SiteAnswer]:
         "/": _article(
             "The shop",
             f'<ul>{goods}</ul><a href="/calendar/2026/11/">Calendar</a> <a href="/cart?add=1">Cart</a>'
-            f' <a href="/rope.html">Ropes</a> <a href="{at[HARBOUR]}/">Harbour</a>',
+            f' <a href="/rope.html">Ropes</a> <a href="{origins[HARBOUR]}/">Harbour</a>',
         ),
         "/rope.html": _article("Ropes", "<p>Hemp, sisal and nylon, sold by the metre."),
     }
 
 
-def _closed(_at: Addresses, _day: int) -> dict[str, SiteAnswer]:
-    """Return a site whose robots.txt forbids everything."""
+def _manor(_origins: Origins, _day: int) -> dict[str, SiteAnswer]:
+    """Return the pages by path of a site whose robots.txt forbids everything."""
     return {
         "/robots.txt": SiteAnswer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
         "/": _article("The manor", "<p>No crawler reads this."),
@@ -161,30 +161,31 @@ def _closed(_at: Addresses, _day: int) -> dict[str, SiteAnswer]:
 
 def _calendar(path: str) -> SiteAnswer:
     """Return one month of an endless calendar."""
-    words = [word for word in path.split("/")[2:] if word.isdecimal()]
-    year, month = (int(words[0]), int(words[1])) if len(words) == 2 and len(words[0]) < 6 else (2026, 1)
-    following = (year + month // 12, month % 12 + 1)
+    numbers = [word for word in path.split("/")[2:] if word.isdecimal()]
+    year, month = (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 and len(numbers[0]) < 6 else (2026, 1)
+    next_month = (year + month // 12, month % 12 + 1)
     return _article(
         f"Events of {month}/{year}",
-        f'<p>Nothing happens. <a href="/calendar/{following[0]}/{following[1]:02}/">Next month</a>',
+        f'<p>Nothing happens. <a href="/calendar/{next_month[0]}/{next_month[1]:02}/">Next month</a>',
     )
 
 
-_SITES = {HARBOUR: _harbour, MUSEUM: _museum, SHOP: _shop, CLOSED: _closed}
+_SITES = {HARBOUR: _harbour, MUSEUM: _museum, SHOP: _shop, MANOR: _manor}
 
 
 GAZETTE, COUNCIL = "gazette", "council"
 
-TOML = {
+TOWN_SOURCES = {
     GAZETTE: 'collection = "news"\nurl = "{origin}/"\nkind = "feed"\nseeds = ["/feed.xml"]\n',
     COUNCIL: (
         'collection = "events"\nurl = "{origin}/calendar.ics"\nreader = "icalendar"\nevery = "1 s"\n'
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""The settings of each site's source; `{origin}` is replaced."""
+"""The settings of each of these sites' sources; `{origin}` is replaced by the site's origin."""
 
-_TEXTS = {
+# By slug: title, author, time of publication, and the paragraphs.
+_NEWS_ARTICLES = {
     "ferry-repair": (
         "Old ferry goes to the yard", "Ada Tern", "2026-11-16T08:30:00Z",
         (("The old ferry left the pier on Monday morning for the yard, where her hull is to be painted and her engine"
@@ -204,15 +205,16 @@ _TEXTS = {
          "It still points north."),
     ),
 }  # fmt: skip
-_CORRECTED = "2026-11-17T09:00:00Z"
+_CORRECTION_TIME = "2026-11-17T09:00:00Z"
 _CORRECTION = "Correction: the keeper served for thirty-one years, not thirty."
 
+# Identifier, title, local time of the beginning, and status.
 _MEETINGS = (
     ("budget", "Budget of the harbour", "20261124T180000", "CONFIRMED"),
     ("pier", "Repair of the pier", "20261126T170000", "CONFIRMED"),
     ("lamps", "Lamps for the sea wall", "20261201T180000", "CONFIRMED"),
 )
-_CHANGED = (
+_CHANGED_MEETINGS = (
     ("budget", "Budget of the harbour", "20261125T190000", "CONFIRMED"),  # moved by a day and an hour
     ("pier", "Repair of the pier", "20261126T170000", "CANCELLED"),
     ("lamps", "Lamps for the sea wall", "20261201T180000", "CONFIRMED"),
@@ -220,26 +222,27 @@ _CHANGED = (
 )
 
 
-def town_answer(name: str, path: str, at: Addresses, day: int) -> SiteAnswer:
-    """Return the response of the newspaper or the council at a path on a day, counted from 1."""
+def answer_of_town_site(name: str, path: str, origins: Origins, day: int) -> SiteAnswer:
+    """Return the response of the newspaper or the council for a path on a day, counted from 1."""
     if name == COUNCIL:
         return _council_calendar(day) if path == "/calendar.ics" else SiteAnswer(status=404)
     slug = path.removeprefix("/").removesuffix(".html")
     if path == "/feed.xml":
-        return SiteAnswer(_feed(at[GAZETTE], _printed(day), day), type="application/atom+xml")
-    return _news_article(slug, day) if slug in _printed(day) else SiteAnswer(status=404)
+        return SiteAnswer(_feed(origins[GAZETTE], _published_slugs(day), day), type="application/atom+xml")
+    return _news_article(slug, day) if slug in _published_slugs(day) else SiteAnswer(status=404)
 
 
-def _printed(day: int) -> tuple[str, ...]:
-    """Return the articles published by a day, the newest first."""
+def _published_slugs(day: int) -> tuple[str, ...]:
+    """Return the slugs of the articles published until a day, the newest first."""
     return ("compass", "keeper-retires", "ferry-repair")[0 if day > 1 else 1 :]
 
 
 def _feed(origin: str, slugs: tuple[str, ...], day: int) -> bytes:
+    """Return the newspaper's Atom feed of some articles, as it is on a day."""
     entries = ""
     for slug in slugs:
-        title, _, published, _ = _TEXTS[slug]
-        updated = _CORRECTED if slug == "keeper-retires" and day > 1 else published
+        title, _, published, _ = _NEWS_ARTICLES[slug]
+        updated = _CORRECTION_TIME if slug == "keeper-retires" and day > 1 else published
         entries += (
             f'<entry><title>{title}</title><link href="{origin}/{slug}.html"/><id>{origin}/{slug}</id>'
             f"<published>{published}</published><updated>{updated}</updated></entry>"
@@ -251,8 +254,9 @@ def _feed(origin: str, slugs: tuple[str, ...], day: int) -> bytes:
 
 
 def _news_article(slug: str, day: int) -> SiteAnswer:
-    title, author, published, printed = _TEXTS[slug]
-    paragraphs: tuple[str, ...] = printed
+    """Return the page of an article; one article is corrected on the second day."""
+    title, author, published, article_texts = _NEWS_ARTICLES[slug]
+    paragraphs: tuple[str, ...] = article_texts
     if slug == "keeper-retires" and day > 1:
         paragraphs = (*paragraphs, _CORRECTION)
     text = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
@@ -266,8 +270,9 @@ def _news_article(slug: str, day: int) -> SiteAnswer:
 
 
 def _council_calendar(day: int) -> SiteAnswer:
+    """Return the council's meetings as iCalendar; on the second day one is moved, one cancelled and one added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
-    for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED:
+    for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
         lines += [
             "BEGIN:VEVENT", f"UID:{uid}@council.example", f"DTSTAMP:2026111{5 + day}T060000Z",
             f"DTSTART;TZID=Europe/London:{start}", f"SUMMARY:{title}", f"STATUS:{status}",

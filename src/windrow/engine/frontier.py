@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from windrow.clock import now
 from windrow.contract import Collection, Crawl, ItemStep
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.steps.due import due
@@ -282,7 +282,7 @@ class AddressFrontier:
 
     def named(self, names: Iterable[str]) -> list[Chosen]:
         """Return the addresses named; unknown addresses and those taken down are left out."""
-        digests = [number(url) for name in names for url in self.spellings(name)]
+        digests = [hash64(url) for name in names for url in self.spellings(name)]
         rows = self._ledger.addresses.chosen(self._collection.name, digests)
         return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
 

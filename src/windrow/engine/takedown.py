@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from windrow.archive.erase import ErasedSpan, erase, related
 from windrow.clock import now
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.check import index_name
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
@@ -261,7 +261,7 @@ def _find_related(
     def ours(uri: str) -> bool:
         url = normalise(uri).url
         return url in urls or (
-            bool(url) and (parts(url).origin == target.name if target.host else number(url) == target.address)
+            bool(url) and (parts(url).origin == target.name if target.host else hash64(url) == target.address)
         )
 
     if ledger.imports.get(warc):

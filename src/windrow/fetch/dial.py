@@ -17,33 +17,34 @@ from windrow.fetch.transport import printable, public_address
 from windrow.model import Site
 from windrow.reasons import Reason
 
-FAMILY = {"any": socket.AF_UNSPEC, "ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
+SOCKET_FAMILIES = {"any": socket.AF_UNSPEC, "ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 
 ResolvedAddress = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 """An address as `getaddrinfo` returns it; the last part begins with the IP address."""
 
 
-def dial(site: Site, port: int) -> socket.socket:
-    """Connect to the first of a site's addresses that answers; each is tried for `site.timeout` seconds.
+def connect_socket(site: Site, default_port: int) -> socket.socket:
+    """Connect to the first of a site's IP addresses that accepts; each has `site.timeout` seconds.
 
-    Raises a TransportError if the guard allows none of them, or none answers.
+    Raises a TransportError if the guard allows none of the addresses, or if none accepts.
     """
     last_error: OSError = OSError("the name has no address")
     try:
-        resolved = socket.getaddrinfo(site.host, site.port or port, FAMILY[site.address_family], socket.SOCK_STREAM)
+        family = SOCKET_FAMILIES[site.address_family]
+        resolved = socket.getaddrinfo(site.host, site.port or default_port, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise map_network_error(error, public_address(site), was_open=False) from error
-    for family, kind, protocol, _, address in allowed_addresses(site, resolved):
-        sock = socket.socket(family, kind, protocol)
+    for address_family, socket_type, protocol, _, address in allowed_addresses(site, resolved):
+        connection = socket.socket(address_family, socket_type, protocol)
         try:
-            sock.settimeout(site.timeout)
-            sock.connect(address)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.settimeout(site.timeout)
+            connection.connect(address)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            sock.close()
+            connection.close()
             last_error = error
         else:
-            return sock
+            return connection
     raise map_network_error(last_error, public_address(site), was_open=False) from last_error
 
 
@@ -66,13 +67,13 @@ def allowed_addresses(site: Site, resolved: Sequence[ResolvedAddress]) -> list[R
 
 
 def refuse_behind_proxy(site: Site) -> None:
-    """Raise TerminalFailure if a site's host is a forbidden IP address; the proxy resolves names."""
+    """Raise TerminalFailure if a site's host is a forbidden IP address; host names are resolved by the proxy."""
     if reason := refusal_behind_proxy(site.host, site.allowed):
         raise TerminalFailure(f"{public_address(site)}: {describe_refusal(site.host, reason)}", reason)
 
 
 def tls_context(site: Site) -> ssl.SSLContext:
-    """Return a context that verifies a site's certificate and name; TerminalFailure if `ca_bundle` is not readable."""
+    """Return a context that verifies a site's certificate and name; raises TerminalFailure for a bad `ca_bundle`."""
     try:
         return _cached_tls_context(site.ca_bundle)
     except (OSError, ssl.SSLError) as error:
@@ -100,7 +101,7 @@ def refuse_proxy(site: Site) -> None:
 
 
 NETWORK_ERRORS = (OSError, EOFError)
-"""What sockets, resolvers and TLS raise; `map_network_error` maps all of these."""
+"""The errors that sockets, resolvers and TLS raise; `map_network_error` maps all of these."""
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:
@@ -110,23 +111,23 @@ def map_network_error(error: BaseException, address: str, *, was_open: bool) -> 
     """
     if isinstance(error, TransportError):
         return error
-    text = f"{address}: {printable(str(error)) or type(error).__name__}"
+    message = f"{address}: {printable(str(error)) or type(error).__name__}"
     if isinstance(error, ssl.SSLCertVerificationError):
         hint = "name the right certificates in ca_bundle of this source"
-        return TerminalFailure(text, Reason.TLS_FAILED, hint=hint)
+        return TerminalFailure(message, Reason.TLS_FAILED, hint=hint)
     if isinstance(error, TimeoutError | BlockingIOError):
         return TransientFailure(f"{address}: no answer in time", Reason.TIMEOUT)
-    for kind, reason in _REASONS:
-        if isinstance(error, kind):
-            return TransientFailure(text, reason)
-    return TransientFailure(text, Reason.INTERRUPTED if was_open else Reason.CONNECT_FAILED)
+    for error_type, reason in _REASONS_BY_ERROR:
+        if isinstance(error, error_type):
+            return TransientFailure(message, reason)
+    return TransientFailure(message, Reason.INTERRUPTED if was_open else Reason.CONNECT_FAILED)
 
 
-_REASONS: tuple[tuple[type[BaseException], Reason], ...] = (
+_REASONS_BY_ERROR: tuple[tuple[type[BaseException], Reason], ...] = (
     (ssl.SSLEOFError, Reason.INTERRUPTED),
     (ssl.SSLZeroReturnError, Reason.INTERRUPTED),
     (ssl.SSLError, Reason.TLS_FAILED),
     (socket.gaierror, Reason.DNS_FAILED),
-    (UnicodeError, Reason.DNS_FAILED),  # a host name that IDNA cannot spell
+    (UnicodeError, Reason.DNS_FAILED),  # a host name that IDNA cannot encode
     (ConnectionRefusedError, Reason.CONNECT_FAILED),
 )

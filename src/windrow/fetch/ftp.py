@@ -1,4 +1,4 @@
-"""FTP and FTP over TLS (RFC 959, 2428, 3659, 4217), blocking, over ftplib's control connection."""
+"""FTP and FTP over TLS (RFC 959, 2428, 3659, 4217) as a blocking transport, with ftplib's control connection."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import NamedTuple
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, map_network_error, refuse_proxy, tls_context
 from windrow.fetch.ftp_session import Delayed, FtpSession, Refused
-from windrow.fetch.secret import reveal
+from windrow.fetch.secret import read_secret
 from windrow.fetch.transport import Connection, Sink, TransferEnd, is_replaced, printable, public_address, server_path
 from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, read_time
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-DATED = 10_000
-"""The number of files of one LIST whose times are requested, one by one."""
+MAX_FILES_WITH_TIMES = 10_000
+"""The most files of one folder whose times are requested, one by one, after LIST or NLST."""
 
-_ANNOUNCED = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f/]+")
-_CODES: dict[str, tuple[type[TransportError], Reason]] = {
+_SIZE_IN_REPLY = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
+_SAFE_NAME = re.compile(r"[^\x00-\x1f\x7f/]+")  # can be sent in a command
+_ERRORS_BY_CODE: dict[str, tuple[type[TransportError], Reason]] = {
     "421": (TransientFailure, Reason.CONNECT_FAILED),
     "425": (TransientFailure, Reason.CONNECT_FAILED),
     "426": (TransientFailure, Reason.INTERRUPTED),
@@ -40,7 +40,7 @@ _CODES: dict[str, tuple[type[TransportError], Reason]] = {
     "553": (TerminalFailure, Reason.PERMISSION_DENIED),
 }
 # Servers use one code for several errors; these words in the reply distinguish them.
-_WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
+_REASONS_BY_WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
     ("530", re.compile("encrypt|tls|ssl", re.IGNORECASE), Reason.TLS_FAILED),
     ("550", re.compile("permission|denied|not permitted", re.IGNORECASE), Reason.PERMISSION_DENIED),
     ("550", re.compile("not a (plain|regular) file|is a directory", re.IGNORECASE), Reason.NOT_A_FILE),
@@ -48,25 +48,25 @@ _WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError for an error of ftplib, a socket or TLS in an open session."""
+    """Return the TransportError, whose message names `address`, for an error of ftplib, a socket or TLS."""
     if not isinstance(error, ftplib.Error):
         return map_network_error(error, address, was_open=True)
     reply = str(error)
-    text = f"{address}: {printable(reply)}"
+    message = f"{address}: {printable(reply)}"
     if not isinstance(error, Refused | Delayed):
-        return TerminalFailure(text, Reason.PROTOCOL_ERROR)
-    for code, words, reason in _WORDS:
-        if reply.startswith(code) and words.search(reply):
-            return TerminalFailure(text, reason)
+        return TerminalFailure(message, Reason.PROTOCOL_ERROR)
+    for code, pattern, reason in _REASONS_BY_WORDS:
+        if reply.startswith(code) and pattern.search(reply):
+            return TerminalFailure(message, reason)
     default: tuple[type[TransportError], Reason] = (TerminalFailure, Reason.PROTOCOL_ERROR)
     if isinstance(error, Delayed):
         default = (TransientFailure, Reason.SERVER_ERROR)
-    kind, reason = _CODES.get(reply[:3], default)
-    return kind(text, reason)
+    error_type, reason = _ERRORS_BY_CODE.get(reply[:3], default)
+    return error_type(message, reason)
 
 
-class _Expected(NamedTuple):
-    """A file requested in advance: its size if that was requested, and its data socket or the error."""
+class _EarlyRequest(NamedTuple):
+    """A file requested in advance: its size (None if not requested or unknown), and its data socket or the error."""
 
     path: str
     size: int | None
@@ -77,27 +77,27 @@ class FtpConnection(Connection):
     """A session that the next call opens again after a broken connection."""
 
     def __init__(self, site: Site) -> None:
-        """Take the site; `open` connects."""
+        """Prepare for a site; `open` connects."""
         self._site = site
         self._context = tls_context(site) if site.scheme == "ftps" else None
         self._session: FtpSession | None = None
-        self._mlsd = True
-        self._size_in_reply = False  # the reply before the data states its size
-        self._expected: _Expected | None = None
+        self._has_mlsd = True
+        self._states_size = False  # whether the server states the size in the reply before the data
+        self._expected: _EarlyRequest | None = None
 
     def open(self) -> FtpSession:
         """Return the session; connect and log in if none is open."""
         if self._session is None:
-            password = reveal(self._site.secret) if self._site.secret else ""
+            password = read_secret(self._site.secret) if self._site.secret else ""
             try:
                 self._session = FtpSession(self._site, password, self._context)
             except (ftplib.Error, *NETWORK_ERRORS) as error:
                 raise map_error(error, public_address(self._site)) from error
-            self._mlsd = self._session.features is None or self._session.has_feature("MLST")
+            self._has_mlsd = self._session.features is None or self._session.has_feature("MLST")
         return self._session
 
     def _disconnect(self) -> None:
-        """Close at once: after an error the next replies are not defined."""
+        """Close the connection at once: after an error it is unknown which replies follow."""
         session, self._session = self._session, None
         expected, self._expected = self._expected, None
         if session:
@@ -106,9 +106,10 @@ class FtpConnection(Connection):
             expected.source.close()
 
     @contextmanager
-    def _use_session(self, path: str, expected: str = "") -> Iterator[FtpSession]:
-        if self._expected and self._expected.path != expected:
-            self._disconnect()  # another file's data is on the way and not wanted
+    def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
+        """Yield a session for `path` and map its errors; connect anew if another file than `requested_path` is sent."""
+        if self._expected and self._expected.path != requested_path:
+            self._disconnect()  # the server is sending another file that is not needed
         session = self.open()
         try:
             yield session
@@ -126,18 +127,18 @@ class FtpConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file (RETR) into the sink, resuming at `sink.start` if the server supports it (REST).
 
-        If more or fewer bytes arrive than announced, raises SIZE_MISMATCH, which is transient: the file may be growing.
+        Raises TransientFailure (SIZE_MISMATCH) if more or fewer bytes arrive than announced: the file may be growing.
         """
         full_path = server_path(self.open().site, path)
         with self._use_session(path, "" if sink.start else path) as session:
             start, size, (data_connection, reply) = self._start_transfer(session, full_path, sink)
             with data_connection:
                 if not start:
-                    announced = _ANNOUNCED.search(reply)
-                    self._size_in_reply = announced is not None
+                    announced = _SIZE_IN_REPLY.search(reply)
+                    self._states_size = announced is not None
                     size = int(announced[1]) if announced else size
                 sink.open(size)
-                received = start + _copy(session, data_connection, sink, None if size is None else size - start)
+                received = start + _copy_data(session, data_connection, sink, None if size is None else size - start)
             code = session.finish_data()
         if size is not None and received != size:
             raise TransientFailure(
@@ -154,18 +155,18 @@ class FtpConnection(Connection):
         source: socket.socket | Exception
         try:
             full_path = server_path(session.site, path)
-            size = None if self._size_in_reply else session.size(full_path)
+            size = None if self._states_size else session.size(full_path)
             source = session.request_data(f"RETR {full_path}")
         except TransportError:
             return  # the name is unsafe: `get` raises this
         except (ftplib.Error, *NETWORK_ERRORS) as error:
             source = error
-        self._expected = _Expected(path, size, source)
+        self._expected = _EarlyRequest(path, size, source)
 
     def _start_transfer(
         self, session: FtpSession, full_path: str, sink: Sink
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
-        """Start a transfer; return its offset, its size if known, and the data connection with the reply before it."""
+        """Start a transfer; return its offset, the size if known, and (data connection, reply before the data)."""
         expected, self._expected = self._expected, None
         if expected is not None:
             if isinstance(expected.source, Exception):
@@ -177,13 +178,13 @@ class FtpConnection(Connection):
         except Refused as error:
             if not start or not str(error).startswith("554"):
                 raise
-            sink.restart()  # the file is shorter than the part we have (554: RFC 3659)
+            sink.restart()  # the file is shorter than the part from an earlier transfer (554: RFC 3659)
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Return the offset to start at, and the size if no later reply states it."""
+        """Return the offset at which to start, and the size, which is None if a later reply states it or if unknown."""
         start = sink.start
-        size = None if self._size_in_reply and not start else session.size(full_path)
+        size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size
         if start and (is_shorter or is_replaced(sink, _ask_time(session, full_path)) or not session.restart_at(start)):
             sink.restart()
@@ -191,36 +192,36 @@ class FtpConnection(Connection):
         return start, size
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by MLSD if the server has it, else by LIST, else by NLST.
+        """List a folder by MLSD, by LIST if the server has no MLSD, or by NLST if the format of LIST is unknown.
 
-        MLSD includes times; after LIST and NLST they are requested (MDTM), for the first `DATED` files.
+        MLSD includes times; after LIST and NLST, those of the first `MAX_FILES_WITH_TIMES` files are requested (MDTM).
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
-            if self._mlsd:
+            if self._has_mlsd:
                 try:
                     return read_mlsd(folder, session.lines(f"MLSD {full_path}", public_address(self._site, folder)))
                 except Refused as error:
                     if session.has_feature("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
-                        _require_missing(error)
+                        _raise_unless_missing(error)
                         return None
-                    self._mlsd = False
+                    self._has_mlsd = False
             try:
                 session.cwd(full_path)
                 entries = read_list(folder, session.lines("LIST", public_address(self._site, folder)))
                 if entries is None:
                     entries = self._list_names(session, folder)
             except Refused as error:
-                _require_missing(error)
+                _raise_unless_missing(error)
                 return None
-            return _with_times(session, full_path, entries)
+            return _add_times(session, full_path, entries)
 
     def _list_names(self, session: FtpSession, folder: str) -> Entries:
-        """List names by NLST; a name for which SIZE returns a size is a file."""
+        """Return the entries of a folder by NLST; a name for which SIZE returns a size is a file."""
         entries = []
         for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
-            size = session.size(name) if _PLAIN.fullmatch(name) else None
-            entries.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
+            size = session.size(name) if _SAFE_NAME.fullmatch(name) else None
+            entries.append(ListingEntry(folder, name, size, None, size is not None or not session.has_size))
         return entries
 
     async def close(self) -> None:
@@ -231,47 +232,47 @@ class FtpConnection(Connection):
         self._disconnect()
 
 
-def _copy(session: FtpSession, connection: socket.socket, sink: Sink, expected: int | None) -> int:
-    """Copy a file's data into the sink; return the number of bytes."""
+def _copy_data(session: FtpSession, connection: socket.socket, sink: Sink, expected: int | None) -> int:
+    """Copy a file's data into the sink and return the number of bytes; `expected` is the number announced, if any."""
     view, receive, write, received = session.view, connection.recv_into, sink.write, 0
     try:
         while count := receive(view):
             write(view[:count])
             received += count
         session.close_data(connection)
-    except ssl.SSLEOFError:  # TLS ends with close_notify; without it, only the size shows that the file is complete
+    except ssl.SSLEOFError:  # without close_notify, only the size shows that the file is complete
         if received != expected:
             raise
     return received
 
 
-def _require_missing(error: ftplib.Error) -> None:
-    """Raise the error unless it means that the folder is missing."""
-    is_missing = str(error).startswith("501") or map_error(error, "").reason is Reason.NOT_FOUND
-    if not is_missing:
+def _raise_unless_missing(error: ftplib.Error) -> None:
+    """Raise the error, unless it means that the folder does not exist."""
+    means_missing = str(error).startswith("501") or map_error(error, "").reason is Reason.NOT_FOUND
+    if not means_missing:
         raise error
 
 
-def _with_times(session: FtpSession, full_path: str, entries: Entries) -> Entries:
-    """Add the files' times if the server has MDTM."""
+def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries:
+    """Add the times of files to the entries of the folder `full_path`, and return these, if the server has MDTM."""
     if not session.has_feature("MDTM"):
         return entries
-    numbers = [
-        number
-        for number, entry in enumerate(entries)
-        if entry.is_file and not entry.reason and _PLAIN.fullmatch(entry.name)
+    indexes = [
+        index
+        for index, entry in enumerate(entries)
+        if entry.is_file and not entry.reason and _SAFE_NAME.fullmatch(entry.name)
     ]
-    numbers = numbers[:DATED]
+    indexes = indexes[:MAX_FILES_WITH_TIMES]
     folder = full_path.rstrip("/")
-    replies = session.ask_all(f"MDTM {folder}/{entries[number].name}" for number in numbers)
-    for number, reply in zip(numbers, replies, strict=True):
+    replies = session.ask_all(f"MDTM {folder}/{entries[index].name}" for index in indexes)
+    for index, reply in zip(indexes, replies, strict=True):
         if reply.startswith("213"):
-            entries[number] = entries[number]._replace(modified=read_time(reply[4:].strip()))
+            entries[index] = entries[index]._replace(modified=read_time(reply[4:].strip()))
     return entries
 
 
 def _ask_time(session: FtpSession, path: str) -> datetime | None:
-    """Return a file's time by MDTM; None if the server does not report it."""
+    """Return a file's time by MDTM, or None if the server does not report it."""
     if not session.has_feature("MDTM"):
         return None
     reply = session.ask_all([f"MDTM {path}"])[0]
@@ -279,7 +280,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Return an open session, logged in and in binary mode; `ftps` is FTP over TLS by AUTH TLS on the ordinary port."""
+    """Return a connection with an open session, logged in; `ftps` is FTP with AUTH TLS on the ordinary port."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

@@ -1,4 +1,4 @@
-"""An FTP session: ftplib's commands with a bounded reader of replies, and data connections."""
+"""An FTP session: ftplib's commands with limits on replies, and data connections."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from windrow.fetch.dial import dial
+from windrow.fetch.dial import connect_socket
 from windrow.formats.listing import LineSplitter
 from windrow.model import Site
 
 Broken, Refused, Delayed = ftplib.error_proto, ftplib.error_perm, ftplib.error_temp
 """ftplib's errors for: a protocol error, a permanent refusal (5yz), a temporary one (4yz)."""
 
-BLOCK = 256 * 2**10
+BLOCK_SIZE = 256 * 2**10
 """Bytes per read."""
 
-_LINE = 8 * 2**10
-_REPLY = 256 * 2**10
-_AHEAD = 32  # commands sent before their replies are read
-_PASSIVE = re.compile(r"(?<!\d)\d{1,3},\d{1,3},\d{1,3},\d{1,3},(\d{1,3}),(\d{1,3})(?!\d)")
-_EXTENDED = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
+_MAX_LINE = 8 * 2**10  # bytes
+_MAX_REPLY = 256 * 2**10  # bytes
+_MAX_UNANSWERED = 32  # commands that are sent before their replies are read
+_PASV_PORT = re.compile(r"(?<!\d)\d{1,3},\d{1,3},\d{1,3},\d{1,3},(\d{1,3}),(\d{1,3})(?!\d)")
+_EPSV_PORT = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
 
 
 class FtpSession(ftplib.FTP):
     """A control connection, logged in and in binary mode, with the server's features (FEAT, RFC 2389).
 
-    Names may hold any bytes. Replies are bounded in size and time: a line has at most 8 kB, a reply 256 kB (ftplib does
-    not bound the number of lines).
+    Names may contain any bytes. Replies are limited in time and size: to 8 kB for a line and 256 kB for a reply (ftplib
+    does not limit the number of lines).
 
-    `features` is None if the server has no FEAT. `site.base` is made absolute.
+    `features` is None if the server does not have FEAT. `site.base` is made absolute.
     """
 
     def __init__(self, site: Site, password: str, context: ssl.SSLContext | None) -> None:
@@ -42,11 +42,11 @@ class FtpSession(ftplib.FTP):
         super().__init__(timeout=site.timeout, encoding="utf-8")
         self.site = site
         self.host = site.host
-        self.view = memoryview(bytearray(BLOCK))
-        self.deadline = 0.0  # when a running listing must have ended
-        self._rest = b""
+        self.view = memoryview(bytearray(BLOCK_SIZE))
+        self.deadline = 0.0  # time.monotonic() at which a running listing must have ended; 0: none runs
+        self._rest = b""  # received bytes after the last line that was read
         self._context: ssl.SSLContext | None = None
-        self.sock = dial(site, 21)
+        self.sock = connect_socket(site, 21)
         self.af = self.sock.family
         self._peer: tuple[str, ...] = self.sock.getpeername()
         try:
@@ -64,8 +64,8 @@ class FtpSession(ftplib.FTP):
         except BaseException:
             self.close()
             raise
-        self.sizes = self.features is None or self.has_feature("SIZE")
-        self._extended = self.af == socket.AF_INET6 or self.has_feature("EPSV")
+        self.has_size = self.features is None or self.has_feature("SIZE")
+        self._uses_epsv = self.af == socket.AF_INET6 or self.has_feature("EPSV")
 
     def _secure(self, context: ssl.SSLContext) -> None:
         """Encrypt this connection (RFC 4217: AUTH TLS) and every data connection (PBSZ 0, PROT P)."""
@@ -79,6 +79,7 @@ class FtpSession(ftplib.FTP):
         self.voidcmd("PROT P")
 
     def _login(self, password: str) -> None:
+        """Log in; an error's message does not contain the password."""
         try:
             self.login(self.site.username, password)
         except (Refused, Delayed, Broken) as error:
@@ -87,6 +88,7 @@ class FtpSession(ftplib.FTP):
             raise type(error)(f"{reply[:3]} refused" if password and password in reply else reply) from None
 
     def _read_features(self) -> frozenset[str] | None:
+        """Return the server's features in upper case, by FEAT, or None if it does not have FEAT."""
         try:
             reply = self.sendcmd("FEAT")
         except Refused:
@@ -95,11 +97,11 @@ class FtpSession(ftplib.FTP):
         return frozenset(words[0].upper() for words in lines if words)
 
     def has_feature(self, feature: str) -> bool:
-        """Return whether the server has a feature, by FEAT."""
+        """Return whether the server's reply to FEAT contains a feature."""
         return self.features is not None and feature in self.features
 
     def putline(self, line: str) -> None:
-        """Send a command; Broken if it contains a line break."""
+        """Send a command; raises Broken if it contains a line break."""
         if "\r" in line or "\n" in line:
             raise Broken("the command contains a line break")
         self.push(line.encode("utf-8", "surrogateescape") + b"\r\n")
@@ -119,19 +121,20 @@ class FtpSession(ftplib.FTP):
         line = self._line(deadline)
         if line[3:4] != b"-":
             return line.decode("utf-8", "surrogateescape")
-        lines, end, size = [line], line[:3] + b" ", 0
-        while not (line.startswith(end) or line == end[:3]):
+        lines, last_line_start, size = [line], line[:3] + b" ", 0
+        while not (line.startswith(last_line_start) or line == last_line_start[:3]):
             line = self._line(deadline)
             lines.append(line)
             size += len(line) + 1
-            if size > _REPLY:
-                raise Broken(f"the reply has more than {_REPLY} bytes")
+            if size > _MAX_REPLY:
+                raise Broken(f"the reply has more than {_MAX_REPLY} bytes")
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
+        """Read one line without its end; raises TimeoutError after `deadline` (time.monotonic())."""
         assert self.sock is not None
-        while (end := self._rest.find(b"\n")) < 0:
-            if len(self._rest) > _LINE:
+        while (line_end := self._rest.find(b"\n")) < 0:
+            if len(self._rest) > _MAX_LINE:
                 raise Broken("a line of the reply is longer than 8 kB")
             if time.monotonic() >= deadline:
                 raise TimeoutError("the reply did not end in time")
@@ -139,9 +142,9 @@ class FtpSession(ftplib.FTP):
             if not block:
                 raise EOFError("the server closed the connection")
             self._rest += block
-        line = self._rest[:end]
-        self._rest = self._rest[end + 1 :]
-        if end > _LINE:
+        line = self._rest[:line_end]
+        self._rest = self._rest[line_end + 1 :]
+        if line_end > _MAX_LINE:
             raise Broken("a line of the reply is longer than 8 kB")
         return line[:-1] if line.endswith(b"\r") else line
 
@@ -151,15 +154,15 @@ class FtpSession(ftplib.FTP):
             self.sock.close()
             self.sock = None
 
-    def open_data(self, verb: str) -> tuple[socket.socket, str]:
+    def open_data(self, command: str) -> tuple[socket.socket, str]:
         """Send a command whose answer is data; return the data connection and the reply that precedes the data."""
-        return self.accept_data(self.request_data(verb))
+        return self.accept_data(self.request_data(command))
 
-    def request_data(self, verb: str) -> socket.socket:
+    def request_data(self, command: str) -> socket.socket:
         """Send a command whose answer is data; return the socket for `accept_data`, which must be called next."""
         source = self._dial_data() if self.site.passive else self.makeport()
         try:
-            self.putline(verb)
+            self.putline(command)
         except BaseException:
             source.close()
             raise
@@ -180,11 +183,11 @@ class FtpSession(ftplib.FTP):
             raise
 
     def _dial_data(self) -> socket.socket:
-        """Open a data connection to the host of the control connection."""
-        self.push(b"EPSV\r\n" if self._extended else b"PASV\r\n")
+        """Open a data connection to the host of the control connection, by EPSV or PASV."""
+        self.push(b"EPSV\r\n" if self._uses_epsv else b"PASV\r\n")
         reply = self.getmultiline()
-        if reply[:1] == "5" and self._extended and self.af == socket.AF_INET:
-            self._extended = False
+        if reply[:1] == "5" and self._uses_epsv and self.af == socket.AF_INET:
+            self._uses_epsv = False
             return self._dial_data()
         port = passive_port(reply)
         connection = socket.socket(self.af, socket.SOCK_STREAM)
@@ -197,19 +200,19 @@ class FtpSession(ftplib.FTP):
         return connection
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:
-        """Accept the data connection; Broken if it does not come from the server."""
-        connection, peer = listener.accept()
+        """Accept the data connection that the server opens; raises Broken if another host opens it."""
+        connection, peer_address = listener.accept()
         listener.close()
-        if peer[0] != self._peer[0]:
+        if peer_address[0] != self._peer[0]:
             connection.close()
-            raise Broken(f"the data connection comes from {peer[0]}, not from the server")
+            raise Broken(f"the data connection comes from {peer_address[0]}, not from the server")
         connection.settimeout(self.site.timeout)
         return connection
 
     def _encrypt_data(self, connection: socket.socket) -> socket.socket:
         """Encrypt a data connection if the session is encrypted, resuming the TLS session of the control connection.
 
-        Some servers require this as proof that both connections come from one client.
+        Some servers require this resumption as proof that both connections are from the same client.
         """
         if self._context is None:
             return connection
@@ -233,17 +236,17 @@ class FtpSession(ftplib.FTP):
 
     @contextmanager
     def listing(self) -> Iterator[None]:
-        """Bound the time of the block by the site's listing timeout."""
+        """Limit the time of the commands within `with` to the site's listing timeout."""
         self.deadline = time.monotonic() + self.site.listing_timeout
         try:
             yield
         finally:
             self.deadline = 0.0
 
-    def lines(self, verb: str, address: str) -> list[str]:
+    def lines(self, command: str, address: str) -> list[str]:
         """Send a listing command and return the lines of its data; `address` is named in errors."""
         splitter = LineSplitter(address)
-        connection, _ = self.open_data(verb)
+        connection, _ = self.open_data(command)
         with connection:
             while count := connection.recv_into(self.view):
                 splitter.feed(bytes(self.view[:count]))
@@ -253,28 +256,28 @@ class FtpSession(ftplib.FTP):
         return list(splitter.end())
 
     def restart_at(self, start: int) -> bool:
-        """Ask for the next transfer to begin at an offset (REST); return whether it will."""
+        """Ask for the next transfer to begin at the offset `start` (REST); return whether the server agrees."""
         reply = self._query(f"REST {start}")
         return reply[:1] == "3"
 
     def size(self, filename: str) -> int | None:
-        """Return a file's size in bytes; None if the server does not report it."""
-        if not self.sizes:
+        """Return a file's size in bytes, or None if the server does not report it."""
+        if not self.has_size:
             return None
         reply = self._query(f"SIZE {filename}")
         digits = reply[4:].strip()
         if reply.startswith("213") and digits.isascii() and digits.isdecimal() and len(digits) < 19:
             return int(digits)
         if reply[:3] in {"500", "502"}:
-            self.sizes = False
+            self.has_size = False
         return None
 
-    def ask_all(self, verbs: Iterable[str]) -> list[str]:
-        """Send short commands, several before their replies are read; return the replies in order."""
-        commands, replies = list(verbs), []
-        for first in range(0, len(commands), _AHEAD):
-            batch = commands[first : first + _AHEAD]
-            self.push(b"".join(verb.encode("utf-8", "surrogateescape") + b"\r\n" for verb in batch))
+    def ask_all(self, commands: Iterable[str]) -> list[str]:
+        """Send commands with short replies, several before reading replies; return the replies in order."""
+        unsent, replies = list(commands), []
+        for start in range(0, len(unsent), _MAX_UNANSWERED):
+            batch = unsent[start : start + _MAX_UNANSWERED]
+            self.push(b"".join(command.encode("utf-8", "surrogateescape") + b"\r\n" for command in batch))
             replies += [self.getmultiline() for _ in batch]
             self._check_deadline()
         return replies
@@ -283,8 +286,9 @@ class FtpSession(ftplib.FTP):
         if self.deadline and time.monotonic() > self.deadline:
             raise TimeoutError("the listing did not end in time")
 
-    def _query(self, verb: str) -> str:
-        self.putline(verb)
+    def _query(self, command: str) -> str:
+        """Send a command and return its reply; raise an error only for 421, which ends the session."""
+        self.putline(command)
         reply = self.getmultiline()
         if reply.startswith("421"):
             raise reply_error(reply)
@@ -297,14 +301,14 @@ def reply_error(reply: str) -> ftplib.Error:
 
 
 def passive_port(reply: str) -> int:
-    """Return the port of a 229 or 227 reply; its address is ignored (RFC 2577, section 3).
+    """Return the port in the reply to EPSV (229) or PASV (227); its IP address is ignored (RFC 2577, section 3).
 
     >>> passive_port("229 Extended Passive (|||50001|)"), passive_port("227 Now passive (10,0,0,9,195,81).")
     (50001, 50001)
     """
-    if reply.startswith("229") and (extended := _EXTENDED.search(reply)):
+    if reply.startswith("229") and (extended := _EPSV_PORT.search(reply)):
         port = int(extended[2])
-    elif reply.startswith("227") and (passive := _PASSIVE.search(reply)):
+    elif reply.startswith("227") and (passive := _PASV_PORT.search(reply)):
         port = int(passive[1]) * 256 + int(passive[2])
     else:
         raise reply_error(reply)

@@ -1,6 +1,6 @@
-"""HTTP client of the crawler: a response of any status is a result, not an error.
+"""HTTP client of the crawler, for which a response of any status is a result and not an error.
 
-After the client: heads of requests and responses as they are sent and kept, and values of their fields.
+Below the client are functions for the heads of requests and responses as sent and archived, and for their fields.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import NamedTuple, Protocol, Self
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, map_network_error
 from windrow.fetch.http_connection import HttpConnection, HttpProxy, StaleConnection, StopReading, connect_web
-from windrow.fetch.politeness.guard import loopback
-from windrow.fetch.secret import HidingSink, SentSecrets, reveal
+from windrow.fetch.politeness.guard import is_loopback
+from windrow.fetch.secret import HidingSink, SentSecrets, read_secret
 from windrow.fetch.transport import Sink, printable, public_address, request_target
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import ACCEPT_ENCODING, read_head
@@ -35,15 +35,15 @@ GET = HttpRequest()
 
 
 class ReplyLimits(NamedTuple):
-    """Limits of one response: bytes of its body as sent, and seconds for all of it.
+    """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for all of it.
 
-    With `part` a longer body is cut there; without it, it is refused as soon as it is known to be longer.
-    `silence` is the longest time without data in seconds; 0 stands for the site's timeout.
+    With `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the
+    longest time without data in seconds; 0 stands for the site's timeout.
     """
 
-    most: int
+    max_size: int
     seconds: float
-    part: bool = False
+    cuts_body: bool = False
     silence: float = 0.0
 
 
@@ -58,12 +58,12 @@ class RequestBody(Protocol):
 
 
 class Reply(NamedTuple):
-    """A server's response; `wait` is its Retry-After in seconds."""
+    """A server's response without its body; `wait` is its Retry-After in seconds."""
 
     status: int
-    fields: Mapping[str, str]  # as `windrow.formats.http.join_fields` spells them
+    fields: Mapping[str, str]  # in the form of `windrow.formats.http.join_fields`
     wait: float | None
-    cut: bool = False  # the body is longer than the limit
+    is_cut: bool = False  # whether the body was cut at the limit
 
 
 class HttpClient:
@@ -76,7 +76,7 @@ class HttpClient:
         self._target_prefix = target_prefix(site)
         fields = {"Host": self._origin.partition("://")[2], **request_fields(site), "Accept-Encoding": ACCEPT_ENCODING}
         self._header_lines = field_lines(fields)
-        self._kept_header_lines = field_lines(public_fields(fields))
+        self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
         self._connection: HttpConnection | None = None
         self.stale = 0  # how often the last request was repeated because the server had closed the connection
 
@@ -92,17 +92,17 @@ class HttpClient:
             self._connection.close()
 
     async def send(
-        self, url: str, headers: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
+        self, url: str, headers: Mapping[str, str], sink: Sink, limits: ReplyLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
     ) -> Reply:  # fmt: skip
-        """Send a request for a URL of this origin and write the response's body into the sink, as it comes.
+        """Send a request for a URL of this origin and write the response's body into the sink while it arrives.
 
         A request other than GET is sent once only, over a new connection, which cannot be stale. A `body` is sent in
-        place of the request's own; the sink does not see it. Nor does it see `secrets`, which are overwritten in the
+        place of the request's own body. The sink gets neither that body nor the `secrets`, which are overwritten in the
         response.
         """
         address = printable(url, 1000)
-        target, own_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
+        target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
         request_line = f"{request.method} {target} HTTP/1.1\r\n"
         header_lines, kept_lines = self._header_lines, self._kept_header_lines
         if secrets:
@@ -115,94 +115,95 @@ class HttpClient:
         sent_line = f"{request.method} {self._target_prefix}{target} HTTP/1.1\r\n"
         request_body = b"" if body else request.body
         if request.method != "GET":
-            own_lines = f"Content-Length: {body.size if body else len(request_body)}\r\n{own_lines}"
+            request_lines = f"Content-Length: {body.size if body else len(request_body)}\r\n{request_lines}"
             if self._connection:
                 self._connection.close()
-        kept_bytes = (request_line + kept_lines + own_lines).encode() + request_body
+        kept_bytes = (request_line + kept_lines + request_lines).encode() + request_body
         sent_bytes = (
             kept_bytes
             if kept_lines == header_lines and request_line == sent_line
-            else (sent_line + header_lines + own_lines).encode() + request_body
+            else (sent_line + header_lines + request_lines).encode() + request_body
         )
-        hiding = HidingSink(sink, secrets) if secrets else None
-        bounded = _BoundedSink(hiding or sink, bounds, address, kept_bytes)
+        hiding_sink = HidingSink(sink, secrets) if secrets else None
+        bounded_sink = _BoundedSink(hiding_sink or sink, limits, address, kept_bytes)
         try:
-            await self._exchange(sent_bytes, bounded, address, bounds, body)
-            if hiding:
-                hiding.end()
+            await self._exchange(sent_bytes, bounded_sink, address, limits, body)
+            if hiding_sink:
+                hiding_sink.end()
         except TimeoutError as error:
-            message = str(error) or f"no complete answer within {bounds.seconds:g} seconds"
+            message = str(error) or f"no complete answer within {limits.seconds:g} seconds"
             raise TransientFailure(f"{address}: {message}", Reason.TIMEOUT) from error
         except NETWORK_ERRORS as error:
             raise map_network_error(error, address, was_open=self._connection is not None) from error
-        assert bounded.head is not None
-        came = read_head(secrets.hide(bounded.head.text) if secrets else bounded.head.text).fields
-        retry_after = came.get("retry-after", "")
-        return Reply(
-            bounded.head.status, came, pause(retry_after, datetime.now(UTC)) if retry_after else None, bounded.cut
-        )
+        assert bounded_sink.head is not None
+        fields = read_head(secrets.hide(bounded_sink.head.text) if secrets else bounded_sink.head.text).fields
+        wait_text = fields.get("retry-after", "")
+        wait = retry_after_seconds(wait_text, datetime.now(UTC)) if wait_text else None
+        return Reply(bounded_sink.head.status, fields, wait, bounded_sink.is_cut)
 
     async def _exchange(
-        self, request: bytes, sink: _BoundedSink, address: str, bounds: ReplyLimits, body: RequestBody | None
+        self, request: bytes, sink: _BoundedSink, address: str, limits: ReplyLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or over a new one if that is stale."""
+        """Send a request over the open connection, or a new one if it is missing or stale; errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection
-            if connection is None or not connection.usable:
+            if connection is None or not connection.is_usable:
                 self._connection = None
-                async with asyncio.timeout(bounds.seconds):
+                async with asyncio.timeout(limits.seconds):
                     connection = self._connection = await connect_web(self._site)
-            reader, silence = AnswerReader(address, sink.begin, sink.write), bounds.silence or self._site.timeout
+            reader, silence = AnswerReader(address, sink.begin, sink.write), limits.silence or self._site.timeout
             try:
-                await connection.exchange(request, reader, bounds.seconds, silence, body.blocks() if body else ())
+                await connection.exchange(request, reader, limits.seconds, silence, body.blocks() if body else ())
             except StaleConnection:
                 self.stale += 1
                 continue
             except StopReading:
-                sink.cut = True
+                sink.is_cut = True
             return
 
 
 class _BoundedSink:
-    """Writes a response into a sink, up to the limit."""
+    """Writes a response into a sink, up to the limit of its body; `head` is the response's head."""
 
-    __slots__ = ("_address", "_bounds", "_kept", "_sink", "_size", "cut", "head")
+    __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "head", "is_cut")
 
-    def __init__(self, sink: Sink, bounds: ReplyLimits, address: str, kept: bytes) -> None:
-        self._sink, self._bounds, self._address, self._kept = sink, bounds, address, kept
-        self._size = 0
+    def __init__(self, sink: Sink, limits: ReplyLimits, address: str, kept_request: bytes) -> None:
+        self._sink, self._limits, self._address, self._kept_request = sink, limits, address, kept_request
+        self._size = 0  # bytes of the body so far
         self.head: AnswerHead | None = None
-        self.cut = False
+        self.is_cut = False
 
     def begin(self, head: AnswerHead) -> None:
+        """Open the sink; raise TerminalFailure if the body is announced as too large."""
         self.head = head
-        bounds, size = self._bounds, None if head.status in WITHOUT_BODY else head.size
-        self._sink.open(None if bounds.part else size, kept_head(head), self._kept)
-        if size is not None and size > bounds.most and not bounds.part:
+        limits, size = self._limits, None if head.status in WITHOUT_BODY else head.size
+        self._sink.open(None if limits.cuts_body else size, kept_head(head), self._kept_request)
+        if size is not None and size > limits.max_size and not limits.cuts_body:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
+        """Write a block of the body; at the limit, raise StopReading or TerminalFailure."""
         self._size += len(block)
-        excess = self._size - self._bounds.most
+        excess = self._size - self._limits.max_size
         if excess <= 0:
             self._sink.write(block)
             return
-        if not self._bounds.part:
+        if not self._limits.cuts_body:
             self._fail_too_large(self._size)
         self._sink.write(block[: len(block) - excess])
         raise StopReading
 
     def _fail_too_large(self, size: int) -> None:
-        message = f"{self._address}: the body has at least {size} bytes; the limit is {self._bounds.most}"
+        message = f"{self._address}: the body has at least {size} bytes; the limit is {self._limits.max_size}"
         raise TerminalFailure(message, Reason.TOO_LARGE)
 
 
-_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)", re.ASCII)
-_MAX_WAIT = 86_400.0  # longest Retry-After in seconds
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)", re.ASCII)
+_MAX_WAIT_SECONDS = 86_400.0  # longest Retry-After that is obeyed
 _SECRET_FIELDS = frozenset({"authorization", "proxy-authorization", "cookie"})
-_FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
-_STATUS: dict[int, tuple[type[TransportError], Reason]] = {
+_FRAMING_FIELDS = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
+_ERRORS_BY_STATUS: dict[int, tuple[type[TransportError], Reason]] = {
     401: (TerminalFailure, Reason.LOGIN_FAILED),
     403: (TerminalFailure, Reason.PERMISSION_DENIED),
     404: (TerminalFailure, Reason.NOT_FOUND),
@@ -216,7 +217,7 @@ _STATUS: dict[int, tuple[type[TransportError], Reason]] = {
 
 
 def field_lines(fields: Mapping[str, str]) -> str:
-    r"""Return header lines; a field whose value would end its line is left out.
+    r"""Return fields as header lines, without fields whose values contain a line break or control character.
 
     >>> field_lines({"If-None-Match": '"x"', "Cookie": "a\r\nb"})
     'If-None-Match: "x"\r\n'
@@ -225,32 +226,32 @@ def field_lines(fields: Mapping[str, str]) -> str:
 
 
 def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields that are kept in the archive: all but those that hold secrets."""
+    """Return the header fields that are archived: all except those that contain secrets."""
     return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
 def kept_head(head: AnswerHead) -> bytes:
-    """Return a response head as it is kept: as sent, except for chunked framing and line ends other than CRLF."""
-    text = head.text
-    if text.count(b"\n") != text.count(b"\r\n"):
-        text = text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    """Return a response's head as it is archived: as sent, except for chunked framing and line ends other than CRLF."""
+    head_bytes = head.text
+    if head_bytes.count(b"\n") != head_bytes.count(b"\r\n"):
+        head_bytes = head_bytes.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     if head.chunked:  # the kept body is not chunked, and a Content-Length beside chunks is not valid
-        text = _FRAMING.sub(lambda match: b"\r\nx-orig-" + match[1].lower() + b":", text)
-    return text
+        head_bytes = _FRAMING_FIELDS.sub(lambda match: b"\r\nx-orig-" + match[1].lower() + b":", head_bytes)
+    return head_bytes
 
 
 def range_size(content_range: str, start: int) -> tuple[bool, int | None]:
-    """Return whether a Content-Range (RFC 9110, section 14.4) reaches from `start` to the end, and the total size.
+    """Return whether a Content-Range (RFC 9110, section 14.4) is from `start` to the end, and the total size if known.
 
     >>> range_size("bytes 100-199/200", 100), range_size("bytes 0-199/200", 100), range_size("", 100)
     ((True, 200), (False, 200), (False, None))
     """
-    match = _RANGE.fullmatch(content_range.strip())
+    match = _CONTENT_RANGE.fullmatch(content_range.strip())
     if not match:
         return False, None
     total = int(match[3]) if match[3] else None
-    fits = int(match[1]) == start and (total is None or int(match[2]) == total - 1)
-    return fits, total
+    is_requested_range = int(match[1]) == start and (total is None or int(match[2]) == total - 1)
+    return is_requested_range, total
 
 
 def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
@@ -259,43 +260,43 @@ def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
     >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))
     """
-    match = _RANGE.fullmatch(content_range.strip())
+    match = _CONTENT_RANGE.fullmatch(content_range.strip())
     return (int(match[1]), int(match[2])) if match else (None, None)
 
 
 def status_error(
     status: int, reason: str, address: str, *, target: str, retry_after: str, now: datetime
 ) -> TransportError:
-    """Return the error for a response whose status is not a success.
+    """Return the error for a response from `address` with a status other than success.
 
-    `target` is its Location and `retry_after` its Retry-After, or empty texts.
+    `reason` is the text after the status; `target` is its Location and `retry_after` its Retry-After, or empty texts.
     """
-    text = f"{address}: {status} {printable(reason)}".rstrip()
+    message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
-        return TerminalFailure(f"{text}: redirects to {printable(target, 1000)}", Reason.REDIRECTED, target=target)
-    wait = pause(retry_after, now)
-    if mark := _STATUS.get(status):
-        kind, cause = mark
-        return kind(text, cause, wait=wait)
+        return TerminalFailure(f"{message}: redirects to {printable(target, 1000)}", Reason.REDIRECTED, target=target)
+    wait = retry_after_seconds(retry_after, now)
+    if known_error := _ERRORS_BY_STATUS.get(status):
+        error_type, error_reason = known_error
+        return error_type(message, error_reason, wait=wait)
     if status >= 500:
-        return TransientFailure(text, Reason.SERVER_ERROR, wait=wait)
-    return TerminalFailure(text, Reason.PROTOCOL_ERROR)
+        return TransientFailure(message, Reason.SERVER_ERROR, wait=wait)
+    return TerminalFailure(message, Reason.PROTOCOL_ERROR)
 
 
-def pause(retry_after: str, now: datetime) -> float | None:
-    """Return a Retry-After (RFC 9110, section 10.2.3) as seconds from `now`, a day at most; None if it is not valid.
+def retry_after_seconds(retry_after: str, now: datetime) -> float | None:
+    """Return a Retry-After (RFC 9110, section 10.2.3) as seconds from `now`, a day at most, or None if it is not valid.
 
     >>> from datetime import UTC
-    >>> pause("120", datetime.now(UTC)), pause("", datetime.now(UTC))
+    >>> retry_after_seconds("120", datetime.now(UTC)), retry_after_seconds("", datetime.now(UTC))
     (120.0, None)
-    >>> pause("Sat, 21 Nov 2026 12:01:00 GMT", datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
+    >>> retry_after_seconds("Sat, 21 Nov 2026 12:01:00 GMT", datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
     60.0
     """
     text = retry_after.strip()
     if text.isascii() and text.isdecimal():
-        return min(float(text[:9]), _MAX_WAIT)
+        return min(float(text[:9]), _MAX_WAIT_SECONDS)
     end = read_utc_time(text)
-    return min(max((end - now).total_seconds(), 0.0), _MAX_WAIT) if end else None
+    return min(max((end - now).total_seconds(), 0.0), _MAX_WAIT_SECONDS) if end else None
 
 
 def target_prefix(site: Site) -> str:
@@ -308,17 +309,17 @@ def target_prefix(site: Site) -> str:
 
 
 def request_fields(site: Site) -> dict[str, str]:
-    """Return the fields of every request; TerminalFailure if a password would be sent unencrypted."""
+    """Return the fields of every request to a site; raises TerminalFailure if a password would be sent unencrypted."""
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):
         fields["Proxy-Authorization"] = authorization
     if not site.username:
         return fields
-    if site.scheme != "https" and (site.proxy or not loopback(site.host)):
+    if site.scheme != "https" and (site.proxy or not is_loopback(site.host)):
         raise TerminalFailure(
             f"{public_address(site)}: a password may only be sent over https",
             Reason.POLICY_DENIED,
             hint="use scheme https",
         )
-    user_and_password = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
+    user_and_password = f"{site.username}:{read_secret(site.secret) if site.secret else ''}"
     return fields | {"Authorization": f"Basic {base64.b64encode(user_and_password.encode()).decode()}"}

@@ -1,6 +1,6 @@
 """Connections to web servers, direct or through a proxy, with one request at a time.
 
-The work for a response is proportional to its bytes. The guard checks every address except those of a proxy, which the
+The work for a response is proportional to its size. The guard checks every IP address except that of a proxy, which the
 configuration names.
 """
 
@@ -19,8 +19,8 @@ from urllib.parse import unquote, urlsplit
 
 from windrow.errors import TerminalFailure, TransientFailure, WindrowError
 from windrow.fetch.dial import (
-    FAMILY,
     NETWORK_ERRORS,
+    SOCKET_FAMILIES,
     ResolvedAddress,
     allowed_addresses,
     map_network_error,
@@ -32,20 +32,20 @@ from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.model import Site
 from windrow.reasons import Reason
 
-MAX_IDLE = 15.0
-"""Seconds after which an idle connection is not used again: many servers and routers drop it by then."""
+MAX_IDLE_SECONDS = 15.0
+"""Seconds after which an idle connection is not used again: many servers and routers close it by then."""
 
-_BLOCK = memoryview(bytearray(1 << 17))
-"""Receive buffer of all connections: it is emptied before another one of this process's event loop can receive."""
+_RECEIVE_BUFFER = memoryview(bytearray(1 << 17))
+"""Receive buffer of all connections: a connection's bytes are processed before another one can receive."""
 
-ATTEMPT_DELAY = 0.25
-"""Seconds after which the next address is tried beside one that does not answer (RFC 8305, section 5)."""
+ATTEMPT_DELAY_SECONDS = 0.25
+"""Seconds after which the next IP address is tried while another one has not answered (RFC 8305, section 5)."""
 
-_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class StaleConnection(Exception):
-    """The server closed the connection before it was used again."""
+    """The server closed an idle connection before its next request."""
 
 
 class StopReading(Exception):
@@ -53,7 +53,7 @@ class StopReading(Exception):
 
 
 class HttpConnection(asyncio.BufferedProtocol):
-    """A connection for one request at a time; check `usable` before each."""
+    """A connection for one request at a time; check `is_usable` before each."""
 
     def __init__(self) -> None:
         """Create the protocol, not connected yet."""
@@ -62,40 +62,41 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._reader: AnswerReader | None = None
         self._answered: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self._deadline = 0.0  # when the response is late, or the connection idle for too long
-        self._last_deadline = self._silence = 0.0  # the response's deadline, and the longest time without data
-        self._full: asyncio.Future[None] | None = None  # set while the send buffer is full
-        self.fresh = True
-        self.usable = True
+        # Times of the event loop: at `_deadline` a request fails for lack of data, or an idle connection is closed;
+        # `_last_deadline` is that of the whole response, `_silence` the most seconds without data.
+        self._deadline = self._last_deadline = self._silence = 0.0
+        self._buffer_freed: asyncio.Future[None] | None = None  # exists while the send buffer is full
+        self.is_fresh = True  # whether no request was completed yet
+        self.is_usable = True
 
     def pause_writing(self) -> None:
-        """Make `exchange` wait: the send buffer is full."""
-        self._full = self._loop.create_future()
+        """Make `exchange` wait, since the send buffer is full."""
+        self._buffer_freed = self._loop.create_future()
 
     def resume_writing(self) -> None:
         """Let `exchange` send on."""
-        if self._full is not None and not self._full.done():
-            self._full.set_result(None)
-        self._full = None
+        if self._buffer_freed is not None and not self._buffer_freed.done():
+            self._buffer_freed.set_result(None)
+        self._buffer_freed = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport."""
+        """Store the transport; called by asyncio."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 part of the interface
         """Return the receive buffer."""
-        return _BLOCK
+        return _RECEIVE_BUFFER
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass received bytes to the reader."""
+        """Pass received bytes to the reader of the response."""
         reader = self._reader
         if reader is None:
             self.close()  # data without a request
             return
         self._deadline = min(self._last_deadline, self._loop.time() + self._silence)
         try:
-            reader.feed(_BLOCK[:nbytes])
+            reader.feed(_RECEIVE_BUFFER[:nbytes])
         except (WindrowError, StopReading) as error:  # errors of the sink or the reader end the request
             self._finish(error)
             return
@@ -111,23 +112,25 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
-        self.usable = False
+        """End the open request after the connection was lost, without error if the response is complete."""
+        self.is_usable = False
         self.resume_writing()
         reader = self._reader
         if reader is None:
             return
-        if not self.fresh and not reader.has_begun:
+        if not self.is_fresh and not reader.has_begun:
             self._finish(StaleConnection())
             return
         cause = error
         if cause is None:
             try:
                 reader.end()
-            except WindrowError as fault:
-                cause = fault
+            except WindrowError as reader_error:
+                cause = reader_error
         self._finish(cause)
 
     def _finish(self, error: Exception | None) -> None:
+        """End the open request, and close the connection after an error or if it cannot be used again."""
         reader, answered = self._reader, self._answered
         self._reader = self._answered = None
         self.resume_writing()  # a waiting sender checks whether the request is still open
@@ -145,8 +148,8 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        Raises TimeoutError after `seconds`, or after `silence` seconds without a byte received or a block sent;
-        StaleConnection if the server had closed an idle connection.
+        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block sent;
+        StaleConnection if the server had closed the idle connection.
         """
         assert self._transport is not None
         self._reader = reader
@@ -163,7 +166,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._transport.write(request)
             for block in body:
                 self._transport.write(block)
-                await (self._full or asyncio.sleep(0))
+                await (self._buffer_freed or asyncio.sleep(0))
                 if answered.done():
                     self.close()  # answered before the body was complete: the rest would be read as another request
                     break
@@ -173,11 +176,11 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._reader = None
             self.close()
             raise
-        self.fresh = False
-        self._deadline = self._loop.time() + MAX_IDLE
+        self.is_fresh = False
+        self._deadline = self._loop.time() + MAX_IDLE_SECONDS
 
     def lift_deadline(self) -> None:
-        """Remove the deadline of the response; only silence ends it."""
+        """Remove the deadline of the whole response; the limit for silence stays."""
         self._last_deadline = math.inf
         self._deadline = self._loop.time() + self._silence
 
@@ -187,7 +190,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None
         try:
-            if self.usable:
+            if self.is_usable:
                 async with asyncio.timeout(seconds):
                     # asyncio's own limit is later, since it does not raise TimeoutError.
                     transport = await self._loop.start_tls(
@@ -196,13 +199,13 @@ class HttpConnection(asyncio.BufferedProtocol):
         except BaseException:
             self.close()
             raise
-        if transport is None or not self.usable:
+        if transport is None or not self.is_usable:
             self.close()
             raise ConnectionResetError("the connection ended before it was encrypted")
-        self._transport, self.fresh = transport, True
+        self._transport, self.is_fresh = transport, True
 
     def _check_deadline(self) -> None:
-        """End the request if it is late, or close an idle connection; otherwise set the timer again.
+        """End the request if it is late, close an idle connection, or set the timer again if the deadline was moved.
 
         One timer serves many requests, since it is only set again when it fires.
         """
@@ -218,7 +221,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """Close the connection at once."""
-        self.usable = False
+        self.is_usable = False
         self._cancel_alarm()
         if self._transport is not None:
             self._transport.abort()
@@ -232,10 +235,10 @@ class HttpConnection(asyncio.BufferedProtocol):
 async def connect_web(site: Site) -> HttpConnection:
     """Connect to a web site, directly or through its proxy, encrypted if its scheme is https.
 
-    Each address has `site.timeout` seconds to accept the connection, and each TLS handshake as many. `ca_bundle` holds
-    for sites and proxies.
+    Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake as many. `ca_bundle`
+    applies to sites and proxies.
     """
-    port = site.port or _PORTS[site.scheme]
+    port = site.port or _DEFAULT_PORTS[site.scheme]
     tls = tls_context(site) if site.scheme == "https" else None
     try:
         if site.proxy:
@@ -245,37 +248,38 @@ async def connect_web(site: Site) -> HttpConnection:
             connection = await _connect_any(addresses, site.timeout, tls, site.host)
     except (*NETWORK_ERRORS, UnicodeError) as error:
         raise map_network_error(error, public_address(site), was_open=False) from error
-    if not connection.usable:
+    if not connection.is_usable:
         raise TransientFailure(f"{public_address(site)}: the connection ended before the request", Reason.INTERRUPTED)
     return connection
 
 
 async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
+    """Connect to a site's proxy; if `tls` is given, open a tunnel to the site's `port` and start TLS in it."""
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
     addresses = await _resolve(proxy.host, proxy.port, site.address_family)
-    proxy_tls = tls_context(site) if proxy.encrypted else None
+    proxy_tls = tls_context(site) if proxy.is_encrypted else None
     connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host)
     if tls:
-        await _tunnel(connection, site, port, proxy)
+        await _open_tunnel(connection, site, port, proxy)
         await connection.start_tls(tls, site.host, site.timeout)
     return connection
 
 
 class HttpProxy(NamedTuple):
-    """Address of a site's proxy; `authorization` is the value of Proxy-Authorization, or empty."""
+    """The address of a site's proxy; `authorization` is the value of Proxy-Authorization, or empty."""
 
     host: str
     port: int
-    encrypted: bool
+    is_encrypted: bool
     authorization: str
 
     @classmethod
     def of(cls, site: Site) -> Self:
-        """Read `site.proxy`; TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
+        """Read `site.proxy`; raises TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
         try:
             parts = urlsplit(site.proxy)
-            usual_port = _PORTS[parts.scheme]
+            usual_port = _DEFAULT_PORTS[parts.scheme]
             port = parts.port or usual_port
         except (ValueError, KeyError):
             parts, port = urlsplit(""), 0
@@ -291,91 +295,93 @@ class HttpProxy(NamedTuple):
 
 async def _resolve(host: str, port: int, family: str) -> Sequence[ResolvedAddress]:
     loop = asyncio.get_running_loop()
-    return await loop.getaddrinfo(host, port, family=FAMILY[family], type=socket.SOCK_STREAM)
+    return await loop.getaddrinfo(host, port, family=SOCKET_FAMILIES[family], type=socket.SOCK_STREAM)
 
 
 async def _connect_any(
     addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host: str
 ) -> HttpConnection:
-    """Connect to the first address that answers (RFC 8305), encrypted if `tls` is given.
+    """Connect to the first IP address that accepts within `seconds` (RFC 8305), with TLS for `host` if `tls` is given.
 
-    The next address is tried after a failure, and beside an address that does not answer for `ATTEMPT_DELAY`.
+    The next address is tried after a failure, or when an address has not answered for `ATTEMPT_DELAY_SECONDS`.
     """
     untried = deque(_alternate_families(addresses))
     attempts: set[asyncio.Task[HttpConnection]] = set()
-    failure: BaseException = OSError("the name has no address")
+    last_error: BaseException = OSError("the name has no address")
     try:
         while untried or attempts:
             if untried:
                 attempts.add(asyncio.create_task(_connect(untried.popleft(), seconds)))
-            delay = ATTEMPT_DELAY if untried else None
-            finished, _ = await asyncio.wait(attempts, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
-            for attempt in finished:
+            delay = ATTEMPT_DELAY_SECONDS if untried else None
+            finished_attempts, _ = await asyncio.wait(attempts, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
+            for attempt in finished_attempts:
                 attempts.remove(attempt)
                 try:
                     connection = attempt.result()
                     if tls:
                         await connection.start_tls(tls, host, seconds)
                 except NETWORK_ERRORS as error:
-                    failure = error
+                    last_error = error
                 else:
                     return connection
     finally:
         for attempt in attempts:
             attempt.cancel()
             attempt.add_done_callback(_close_unused)
-    raise failure
+    raise last_error
 
 
 async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
-    """Connect to one address."""
-    family, kind, protocol, _, sockaddr = address
+    """Connect to one IP address within `seconds`."""
+    family, socket_type, ip_protocol, _, sockaddr = address
     loop = asyncio.get_running_loop()
-    sock = socket.socket(family, kind, protocol)
+    new_socket = socket.socket(family, socket_type, ip_protocol)
     try:
-        sock.setblocking(False)
+        new_socket.setblocking(False)
         async with asyncio.timeout(seconds):
-            await loop.sock_connect(sock, sockaddr)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _, connection = await loop.create_connection(HttpConnection, sock=sock)
+            await loop.sock_connect(new_socket, sockaddr)
+        new_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _, connection = await loop.create_connection(HttpConnection, sock=new_socket)
     except BaseException:
-        sock.close()
+        new_socket.close()
         raise
     return connection
 
 
 def _close_unused(attempt: asyncio.Task[HttpConnection]) -> None:
-    """Close a connection that was made beside the one in use."""
+    """Close a connection that was made while another one was chosen."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
 
 
 def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[ResolvedAddress]:
-    """Yield addresses of both families in turn, beginning with the first one's (RFC 8305, section 4)."""
-    first = [address for address in addresses if address[0] == addresses[0][0]]
-    second = [address for address in addresses if address[0] != addresses[0][0]]
-    for pair in zip_longest(first, second):
+    """Yield IPv4 and IPv6 addresses in turn, beginning with the family of the first one (RFC 8305, section 4)."""
+    first_family = [address for address in addresses if address[0] == addresses[0][0]]
+    second_family = [address for address in addresses if address[0] != addresses[0][0]]
+    for pair in zip_longest(first_family, second_family):
         yield from filter(None, pair)
 
 
-async def _tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
+async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
     """Open a tunnel to the site through a proxy (CONNECT, RFC 9110, section 9.3.6)."""
     proxy_address = f"{public_address(site)}: its proxy"
-    target = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
+    host_and_port = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 
     def begin(head: AnswerHead) -> None:
         if head.status == 407:
-            raise TerminalFailure(f"{proxy_address} answers 407", Reason.LOGIN_FAILED)
+            raise TerminalFailure(
+                f"{proxy_address} answered with status 407: it requires a user and password", Reason.LOGIN_FAILED
+            )
         if not 200 <= head.status < 300:
-            raise TransientFailure(f"{proxy_address} answers {head.status}", Reason.CONNECT_FAILED)
+            raise TransientFailure(f"{proxy_address} answered with status {head.status}", Reason.CONNECT_FAILED)
 
     def write(block: memoryview) -> None:
         """Ignore the body: a successful response to CONNECT does not have one."""
 
     reader = AnswerReader(proxy_address, begin, write, is_connect=True)
     authorization = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
-    request = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n{authorization}\r\n"
+    request = f"CONNECT {host_and_port} HTTP/1.1\r\nHost: {host_and_port}\r\n{authorization}\r\n"
     await connection.exchange(request.encode(), reader, site.timeout, site.timeout)
     if not reader.is_reusable:
         # Unencrypted bytes must not be read as the site's, whose certificate is not verified yet.
-        raise TerminalFailure(f"{proxy_address} sends data before the TLS handshake", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{proxy_address} sent data before the TLS handshake", Reason.PROTOCOL_ERROR)

@@ -1,4 +1,4 @@
-"""HTTP and HTTPS as a transport: files, ranges, and folders by their index page or a manifest.
+"""HTTP and HTTPS as a transport: files, ranges of files, and folders listed by an index page or a manifest.
 
 Redirects are not followed, and bodies are kept as sent.
 """
@@ -42,13 +42,13 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Site
 from windrow.reasons import Reason
 
-Begin = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
-"""Takes a response's head and fields; returns an error if its body must not be read."""
+OnHead = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
+"""A function of a response's head and fields that returns an error if the body must not be read."""
 
-MAX_DISCARDED = 1 << 16
-"""An unwanted body up to this many bytes is read and discarded, so that its connection can be used again."""
+MAX_DISCARDED_SIZE = 1 << 16
+"""The most bytes of a body that is not needed, but read so that its connection can be used again."""
 
-_PATH = "/:@!$&'()*+,;=~-._"  # characters of a path that are not escaped (RFC 3986, section 3.3)
+_UNESCAPED = "/:@!$&'()*+,;=~-._"  # characters of a path that are not escaped (RFC 3986, section 3.3)
 
 
 async def connect(site: Site) -> Connection:
@@ -57,7 +57,7 @@ async def connect(site: Site) -> Connection:
 
 
 class HttpFiles(Connection):
-    """A session with one server; each of several concurrent `get` has a connection of its own."""
+    """A session with one server; concurrent calls of `get` have a connection each."""
 
     def __init__(self, site: Site) -> None:
         """Prepare a session; connections are opened by requests and kept for later ones."""
@@ -65,22 +65,22 @@ class HttpFiles(Connection):
         self._ascii_site = replace(site, host=_ascii_host(site.host))
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
         self._header_lines = field_lines(fields)
-        self._kept_header_lines = field_lines(public_fields(fields))
+        self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
         self._idle: list[HttpConnection] = []
         self._busy: set[HttpConnection] = set()
 
     def _url(self, path: str) -> str:
         """Return the URL of a path; a URL of this server is returned unchanged."""
         if path.startswith(("http://", "https://")):
-            request_target(self._site.origin, path)
+            request_target(self._site.origin, path)  # raises an error for another server
             return path
-        return self._site.origin + quote(server_path(self._site, path), safe=_PATH, errors="surrogateescape")
+        return self._site.origin + quote(server_path(self._site, path), safe=_UNESCAPED, errors="surrogateescape")
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, resuming at `sink.start` if the server can and the file is the same.
+        """Get one file, resuming at `sink.start` if the server supports it and the file is unchanged.
 
-        The sink's `validator` ensures that (If-Range, RFC 9110, section 13.1.5); without one the whole file is
-        requested. Redirects are refused with REDIRECTED.
+        The sink's `validator` ensures the latter (If-Range, RFC 9110, section 13.1.5); without it the whole file is
+        requested. A redirect raises TerminalFailure with REDIRECTED.
         """
         address = public_address(self._site, path) if "://" not in path else printable(path, 1000)
         url = self._url(path)
@@ -93,18 +93,18 @@ class HttpFiles(Connection):
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Make one request and write its body into the sink; StopReading if the range does not continue our part."""
+        """Request a file from `start` on and write it into the sink; raises StopReading if it begins elsewhere."""
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
-        target, lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
-        kept_request = f"GET {target} HTTP/1.1\r\n{lines}\r\n".encode()
+        target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
+        kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()
         end = TransferEnd()
 
         def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
             nonlocal end
             size = None if head.status in WITHOUT_BODY else head.size
             if head.status == 206 and start:
-                fits, size = range_size(fields.get("content-range", ""), start)
-                if not fits or not is_same_version(sink.validator, fields):
+                is_requested_range, size = range_size(fields.get("content-range", ""), start)
+                if not is_requested_range or not is_same_version(sink.validator, fields):
                     raise StopReading
             elif head.status == 416 and start:
                 raise StopReading
@@ -120,32 +120,32 @@ class HttpFiles(Connection):
         return end
 
     async def _request(
-        self, url: str, headers: Mapping[str, str], address: str, begin: Begin, write: Callable[[memoryview], object]
+        self, url: str, headers: Mapping[str, str], address: str, begin: OnHead, write: Callable[[memoryview], object]
     ) -> None:
-        """Make one request; pass its head to `begin`, its body to `write`; raise the error that `begin` returns."""
+        """Make one request; pass its head to `begin`, its body to `write`. Raises the error that `begin` returns."""
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
-        refused: TransportError | None = None
+        error: TransportError | None = None
 
         def take_head(connection: HttpConnection, head: AnswerHead) -> None:
-            nonlocal refused
-            refused = begin(head, read_head(head.text).fields)
-            if not refused:
+            nonlocal error
+            error = begin(head, read_head(head.text).fields)
+            if not error:
                 connection.lift_deadline()
-            elif head.size is None or head.size > MAX_DISCARDED:
+            elif head.size is None or head.size > MAX_DISCARDED_SIZE:
                 raise StopReading
 
         def take_block(block: memoryview) -> None:
-            if not refused:
+            if not error:
                 write(block)
 
         try:
             await self._exchange(request, address, take_head, take_block)
         except (StopReading, TransportError):
-            if not refused:  # the body of a refused response may be incomplete
+            if not error:  # the body of a refused response may be incomplete
                 raise
-        if refused:
-            raise refused
+        if error:
+            raise error
 
     async def _exchange(
         self,
@@ -154,7 +154,7 @@ class HttpFiles(Connection):
         take_head: Callable[[HttpConnection, AnswerHead], None],
         take_block: Callable[[memoryview], None],
     ) -> None:
-        """Send a request over an idle or new connection; connecting and the response take at most twice `timeout`."""
+        """Send a request over an idle or new connection; connecting and the head take twice the timeout at most."""
         loop, timeout = asyncio.get_running_loop(), self._site.timeout
         deadline = loop.time() + 2 * timeout
         while True:
@@ -171,15 +171,15 @@ class HttpFiles(Connection):
                 continue
             except NETWORK_ERRORS as error:
                 raise map_network_error(error, address, was_open=True) from error
-            if connection.usable:
+            if connection.is_usable:
                 self._idle.append(connection)
             return
 
     def _take_idle(self) -> HttpConnection | None:
-        """Return the idle connection that was used last, or None if all are in use or closed."""
+        """Return the idle connection that was used last, or None if no idle connection is open."""
         while self._idle:
             connection = self._idle.pop()
-            if connection.usable:
+            if connection.is_usable:
                 return connection
         return None
 
@@ -191,32 +191,32 @@ class HttpFiles(Connection):
         write: Callable[[memoryview], object],
         headers: Mapping[str, str],
         *,
-        short: bool = False,
+        may_be_short: bool = False,
     ) -> int:
         """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return their number.
 
-        Any other response raises TerminalFailure, before its body is read. Only with `short` may the file end earlier.
+        Other responses raise TerminalFailure before their body is read. With `may_be_short` the file may end earlier.
         """
-        address, missing = printable(url, 1000), 0
+        address, missing_bytes = printable(url, 1000), 0
         range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
 
         def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
-            nonlocal missing, length
+            nonlocal missing_bytes, length
             if head.status not in {200, 206, 416}:
                 return _status_error(head, fields, address)
-            missing = length = _part_length(head.status, fields, start, length, address, short=short)
+            missing_bytes = length = _range_size(head.status, fields, start, length, address, may_be_short=may_be_short)
             return None
 
         def take(block: memoryview) -> None:
-            nonlocal missing
-            missing -= len(block)
-            if missing < 0:
+            nonlocal missing_bytes
+            missing_bytes -= len(block)
+            if missing_bytes < 0:
                 raise TerminalFailure(f"{address}: the server sent more bytes than requested", Reason.PROTOCOL_ERROR)
             write(block)
 
         await self._request(self._url(url), range_headers, address, begin, take)
-        if missing:
-            raise TransientFailure(f"{address}: {missing} of {length} bytes are missing", Reason.INTERRUPTED)
+        if missing_bytes:
+            raise TransientFailure(f"{address}: {missing_bytes} of {length} bytes are missing", Reason.INTERRUPTED)
         return length
 
     async def list(self, folder: str) -> Entries | None:
@@ -228,7 +228,8 @@ class HttpFiles(Connection):
             raise map_network_error(error, public_address(self._site, folder), was_open=True) from error
 
     async def _list(self, folder: str) -> Entries | None:
-        page = _Page(public_address(self._site, folder))
+        """Do the work of `list`, without its timeout."""
+        page = _ListingSink(public_address(self._site, folder))
         if self._site.manifest:
             await self.get(self._site.manifest, page)
             text = page.content.decode("utf-8", "surrogateescape")
@@ -258,7 +259,7 @@ def _ascii_host(host: str) -> str:
 
 
 def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> TransportError:
-    """Return the error for a status other than success."""
+    """Return the error for a response from `address` with a status other than success."""
     status_words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
     target, retry_after = fields.get("location", ""), fields.get("retry-after", "")
     return status_error(
@@ -266,27 +267,32 @@ def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> 
     )
 
 
-def _part_length(status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, short: bool) -> int:
-    """Return the number of bytes in a response; TerminalFailure if it is not the requested range."""
+def _range_size(
+    status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, may_be_short: bool
+) -> int:
+    """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.
+
+    With `may_be_short` they may be fewer, if the file ends earlier. `address` is named in errors.
+    """
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
     if status == 200:
-        raise TerminalFailure(f"{address}: the server sends whole files only", Reason.UNSUPPORTED)
+        raise TerminalFailure(f"{address}: the server cannot send a part of a file", Reason.UNSUPPORTED)
     content_range, coding = fields.get("content-range", ""), fields.get("content-encoding", "identity")
     if coding.strip().lower() not in {"", "identity"}:
-        raise TerminalFailure(f"{address}: the range is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{address}: the requested part is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
     first, last = range_bounds(content_range)
     if first != start or last is None or last >= start + length:
         raise TerminalFailure(
             f"{address}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
         )
-    if last < start + length - 1 and not short:
+    if last < start + length - 1 and not may_be_short:
         raise TerminalFailure(f"{address}: the file ends at byte {last}", Reason.TRUNCATED)
     return last - start + 1
 
 
-class _Page:
-    """A sink for a listing: in memory, bounded, uncompressed only."""
+class _ListingSink:
+    """A sink for a listing: it keeps the listing in memory, up to a limit, and refuses compressed ones."""
 
     start = 0
     validator = ""
@@ -308,7 +314,7 @@ class _Page:
         self.content.clear()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add a block; TerminalFailure if the listing becomes too large."""
+        """Add a block; raises TerminalFailure if the listing becomes too large."""
         self.content += block
         if len(self.content) > MAX_BYTES:
             raise TerminalFailure(f"{self._address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)

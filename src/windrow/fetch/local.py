@@ -22,24 +22,24 @@ from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-BLOCK = 256 * 2**10
-_STEP = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+BLOCK_SIZE = 256 * 2**10
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def map_error(error: OSError, address: str) -> TransportError:
-    """Return the TransportError for an error of the operating system about a file or folder."""
-    text = f"{address}: {printable(error.strerror or str(error))}"
+    """Return the TransportError for an error of the file system; `address` is that of the file or folder."""
+    message = f"{address}: {printable(error.strerror or str(error))}"
     match error:
         case FileNotFoundError():
-            return TerminalFailure(text, Reason.NOT_FOUND)
+            return TerminalFailure(message, Reason.NOT_FOUND)
         case PermissionError():
-            return TerminalFailure(text, Reason.PERMISSION_DENIED)
+            return TerminalFailure(message, Reason.PERMISSION_DENIED)
         case IsADirectoryError() | NotADirectoryError() | OSError(errno=errno.ELOOP | errno.ENXIO):
-            return TerminalFailure(text, Reason.NOT_A_FILE)
+            return TerminalFailure(message, Reason.NOT_A_FILE)
         case OSError(errno=errno.ENAMETOOLONG):
-            return TerminalFailure(text, Reason.NAME_TOO_LONG)
+            return TerminalFailure(message, Reason.NAME_TOO_LONG)
         case _:
-            return TransientFailure(text, Reason.DISK_FAILED)
+            return TransientFailure(message, Reason.DISK_FAILED)
 
 
 class LocalConnection(Connection):
@@ -48,25 +48,25 @@ class LocalConnection(Connection):
     def __init__(self, site: Site) -> None:
         """Open the base folder, whose own path may have symbolic links."""
         self._site = site
-        self._view = memoryview(bytearray(BLOCK))
+        self._view = memoryview(bytearray(BLOCK_SIZE))
         try:
             self._base = os.open(site.base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise map_error(error, public_address(site)) from error
 
-    def _open(self, path: str, kind: int) -> int:
-        """Open a path part by part, so that no symbolic link is followed; return the descriptor."""
+    def _open(self, path: str, last_flags: int) -> int:
+        """Open a path without following symbolic links; `last_flags` are added to the flags for its last part."""
         server_path(self._site, path)
         parts = [part for part in path.split("/") if part not in {"", "."}] or ["."]
         folder = self._base
-        for number, part in enumerate(parts):
-            is_last = number == len(parts) - 1
+        for index, part in enumerate(parts):
+            is_last = index == len(parts) - 1
             try:
-                opened = os.open(part, _STEP | (kind if is_last else os.O_DIRECTORY), dir_fd=folder)
+                descriptor = os.open(part, _OPEN_FLAGS | (last_flags if is_last else os.O_DIRECTORY), dir_fd=folder)
             finally:
                 if folder != self._base:
                     os.close(folder)
-            folder = opened
+            folder = descriptor
         return folder
 
     async def list(self, folder: str) -> Entries | None:
@@ -95,7 +95,7 @@ class LocalConnection(Connection):
         )
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Read one regular file into the sink, from `sink.start` on; TerminalFailure if it is not a regular file."""
+        """Copy a regular file into the sink, from `sink.start` on; raises TerminalFailure for anything else."""
         try:
             descriptor = self._open(path, 0)
         except OSError as error:
@@ -113,6 +113,7 @@ class LocalConnection(Connection):
         return TransferEnd()
 
     def _copy(self, descriptor: int, path: str, sink: Sink) -> None:
+        """Copy an open file into the sink, from `sink.start` on; `path` is named in errors."""
         offset = sink.start
         while True:
             try:

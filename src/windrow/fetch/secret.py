@@ -1,7 +1,7 @@
-"""Secrets: read from the place that the configuration names, sent with requests, hidden in what is kept.
+"""Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
-They are not part of the request as it is kept, and overwritten where a response repeats them. Requests to S3-compatible
-stores are signed with one (AWS Signature Version 4) by botocore: the extra `s3`.
+The archived request does not contain them, and they are overwritten where a response repeats them. botocore (the extra
+`s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
 """
 
 from __future__ import annotations
@@ -17,61 +17,65 @@ from pathlib import Path
 from urllib.parse import quote
 
 from windrow.errors import MissingExtra, TerminalFailure
-from windrow.fetch.politeness.guard import loopback
+from windrow.fetch.politeness.guard import is_loopback
 from windrow.fetch.transport import Sink, public_address
 from windrow.model import Credential, Secret, Site
 from windrow.reasons import Reason
 
-_LARGEST = 64 * 2**10
+_MAX_SECRET_SIZE = 64 * 2**10  # bytes
 
 
-def reveal(secret: Secret) -> str:
+def read_secret(secret: Secret) -> str:
     """Return the secret at `env:NAME` or in `file:PATH`, without the newline that ends a file.
 
     Raises TerminalFailure with NO_SECRET if the place is empty, missing, unreadable or larger than 64 kB. The message
     names the place, never the secret.
     """
-    kind, _, location = secret.place.partition(":")
-    if kind == "env":
+    place_kind, _, location = secret.place.partition(":")
+    if place_kind == "env":
         secret_text = os.environ.get(location, "")
-    elif kind == "file":
+    elif place_kind == "file":
         secret_text = _read_file(secret, Path(location).expanduser())
     else:
-        raise _no_secret(secret, "neither env:NAME nor file:PATH")
+        raise _missing_secret_error(secret, "that is neither env:NAME nor file:PATH")
     if not secret_text:
-        raise _no_secret(secret, "it is empty or missing")
+        raise _missing_secret_error(secret, "it is empty or missing")
     return secret_text
 
 
 def _read_file(secret: Secret, path: Path) -> str:
+    """Return the text of a secret's file; raises TerminalFailure if it is unreadable, not UTF-8 or too large."""
     try:
         with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+            content = file.read(_MAX_SECRET_SIZE + 1)
         text = content.decode()
     except OSError as error:
-        raise _no_secret(secret, error.strerror or "it cannot be read") from None
+        raise _missing_secret_error(secret, error.strerror or "unknown error") from None
     except UnicodeDecodeError:
-        raise _no_secret(secret, "it is not UTF-8 text") from None
-    if len(content) > _LARGEST:
-        raise _no_secret(secret, "it is too large for a secret")
+        raise _missing_secret_error(secret, "it is not UTF-8 text") from None
+    if len(content) > _MAX_SECRET_SIZE:
+        raise _missing_secret_error(secret, "it is too large for a secret")
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _no_secret(secret: Secret, cause: str) -> TerminalFailure:
+def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
+    """Return the error for a secret that cannot be read; its message names the place only if that is a valid one."""
     place = secret.place if secret.place.startswith(("env:", "file:")) else "(place not shown)"
-    return TerminalFailure(f"no secret at {place}: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run")
+    return TerminalFailure(
+        f"the secret at {place} cannot be read: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run"
+    )
 
 
-MIN_HIDDEN = 6
-"""Length from which a secret is hidden in responses: a shorter one may be any word."""
+MIN_HIDDEN_LENGTH = 6
+"""The least length of a secret that is hidden in responses: a shorter one may be an ordinary word."""
 
 
 class SentSecrets:
-    """The revealed secrets of one origin; they stay in the process that makes requests."""
+    """The secrets that are sent to one origin; they stay in the process that makes requests."""
 
     def __init__(self, site: Site, credentials: Sequence[Credential]) -> None:
-        """Reveal the secrets; TerminalFailure if they would be sent unencrypted."""
-        if site.scheme != "https" and not (loopback(site.host) and not site.proxy):
+        """Read the secrets that are sent to a site; raises TerminalFailure if they would be sent unencrypted."""
+        if site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
                 Reason.POLICY_DENIED,
@@ -79,19 +83,24 @@ class SentSecrets:
             )
         self.headers: dict[str, str] = {}
         self._query: list[str] = []
-        words: set[str] = set()
+        secret_texts: set[str] = set()
         for credential in credentials:
-            word = reveal(credential.secret)
-            if not word.isprintable() or not word.isascii():
+            secret_text = read_secret(credential.secret)
+            if not secret_text.isprintable() or not secret_text.isascii():
                 raise TerminalFailure(
                     f"the secret at {credential.secret.place} is not one line of ASCII", Reason.NO_SECRET
                 )
-            words.add(word)
+            secret_texts.add(secret_text)
             if credential.header:
-                self.headers[credential.header] = credential.prefix + word
+                self.headers[credential.header] = credential.prefix + secret_text
             else:
-                self._query.append(f"{credential.query}={quote(word, safe='')}")
-        spellings = {spelling for word in words if len(word) >= MIN_HIDDEN for spelling in _spellings(word)}
+                self._query.append(f"{credential.query}={quote(secret_text, safe='')}")
+        spellings = {
+            spelling
+            for secret_text in secret_texts
+            if len(secret_text) >= MIN_HIDDEN_LENGTH
+            for spelling in _spellings(secret_text)
+        }
         self._longest = max(map(len, spellings), default=1)
         longest_first = sorted(spellings, key=len, reverse=True)
         self._pattern = (
@@ -109,7 +118,7 @@ class SentSecrets:
         return f"{url}{'&' if '?' in url else '?'}{'&'.join(self._query)}"
 
     def hide(self, text: bytes) -> bytes:
-        """Return a text with its secrets overwritten, of the same length."""
+        """Return a text with its secrets overwritten by as many x, so that its length stays the same."""
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
 
     def hide_in_text(self, text: str) -> str:
@@ -121,15 +130,21 @@ class SentSecrets:
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text; return the part that may be written, and an end that may begin a secret."""
+        """Overwrite the secrets in a text; return what to write now, and the rest, which may begin a secret."""
         text = self.hide(text)
         kept = max(0, len(text) - self._longest + 1)
         return text[:kept], text[kept:]
 
 
-def _spellings(word: str) -> Iterable[str]:
-    """Return the spellings of a secret in responses: plain, in a URL, in JSON and in HTML."""
-    return {word, quote(word, safe=""), quote(word), json.dumps(word)[1:-1], html.escape(word)}
+def _spellings(secret_text: str) -> Iterable[str]:
+    """Return the forms in which responses may repeat a secret: plain, in a URL, in JSON and in HTML."""
+    return {
+        secret_text,
+        quote(secret_text, safe=""),
+        quote(secret_text),
+        json.dumps(secret_text)[1:-1],
+        html.escape(secret_text),
+    }
 
 
 class HidingSink:
@@ -146,45 +161,45 @@ class HidingSink:
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a response."""
+        """Begin a response; `head` and `request` are the HTTP heads."""
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
-        """Begin again."""
+        """Discard the response that was written so far."""
         self._held = b""
         self._sink.restart()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes; the last few are held until more follow, since they may begin a secret."""
+        """Write the next bytes, except the last few, which may begin a secret: they wait for the next call."""
         final, self._held = self._secrets.split(self._held + bytes(block))
         if final:
             self._sink.write(final)
 
     def end(self) -> None:
-        """Write the bytes that were held."""
+        """Write the bytes that were held back."""
         if self._held:
             self._sink.write(self._held)
             self._held = b""
 
 
 class S3Signer:
-    """Signs GET requests; the secret at `place` is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
+    """Signs GET requests to S3-compatible stores; the secret at `place` is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
     def __init__(self, place: Secret, region: str) -> None:
-        """Read the key from its place; MissingExtra without botocore, TerminalFailure if it is not KEY:SECRET."""
+        """Read the secret; raises MissingExtra without botocore, TerminalFailure if the secret is not KEY:SECRET."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra
         from botocore.credentials import Credentials  # noqa: PLC0415 an extra
 
-        key, _, rest = reveal(place).strip().partition(":")
-        secret, _, token = rest.partition(":")
+        key, _, secret_and_token = read_secret(place).strip().partition(":")
+        secret, _, token = secret_and_token.partition(":")
         if not key or not secret:
-            raise TerminalFailure(f"{place.place} does not hold KEY:SECRET", Reason.NO_SECRET)
+            raise TerminalFailure(f"the secret at {place.place} is not KEY:SECRET", Reason.NO_SECRET)
         self._auth = S3SigV4Auth(Credentials(key, secret, token or None), "s3", region)
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the headers that sign a GET of a URL at the present time."""
+        """Return the headers that sign a GET request for a URL at the present time."""
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415 an extra
 
         request = AWSRequest("GET", url)

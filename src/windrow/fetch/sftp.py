@@ -1,4 +1,4 @@
-"""SFTP as a transport, by asyncssh: pinned host keys, login, and its errors as reasons."""
+"""SFTP as a transport, with asyncssh: checks of pinned host keys, login, transfers, and errors as reasons."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import cast
 import asyncssh
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.dial import NETWORK_ERRORS, dial, map_network_error, refuse_proxy
-from windrow.fetch.secret import reveal
+from windrow.fetch.dial import NETWORK_ERRORS, connect_socket, map_network_error, refuse_proxy
+from windrow.fetch.secret import read_secret
 from windrow.fetch.sftp_client import Attributes, SftpClient
 from windrow.fetch.transport import (
     Connection,
@@ -33,13 +33,13 @@ from windrow.reasons import Reason
 
 # The fastest ciphers first (AES with hardware, which authenticate in the same pass).
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
-# A server may have a key of each kind, one of which is pinned.
-_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
+# The kinds of host keys that are tried: a server may have one of each kind, and one of these is pinned.
+_HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
 
 SFTP_ERRORS = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *NETWORK_ERRORS)
-"""What asyncssh raises in an open session; `map_error` maps all of these."""
+"""The errors that asyncssh raises in an open session; `map_error` maps all of these."""
 
-_REASONS: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
+_ERROR_TABLE: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
     (asyncssh.PermissionDenied, TerminalFailure, Reason.LOGIN_FAILED),
     (asyncssh.IllegalUserName, TerminalFailure, Reason.LOGIN_FAILED),
     (asyncssh.KeyEncryptionError, TerminalFailure, Reason.LOGIN_FAILED),
@@ -71,26 +71,26 @@ _REASONS: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] =
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError for an error of asyncssh or a socket in an open session."""
-    for error_type, kind, reason in _REASONS:
+    """Return the TransportError, whose message names `address`, for an error of asyncssh or a socket."""
+    for error_type, result_type, reason in _ERROR_TABLE:
         if isinstance(error, error_type):
-            return kind(f"{address}: {printable(str(error)) or type(error).__name__}", reason)
+            return result_type(f"{address}: {printable(str(error)) or type(error).__name__}", reason)
     return map_network_error(error, address, was_open=True)
 
 
 @dataclass(slots=True)
 class SftpChannel:
-    """An SSH connection with its SFTP session."""
+    """An SSH connection and its SFTP session."""
 
     connection: asyncssh.SSHClientConnection
     sftp: SftpClient
 
     def drop(self) -> None:
-        """Close at once."""
+        """Close the connection at once."""
         self.connection.abort()
 
     async def end(self) -> None:
-        """Close, waiting a second at most for the server."""
+        """Close the connection, waiting a second at most for the server."""
         self.sftp.exit()
         self.connection.close()
         try:
@@ -101,8 +101,8 @@ class SftpChannel:
             await asyncio.sleep(0)  # the event loop then closes the socket
 
 
-class _Client(asyncssh.SSHClient):
-    """Accepts only the pinned host keys, and remembers the server's key."""
+class _HostKeyChecker(asyncssh.SSHClient):
+    """Accepts only pinned host keys; `seen` is the fingerprint of the server's key."""
 
     def __init__(self, pins: tuple[str, ...]) -> None:
         self._pins = pins
@@ -116,37 +116,38 @@ class _Client(asyncssh.SSHClient):
 
 
 async def open_channel(site: Site) -> SftpChannel:
-    """Connect, check the host key, log in and start SFTP; a TransportError if any of that fails."""
+    """Connect, check the host key, log in and start SFTP; raises a TransportError if one of these fails."""
     address = public_address(site)
-    seen_key = ""
+    first_seen_key = ""
     keys, password = _credentials(site, address)
-    for kind in _KINDS:
-        client = _Client(site.host_keys)
+    for key_kind in _HOST_KEY_KINDS:
+        key_checker = _HostKeyChecker(site.host_keys)
         try:
             async with asyncio.timeout(site.timeout):
-                return await _start(site, client, kind, keys, password)
+                return await _start_sftp(site, key_checker, key_kind, keys, password)
         except asyncssh.HostKeyNotVerifiable:
-            seen_key = seen_key or client.seen
+            first_seen_key = first_seen_key or key_checker.seen
             if not site.host_keys:
                 break
         except SFTP_ERRORS as error:
-            if seen_key and client.seen not in site.host_keys:
+            if first_seen_key and key_checker.seen not in site.host_keys:
                 continue  # the server has no key of this kind; its error does not matter
             raise map_error(error, address) from error
-    raise _unknown_host_key(site, seen_key)
+    raise _unknown_host_key(site, first_seen_key)
 
 
-async def _start(
-    site: Site, client: _Client, kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
+async def _start_sftp(
+    site: Site, checker: _HostKeyChecker, key_kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
 ) -> SftpChannel:
-    sock = await asyncio.to_thread(dial, site, 22)
+    """Connect to a server by its host key of one kind, log in with a key or password, and start SFTP."""
+    sock = await asyncio.to_thread(connect_socket, site, 22)
     try:
         connection = await asyncssh.connect(
             sock=sock,
             config=None,
-            client_factory=lambda: client,
+            client_factory=lambda: checker,
             known_hosts=([], [], []),
-            server_host_key_algs=kind,
+            server_host_key_algs=key_kind,
             encryption_algs=_CIPHERS,
             compression_algs=None,
             username=site.username,
@@ -169,25 +170,25 @@ async def _start(
 
 
 def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
-    """Return a site's private key and no password, or no key and its password; TerminalFailure for an unusable key.
+    """Return ([private key], None) for a site with a key, otherwise (None, password or None).
 
-    The site's secret is the key's passphrase, if it has a key.
+    If the site has a key, its secret is the key's passphrase. Raises TerminalFailure if the key cannot be used.
     """
-    secret = reveal(site.secret) if site.secret else None
+    secret = read_secret(site.secret) if site.secret else None
     if site.key is None:
         return None, secret
     try:
-        return [asyncssh.import_private_key(reveal(site.key) + "\n", secret)], None
+        return [asyncssh.import_private_key(read_secret(site.key) + "\n", secret)], None
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
         message = str(error)
-        wrong_passphrase = secret is not None and ("decrypt" in message or "assphrase" in message)
-        reason = Reason.LOGIN_FAILED if wrong_passphrase else Reason.NO_SECRET
+        has_wrong_passphrase = secret is not None and ("decrypt" in message or "assphrase" in message)
+        reason = Reason.LOGIN_FAILED if has_wrong_passphrase else Reason.NO_SECRET
         text = f"{address}: the key at {site.key.place} cannot be used: {printable(message)}"
         raise TerminalFailure(text, reason) from error
 
 
 def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
-    """Return the error for an unknown host key; its hint says how to trust the key."""
+    """Return the error for a host key that is not pinned; its hint says how to trust the key."""
     hint = f"compare it with the server's owner, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
         text = f"{public_address(site)}: the host key is {fingerprint}; the pinned key is {', '.join(site.host_keys)}"
@@ -197,10 +198,10 @@ def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
     )
 
 
-READ_AHEAD = 4 * 2**20
+READ_AHEAD_SIZE = 4 * 2**20
 """Bytes of one file that are requested before the first of them arrive."""
 
-_BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection is no longer usable
+_FATAL_REASONS = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection is no longer usable
 
 
 class SftpConnection(Connection):
@@ -222,30 +223,31 @@ class SftpConnection(Connection):
 
     @contextmanager
     def _map_errors(self, channel: SftpChannel, path: str) -> Iterator[None]:
+        """Map errors of a call about `path`; close the channel if it cannot be used any more."""
         try:
             yield
         except SFTP_ERRORS as error:
             mapped = map_error(error, public_address(self._site, path))
-            if mapped.reason in _BREAKING:
+            if mapped.reason in _FATAL_REASONS:
                 self._channel = None if self._channel is channel else self._channel
                 channel.drop()
             raise mapped from error
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder; links are listed, but not as files (attributes are the link's own)."""
+        """List a folder; links are listed, but not as files, since the attributes are those of the link."""
         full_path = _encoded_path(self._site, folder)
         channel = await self.open()
         entries: Entries = []
         with self._map_errors(channel, folder):
             try:
-                end = asyncio.get_running_loop().time() + self._site.listing_timeout
-                async with asyncio.timeout(self._site.timeout) as bound:
+                deadline = asyncio.get_running_loop().time() + self._site.listing_timeout
+                async with asyncio.timeout(self._site.timeout) as timeout:
                     handle = await channel.sftp.open_folder(full_path)
                     while names := await channel.sftp.names(handle):
-                        entries += [_entry(folder, name, attributes) for name, attributes in names]
-                        if len(entries) > MAX_ENTRIES + 2:
+                        entries += [_make_entry(folder, name, attributes) for name, attributes in names]
+                        if len(entries) > MAX_ENTRIES + 2:  # with . and ..
                             break
-                        self._extend_timeout(bound, end)
+                        self._extend_timeout(timeout, deadline)
                     channel.sftp.close(handle)
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
@@ -253,25 +255,25 @@ class SftpConnection(Connection):
         refuse_too_many(len(entries), public_address(self._site, folder))
         return entries
 
-    def _extend_timeout(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
-        """Extend the timeout to 1.25 times the site's, so that not every block has to set it again."""
+    def _extend_timeout(self, timeout: asyncio.Timeout, deadline: float = math.inf) -> None:
+        """Let a timeout end 1.25 times the site's timeout from now, but not after `deadline` (time of the event loop).
+
+        While more than the site's timeout is left it is not changed, since changing it for every block is slow.
+        """
         now = asyncio.get_running_loop().time()
-        if (bound.when() or 0.0) - now < self._site.timeout:
-            bound.reschedule(min(now + 1.25 * self._site.timeout, end))
+        if (timeout.when() or 0.0) - now < self._site.timeout:
+            timeout.reschedule(min(now + 1.25 * self._site.timeout, deadline))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, in order, from `sink.start` on.
-
-        If more or fewer bytes arrive than announced, raises SIZE_MISMATCH, which is transient: the file may be growing.
-        """
+        """Get one file from `sink.start` on; raises SIZE_MISMATCH (transient) if its size is not the one announced."""
         full_path = _encoded_path(self._site, path)
         channel = await self.open()
         with self._map_errors(channel, path):
-            async with asyncio.timeout(1.25 * self._site.timeout) as bound:
+            async with asyncio.timeout(1.25 * self._site.timeout) as timeout:
                 handle = await channel.sftp.open(full_path)
                 try:
-                    self._extend_timeout(bound)
-                    received, size = await self._read_file(channel.sftp, handle, sink, bound)
+                    self._extend_timeout(timeout)
+                    received, size = await self._read_file(channel.sftp, handle, sink, timeout)
                 finally:
                     channel.sftp.close(handle)
         if size is not None and received != size:
@@ -282,35 +284,35 @@ class SftpConnection(Connection):
         return TransferEnd()
 
     async def _read_file(
-        self, sftp: SftpClient, handle: bytes, sink: Sink, bound: asyncio.Timeout
+        self, sftp: SftpClient, handle: bytes, sink: Sink, read_timeout: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Write a file from `sink.start` on into the sink; return the end's offset, and the announced size."""
+        """Write a file from `sink.start` on into the sink; return the end's offset, and the size (None: unknown)."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
-        block, responses = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
-        if sink.listed and sink.listed < block and not sink.start:
+        block_size, responses = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
+        if sink.listed and sink.listed < block_size and not sink.start:
             content = sftp.read(await responses[0])
             if len(content) == sink.listed:
                 # More was requested than the listed size, and exactly that came: the file is complete. Most small files
                 # are read this way.
                 sink.open(sink.listed)
-                self._extend_timeout(bound)
+                self._extend_timeout(read_timeout)
                 sink.write(content)
                 return sink.listed, sink.listed
         attributes = await sftp.stat(handle)
         size = attributes.size
         if (size is not None and sink.start > size) or is_replaced(sink, from_timestamp(attributes.mtime)):
             sink.restart()
-            responses = deque([sftp.ask_read(handle, block, 0)])
+            responses = deque([sftp.ask_read(handle, block_size, 0)])
         sink.open(size)
-        offset, requested = sink.start, sink.start + block
+        offset, requested_end = sink.start, sink.start + block_size
         while responses:
-            while (size is None or requested < size) and len(responses) * block < READ_AHEAD:
-                responses.append(sftp.ask_read(handle, block, requested))
-                requested += block
+            while (size is None or requested_end < size) and len(responses) * block_size < READ_AHEAD_SIZE:
+                responses.append(sftp.ask_read(handle, block_size, requested_end))
+                requested_end += block_size
             content = sftp.read(await responses.popleft())
-            block_end = offset + block
+            block_end = offset + block_size
             while content:
-                self._extend_timeout(bound)
+                self._extend_timeout(read_timeout)
                 sink.write(content)
                 offset += len(content)
                 if offset >= block_end or offset == size:
@@ -337,11 +339,11 @@ async def connect(site: Site) -> SftpConnection:
 
 
 def _encoded_path(site: Site, path: str) -> bytes:
-    """Return the encoded full path for requests."""
+    """Return the full path of a file, encoded for requests."""
     return server_path(site, path).encode("utf-8", "surrogateescape")
 
 
-def _entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
+def _make_entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
     text = name.decode("utf-8", "surrogateescape")
     is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
     return ListingEntry(folder, text, attributes.size if is_file else None, from_timestamp(attributes.mtime), is_file)

@@ -1,7 +1,7 @@
-"""SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: listing and reading files.
+"""SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: listing folders and reading files.
 
-asyncssh's own client does far more, but takes more processor time for small files than the encryption: then it limits
-the rate, not the server.
+asyncssh's own client does far more, but takes more CPU time for small files than the encryption, so that it would limit
+the rate.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from typing import Any, NamedTuple
 
 import asyncssh
 
+# Kinds of packets: of requests, then of responses.
 _INIT, _OPEN, _CLOSE, _READ, _FSTAT, _OPENDIR, _READDIR, _EXTENDED = 1, 3, 4, 5, 8, 11, 12, 200
 _VERSION, _STATUS, _HANDLE, _DATA, _NAME, _ATTRS, _EXTENDED_REPLY = 2, 101, 102, 103, 104, 105, 201
 _PROTOCOL_VERSION = 3
-_LOST = -1  # the kind of a response that was lost with the connection
+_LOST_KIND = -1  # our own kind for a response that was lost with the connection
 
-_MAX_PACKET = 4 * 2**20
-"""Most bytes of a response; requests ask for far less."""
+_MAX_PACKET_SIZE = 4 * 2**20
+"""The most bytes of a response; requests ask for far less."""
 
 _MIN_BLOCK, _MAX_BLOCK = 32 * 2**10, 256 * 2**10
 """Bytes per read: every server supports the first number, OpenSSH at most the second."""
 
-_LIMITS = b"limits@openssh.com"
-_EOF = 1
-_ERRORS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
+_LIMITS_EXTENSION = b"limits@openssh.com"
+_EOF_STATUS = 1  # the status code for the end of a file or folder
+_ERRORS_BY_STATUS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
     2: asyncssh.SFTPNoSuchFile,
     3: asyncssh.SFTPPermissionDenied,
     5: asyncssh.SFTPBadMessage,
     6: asyncssh.SFTPNoConnection,
     7: asyncssh.SFTPConnectionLost,
     8: asyncssh.SFTPOpUnsupported,
-    # codes of later versions, which servers send nevertheless
+    # status codes of later versions of SFTP, which servers send nevertheless
     10: asyncssh.SFTPNoSuchPath,
     19: asyncssh.SFTPNotADirectory,
     20: asyncssh.SFTPInvalidFilename,
@@ -41,7 +42,7 @@ _ERRORS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
     24: asyncssh.SFTPFileIsADirectory,
 }
 
-Answer = tuple[int, memoryview]
+Response = tuple[int, memoryview]
 """The kind of a packet, and its content after the request number."""
 
 
@@ -54,29 +55,29 @@ class Attributes(NamedTuple):
 
 
 class SftpClient(asyncssh.SSHClientSession[bytes]):
-    """An SFTP session; many requests may be open at once.
+    """An SFTP session; many requests may be sent before their responses arrive.
 
-    `block` is the size of a read in bytes. A refusal by the server is raised as an `asyncssh.SFTPError`.
+    `block` is the size of a read in bytes. If the server refuses a request, an `asyncssh.SFTPError` is raised.
     """
 
     def __init__(self) -> None:
         """Prepare a session; asyncssh calls `connection_made` with its channel."""
         self.block = _MIN_BLOCK
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, asyncio.Future[Answer]] = {}
-        self._number = 0
+        self._waiting: dict[int, asyncio.Future[Response]] = {}
+        self._number = 0  # of the last request
         self._unsent: list[bytes] = []  # requests of this iteration of the event loop
-        self._greeting: asyncio.Future[Answer] = self._loop.create_future()
-        self._parts: list[bytes] = []  # of a packet that is not complete yet
-        self._held = self._needed = 0  # their bytes, and how many are needed
+        self._greeting: asyncio.Future[Response] = self._loop.create_future()
+        self._parts: list[bytes] = []  # blocks of a packet that is not complete yet
+        self._held = self._needed = 0  # bytes in these blocks, and bytes needed to continue
         self._lost: Exception | None = None
 
     def connection_made(self, chan: Any) -> None:
-        """Take the channel."""
+        """Store the channel; called by asyncssh."""
         self.channel = chan
 
     def data_received(self, block: bytes, datatype: Any) -> None:
-        """Collect received bytes, and set the future of each request whose response is complete."""
+        """Collect received bytes, and set the future of each request whose response has arrived completely."""
         del datatype
         if self._lost is not None:
             return
@@ -85,21 +86,22 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         if self._held < self._needed:
             return
         block = b"".join(self._parts) if len(self._parts) > 1 else block
-        view, offset, end = memoryview(block), 0, len(block)
+        block_view, offset, block_end = memoryview(block), 0, len(block)
         self._needed = 4
-        while end - offset >= 4:
-            size = int.from_bytes(view[offset : offset + 4], "big")
-            if not 5 <= size <= _MAX_PACKET:
-                self._fail(asyncssh.SFTPBadMessage(f"the server sent a packet of {size:,} bytes"))
+        while block_end - offset >= 4:
+            packet_size = int.from_bytes(block_view[offset : offset + 4], "big")
+            if not 5 <= packet_size <= _MAX_PACKET_SIZE:
+                self._fail(asyncssh.SFTPBadMessage(f"the server sent a packet of {packet_size:,} bytes"))
                 return
-            if end - offset < size + 4:
-                self._needed = size + 4
+            if block_end - offset < packet_size + 4:
+                self._needed = packet_size + 4
                 break
-            self._take(view[offset + 4 : offset + 4 + size])
-            offset += size + 4
-        self._parts, self._held = [block[offset:]] if offset < end else [], end - offset
+            self._take(block_view[offset + 4 : offset + 4 + packet_size])
+            offset += packet_size + 4
+        self._parts, self._held = [block[offset:]] if offset < block_end else [], block_end - offset
 
     def _take(self, packet: memoryview) -> None:
+        """Set the future of the request that a packet answers; end the session if there is no such request."""
         kind = packet[0]
         waiter = self._greeting if kind == _VERSION else self._waiting.pop(int.from_bytes(packet[1:5], "big"), None)
         if waiter is None:
@@ -108,22 +110,23 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             waiter.set_result((kind, packet[1:] if kind == _VERSION else packet[5:]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail all open requests."""
+        """End all open requests with an error; called by asyncssh."""
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
     def _fail(self, error: Exception) -> None:
+        """End the session with an error: every request without a response gets one of the kind `_LOST_KIND`."""
         self._lost = self._lost or error
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
         for waiter in waiting:
             if not waiter.done():
-                waiter.set_result((_LOST, memoryview(b"")))
+                waiter.set_result((_LOST_KIND, memoryview(b"")))
 
-    def _request(self, kind: int, content: bytes) -> asyncio.Future[Answer]:
-        """Send a request; the future of its response never fails, so it need not be awaited."""
+    def _request(self, kind: int, content: bytes) -> asyncio.Future[Response]:
+        """Send a request; return the future of its response, which never has an exception and need not be awaited."""
         self._number = number = (self._number + 1) & 0xFFFFFFFF
-        waiter: asyncio.Future[Answer] = self._loop.create_future()
+        waiter: asyncio.Future[Response] = self._loop.create_future()
         if self._lost is not None or self.channel.is_closing():
-            waiter.set_result((_LOST, memoryview(b"")))
+            waiter.set_result((_LOST_KIND, memoryview(b"")))
             return waiter
         self._waiting[number] = waiter
         if not self._unsent:
@@ -134,27 +137,27 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     def _send(self) -> None:
         """Send the requests of one iteration of the event loop together.
 
-        asyncssh encrypts each write separately, with an empty packet before it: for a small file these would be six
-        packets and six system calls, each of which may wake the server.
+        asyncssh encrypts each write separately, with an empty packet before it: a small file would take six packets and
+        six system calls, each of which may wake the server.
         """
         requests, self._unsent = b"".join(self._unsent), []
         if requests and not self.channel.is_closing():
             self.channel.write(requests)
 
-    def _payload(self, answer: Answer, kind: int) -> memoryview:
+    def _payload(self, response: Response, kind: int) -> memoryview:
         """Return the content of a response of kind `kind`; raise an `asyncssh.SFTPError` for any other response."""
-        if answer[0] == kind:
-            return answer[1]
-        if answer[0] == _STATUS:
-            code = int.from_bytes(answer[1][:4], "big")
-            message = str(_text(answer[1], 4)[0], "utf-8", "replace") if len(answer[1]) > 4 else ""
-            raise _ERRORS.get(code, asyncssh.SFTPFailure)(message or f"error {code}")
-        if answer[0] == _LOST:
+        if response[0] == kind:
+            return response[1]
+        if response[0] == _STATUS:
+            code = int.from_bytes(response[1][:4], "big")
+            message = str(_read_string(response[1], 4)[0], "utf-8", "replace") if len(response[1]) > 4 else ""
+            raise _ERRORS_BY_STATUS.get(code, asyncssh.SFTPFailure)(message or f"error {code}")
+        if response[0] == _LOST_KIND:
             raise self._lost or asyncssh.SFTPConnectionLost("the connection is closed")
-        raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {answer[0]}, not {kind}")
+        raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Negotiate the version and the size of reads."""
+        """Agree with the server on the version of SFTP and the size of reads."""
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")
@@ -162,50 +165,50 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             raise asyncssh.SFTPBadMessage(f"the server speaks version {version} of SFTP, not {_PROTOCOL_VERSION}")
         offset, extensions = 4, []
         while offset < len(greeting):
-            name, offset = _text(greeting, offset)
-            version_text, offset = _text(greeting, offset)
+            name, offset = _read_string(greeting, offset)
+            version_text, offset = _read_string(greeting, offset)
             extensions.append((bytes(name), bytes(version_text)))
-        if (_LIMITS, b"1") in extensions:
-            limits = self._payload(await self._request(_EXTENDED, _string(_LIMITS)), _EXTENDED_REPLY)
+        if (_LIMITS_EXTENSION, b"1") in extensions:
+            limits = self._payload(await self._request(_EXTENDED, _encode_string(_LIMITS_EXTENSION)), _EXTENDED_REPLY)
             self.block = min(max(int.from_bytes(limits[8:16], "big"), _MIN_BLOCK), _MAX_BLOCK)
 
     async def open(self, path: bytes) -> bytes:
         """Open a file for reading and return its handle."""
-        return await self._handle(self._request(_OPEN, _string(path) + b"\0\0\0\1\0\0\0\0"))
+        return await self._handle(self._request(_OPEN, _encode_string(path) + b"\0\0\0\1\0\0\0\0"))
 
     async def open_folder(self, path: bytes) -> bytes:
         """Open a folder for listing and return its handle."""
-        return await self._handle(self._request(_OPENDIR, _string(path)))
+        return await self._handle(self._request(_OPENDIR, _encode_string(path)))
 
-    async def _handle(self, response: asyncio.Future[Answer]) -> bytes:
-        """Return a handle in the form that requests need."""
-        return _string(bytes(_text(self._payload(await response, _HANDLE), 0)[0]))
+    async def _handle(self, response: asyncio.Future[Response]) -> bytes:
+        """Return the handle in a response, in the form that requests need."""
+        return _encode_string(bytes(_read_string(self._payload(await response, _HANDLE), 0)[0]))
 
-    def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Answer]:
-        """Request a block of a file; `read` returns it."""
+    def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Response]:
+        """Request `size` bytes of an open file from `start` on; `read` takes the response."""
         return self._request(_READ, handle + struct.pack(">QI", start, size))
 
-    def read(self, answer: Answer) -> memoryview:
-        """Return the bytes of a response to `ask_read`, none at the end of the file; raise the server's error."""
-        if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
-            return answer[1][:0]
-        return _text(self._payload(answer, _DATA), 0)[0]
+    def read(self, response: Response) -> memoryview:
+        """Return the bytes in a response to `ask_read`: none at the end of the file. Raises the server's error."""
+        if response[0] == _STATUS and int.from_bytes(response[1][:4], "big") == _EOF_STATUS:
+            return response[1][:0]
+        return _read_string(self._payload(response, _DATA), 0)[0]
 
     async def stat(self, handle: bytes) -> Attributes:
         """Return the attributes of an open file."""
-        return _attributes(self._payload(await self._request(_FSTAT, handle), _ATTRS), 0)[0]
+        return _read_attributes(self._payload(await self._request(_FSTAT, handle), _ATTRS), 0)[0]
 
     async def names(self, handle: bytes) -> list[tuple[bytes, Attributes]]:
-        """Return the next names of a folder with their attributes; an empty list at its end."""
-        answer = await self._request(_READDIR, handle)
-        if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
+        """Return the next names in an open folder with their attributes; an empty list after the last name."""
+        response = await self._request(_READDIR, handle)
+        if response[0] == _STATUS and int.from_bytes(response[1][:4], "big") == _EOF_STATUS:
             return []
-        packet = self._payload(answer, _NAME)
+        packet = self._payload(response, _NAME)
         offset, names = 4, []
         for _ in range(int.from_bytes(packet[:4], "big")):
-            name, offset = _text(packet, offset)
-            _, offset = _text(packet, offset)  # the line for people
-            attributes, offset = _attributes(packet, offset)
+            name, offset = _read_string(packet, offset)
+            _, offset = _read_string(packet, offset)  # the entry as a line for people
+            attributes, offset = _read_attributes(packet, offset)
             names.append((bytes(name), attributes))
         return names
 
@@ -219,11 +222,12 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self.channel.close()
 
 
-def _string(text: bytes) -> bytes:
+def _encode_string(text: bytes) -> bytes:
+    """Return a string as SFTP sends it: its length in four bytes before it."""
     return len(text).to_bytes(4, "big") + text
 
 
-def _text(packet: memoryview, offset: int) -> tuple[memoryview, int]:
+def _read_string(packet: memoryview, offset: int) -> tuple[memoryview, int]:
     """Return the string at an offset of a packet, and the offset of its end."""
     end = offset + 4 + int.from_bytes(packet[offset : offset + 4], "big")
     if end > len(packet):
@@ -231,7 +235,7 @@ def _text(packet: memoryview, offset: int) -> tuple[memoryview, int]:
     return packet[offset + 4 : end], end
 
 
-def _attributes(packet: memoryview, offset: int) -> tuple[Attributes, int]:
+def _read_attributes(packet: memoryview, offset: int) -> tuple[Attributes, int]:
     """Return the attributes at an offset of a packet, and the offset of their end."""
     try:
         (flags,) = struct.unpack_from(">I", packet, offset)
@@ -251,7 +255,7 @@ def _attributes(packet: memoryview, offset: int) -> tuple[Attributes, int]:
             (count,) = struct.unpack_from(">I", packet, offset)
             offset += 4
             for _ in range(2 * count):
-                _, offset = _text(packet, offset)
+                _, offset = _read_string(packet, offset)
     except struct.error as error:
         raise asyncssh.SFTPBadMessage("the attributes end too early") from error
     return Attributes(size, permissions, modified), offset

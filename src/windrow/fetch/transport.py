@@ -1,4 +1,4 @@
-"""The interface of all transports (FTP, SFTP, HTTP, folders), their table, and paths as they are sent to a server.
+"""The interface of all transports (FTP, SFTP, HTTP, folders), their table, and the paths that are sent to servers.
 
 A `Transport` opens a `Connection` to a `Site`; a connection lists folders and gets files into a
 `Sink`. All methods are coroutines. Those of a transport with `blocking = True` block: the engine runs each of its
@@ -15,16 +15,16 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from windrow.errors import MissingExtra, TerminalFailure
-from windrow.model import ListingEntry, Site, join
+from windrow.model import ListingEntry, Site, join_path
 from windrow.reasons import Reason
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_TARGET = re.compile(r"/[!-\"$-~]*")  # a request target of printable characters (RFC 9112, section 3.2.1)
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+_REQUEST_TARGET = re.compile(r"/[!-\"$-~]*")  # a request target of printable characters (RFC 9112, section 3.2.1)
 
 
 @dataclass(frozen=True, slots=True)
 class TransferEnd:
-    """How a transfer ended: the protocol's status and the validators that the server sent."""
+    """The result of a transfer: the protocol's status, and the ETag and Last-Modified that the server sent."""
 
     status: int | None = None
     etag: str = ""
@@ -32,7 +32,7 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether a file's time differs from that of the version of which `sink` has a part.
+    """Return whether a file's time differs from the time of the version of which `sink` has a part.
 
     Only whole seconds are compared, since not all protocols have fractions.
     """
@@ -42,7 +42,7 @@ def is_replaced(sink: Sink, modified: datetime | None) -> bool:
 
 
 def from_timestamp(seconds: float | None) -> datetime | None:
-    """Convert seconds since 1970 to a time in UTC; None if it is out of range.
+    """Convert seconds since 1970 to a time in UTC; return None for None, and if the time is out of range.
 
     >>> from_timestamp(0), from_timestamp(2.0**63)
     (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)
@@ -54,7 +54,7 @@ def from_timestamp(seconds: float | None) -> datetime | None:
 
 
 class Sink(Protocol):
-    """Where a connection writes received files; its methods raise `TransportError` or `DiskFull` to refuse them."""
+    """The place into which a file is received; its methods raise `TransportError` or `DiskFull` to refuse the file."""
 
     start: int  # bytes kept from an interrupted transfer: get the rest if the version is the same
     validator: str  # the strong ETag or Last-Modified of that version; an empty text if unknown
@@ -62,7 +62,7 @@ class Sink(Protocol):
     listed: int | None  # the listed size in bytes
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a file: its total size if known, and HTTP heads as they were sent."""
+        """Begin a file of `size` bytes (None: unknown); `head` and `request` are the HTTP heads as sent."""
         ...
 
     def restart(self) -> None:
@@ -75,13 +75,13 @@ class Sink(Protocol):
 
 
 class Connection(Protocol):
-    """A connection to one site, for one call at a time; or for `Transport.parallel` gets.
+    """A connection to one site, for one call at a time or for `Transport.parallel` calls of `get`.
 
-    It may be used again after a `TransportError`: if the connection broke, the next call opens a new one.
+    It may be used again after a `TransportError`: if the connection was lost, the next call opens a new one.
     """
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """List one folder below the site's base, one level; None if it does not exist."""
+        """Return the entries of a folder below the site's base, not of its subfolders, or None if it does not exist."""
         ...
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
@@ -96,7 +96,7 @@ class Connection(Protocol):
         del path
 
     async def close(self) -> None:
-        """Close the connection, politely if that is quick."""
+        """Close the connection, as its protocol demands if that is quick."""
         ...
 
     async def __aenter__(self) -> Self:
@@ -121,7 +121,7 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready; MissingExtra if the transport's library is not installed."""
+        """Open a connection, logged in and ready; raises MissingExtra if the transport's library is not installed."""
         try:
             module = import_module(self.module)
         except ModuleNotFoundError as error:
@@ -163,21 +163,21 @@ def transport_for(scheme: str) -> Transport:
     )
 
 
-def printable(text: str, most: int = 200) -> str:
-    r"""Return foreign text as one printable line of at most `most` characters, for messages.
+def printable(text: str, max_length: int = 200) -> str:
+    r"""Return foreign text as one printable line of at most `max_length` characters, for messages.
 
     >>> printable("no\r\nway")
     'no\\x0d\\x0away'
     """
-    if text.isascii() and text.isprintable() and len(text) <= most:
+    if text.isascii() and text.isprintable() and len(text) <= max_length:
         return text
-    visible = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text[: most + 1])
+    visible = _CONTROL_CHARACTER.sub(lambda match: f"\\x{ord(match[0]):02x}", text[: max_length + 1])
     visible = visible.encode("utf-8", "backslashreplace").decode()
-    return visible if len(visible) <= most else visible[:most] + "..."
+    return visible if len(visible) <= max_length else visible[:max_length] + "..."
 
 
 def server_path(site: Site, path: str) -> str:
-    r"""Return the full path of `path` below the site's base, safe to be used in a command.
+    r"""Return the full path of a path below the site's base, safe to be used in a command.
 
     A control character could end the command and begin another one, and `..` would leave the base: both raise
     TerminalFailure with UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.
@@ -189,8 +189,8 @@ def server_path(site: Site, path: str) -> str:
     ...
     windrow.errors.TerminalFailure: unsafe path: ftp:///add/x\x0d\x0aDELE y
     """
-    full = join(site.base, path)
-    if _CONTROL.search(full) or ".." in path.split("/"):
+    full = join_path(site.base, path)
+    if _CONTROL_CHARACTER.search(full) or ".." in path.split("/"):
         raise TerminalFailure(f"unsafe path: {public_address(site, path)}", Reason.UNSAFE_NAME)
     return full
 
@@ -198,7 +198,7 @@ def server_path(site: Site, path: str) -> str:
 def request_target(origin: str, url: str) -> str:
     r"""Return the target of a request line: the URL after its origin.
 
-    TerminalFailure with POLICY_DENIED for a URL of another origin; with BAD_ADDRESS for one with a fragment, a space, a
+    Raises TerminalFailure: POLICY_DENIED for a URL of another origin, BAD_ADDRESS for one with a fragment, a space, a
     control character or a non-ASCII letter, which could end the line and begin another.
 
     >>> request_target("http://h", "http://h/a?b=c")
@@ -210,7 +210,7 @@ def request_target(origin: str, url: str) -> str:
     """
     if not url.startswith(f"{origin}/"):
         raise TerminalFailure(f"{printable(url, 1000)} is not at {origin}", Reason.POLICY_DENIED)
-    if not _TARGET.fullmatch(url, len(origin)):
+    if not _REQUEST_TARGET.fullmatch(url, len(origin)):
         raise TerminalFailure(f"not a valid URL for a request: {printable(url, 1000)}", Reason.BAD_ADDRESS)
     return url[len(origin) :]
 

@@ -21,7 +21,7 @@ from json.encoder import encode_basestring_ascii as dumps
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from windrow.digest import warc as spell
+from windrow.digest import warc_digest as spell
 from windrow.model import CdxLine
 from windrow.reasons import Reason
 

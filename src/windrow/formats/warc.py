@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from windrow.clock import spell
-from windrow.digest import warc as spell_digest
+from windrow.digest import warc_digest as spell_digest
 from windrow.errors import ArchiveError
 from windrow.formats.http import unfold
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.formats.url import normalise, parts
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.takedowns import TakenDown, TargetCount, TypedTakedowns
@@ -30,7 +30,7 @@ class TakenDownAddresses:
     def hold(self, uri: str) -> bool:
         """Return whether an address is taken down, by itself or with its origin; its spelling does not matter."""
         url = normalise(uri).url
-        return bool(url) and (number(url) in self._addresses or parts(url).origin in self._origins)
+        return bool(url) and (hash64(url) in self._addresses or parts(url).origin in self._origins)
 
 
 class TakedownQueries(TypedTakedowns):

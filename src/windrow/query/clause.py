@@ -1,4 +1,4 @@
-"""Clauses, the conditions of a search in an index, and their construction from a query."""
+"""Clauses, which are the conditions of a search in an index, and how they are made from a query."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from windrow.query.tree import (
     TimeSpan,
     Tree,
     Word,
-    asks,
-    wanted,
+    searched_terms,
+    searched_text,
 )
-from windrow.query.word import pieces
+from windrow.query.word import index_words
 
 
 class IndexField(NamedTuple):
-    """A field of an index: `words` are split and folded, a `mark` is matched as it is, a `number` is an integer."""
+    """A field of an index and its kind: `words` (a text, split and folded), `mark` (an exact text) or `number`."""
 
     name: str
     kind: str  # words | mark | number
@@ -34,14 +34,14 @@ class IndexField(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All documents."""
+    """The condition that every document satisfies."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordSequence:
-    """Consecutive words in one of the fields; each field has its weight.
+    """Words next to each other in one of the `fields`, given as (field, weight).
 
-    With `prefix`, the last word may be the beginning of a longer one. A text without words matches nothing.
+    With `prefix`, the last word may be the beginning of a longer one. A text without words matches no document.
     """
 
     text: str
@@ -51,7 +51,7 @@ class WordSequence:
 
 @dataclass(frozen=True, slots=True)
 class MarkIn:
-    """A field of marks has one of these values."""
+    """A field of kind `mark` has one of these values."""
 
     field: str
     values: tuple[str, ...]
@@ -59,7 +59,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """A field of marks has a value that contains a text, with anything `before` or `after` it."""
+    """A field of kind `mark` contains a text; other text may precede it with `before`, and follow it with `after`."""
 
     field: str
     text: str
@@ -69,7 +69,7 @@ class MarkLike:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A number is within a range, both ends included; None means no limit."""
+    """A number is between `low` and `high`, both included; None means no limit."""
 
     field: str
     low: int | None = None
@@ -78,7 +78,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class NumberIn:
-    """A number is one of these values."""
+    """A field of kind `number` has one of these values."""
 
     field: str
     values: tuple[int, ...]
@@ -87,96 +87,98 @@ class NumberIn:
 Clause: TypeAlias = Tree[Everything | WordSequence | MarkIn | MarkLike | NumberRange | NumberIn]
 
 
-NOTHING = NumberIn("id", ())
+NO_DOCUMENT = NumberIn("id", ())
 """The clause that matches no document."""
 
 Leaf: TypeAlias = Word | Phrase | Filter
 
 
-New = TypeVar("New")
+NewLeaf = TypeVar("NewLeaf")
 
 
-def question(node: Node, leaf: Callable[[Leaf], Tree[New]]) -> Tree[New]:
-    """Return a query's tree with each leaf replaced: its clause, if `leaf` returns those of its leaves."""
+def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tree[NewLeaf]:
+    """Return a query's tree with each leaf replaced by `new_leaf(leaf)`, such as the clause for it."""
     match node:
         case Not(part):
-            return Not(question(part, leaf))
+            return Not(replace_leaves(part, new_leaf))
         case And(parts):
-            return And(tuple(question(part, leaf) for part in parts))
+            return And(tuple(replace_leaves(part, new_leaf) for part in parts))
         case Or(parts):
-            return Or(tuple(question(part, leaf) for part in parts))
+            return Or(tuple(replace_leaves(part, new_leaf) for part in parts))
         case _:
-            return leaf(node)
+            return new_leaf(node)
 
 
-def question_for_some(query: Query, count: int, leaf: Callable[[Leaf], Clause]) -> Clause:
+def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], Clause]) -> Clause:
     """Return a clause that requires at least `count` of a query's words and phrases, and all its other parts."""
-    terms: tuple[Clause, ...] = tuple(question(term, leaf) for term in wanted(query.root))
+    terms: tuple[Clause, ...] = tuple(replace_leaves(term, leaf_clause) for term in searched_terms(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-    filters: list[Clause] = [question(part, leaf) for part in parts if part is not None and not list(wanted(part))]
+    others = [part for part in parts if part is not None and not list(searched_terms(part))]
+    filters: list[Clause] = [replace_leaves(part, leaf_clause) for part in others]
     return And((Or(terms, count), *filters))
 
 
-def sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:
-    """Return the clause of a leaf's words, consecutive in one of these fields."""
-    text, prefix = asks(leaf)
-    return WordSequence(" ".join(pieces(text)), fields, prefix)
+def word_sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:
+    """Return the clause that requires the words of a leaf next to each other in one of `fields`: (field, weight)."""
+    text, prefix = searched_text(leaf)
+    return WordSequence(" ".join(index_words(text)), fields, prefix)
 
 
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
-    """Return the clause of a filter that is the same for all indexes; None for other filters.
+    """Return the clause for a filter that means the same in all indexes; None for other filters.
 
-    `scopes` has the index field for the key of each filter whose words are searched in one field. The other fields
-    are `published`, `updated`, `site`, `host`, `port` and `url`.
+    `scopes` gives, for the key of a filter by words, the index field in which they are searched. The other filters
+    use the fields `published`, `updated`, `site`, `host`, `port` and `url`.
     """
     match leaf:
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
             field = "updated" if key.startswith("updated") else "published"
-            open_beginning = key.endswith("before")
-            return NumberRange(field, high=span.start - 1) if open_beginning else NumberRange(field, low=span.start)
+            is_upper = key.endswith("before")
+            return NumberRange(field, high=span.start - 1) if is_upper else NumberRange(field, low=span.start)
         case Filter(key=key) if key in scopes:
-            return sequence(leaf, ((scopes[key], 1.0),))
+            return word_sequence(leaf, ((scopes[key], 1.0),))
         case Filter(key=key, value=HostFilter() as host):
-            like = host.before or host.after
-            name = MarkLike("host", host.name, host.before, host.after) if like else MarkIn(key, (host.name,))
+            is_partial = host.before or host.after
+            name = MarkLike("host", host.name, host.before, host.after) if is_partial else MarkIn(key, (host.name,))
             return And((name, *([] if host.port is None else [MarkIn("port", (str(host.port),))])))
         case Filter(key="url", value=LinkFilter() as target):
-            return MarkIn("url", (bare(target),))
+            return MarkIn("url", (address_without_scheme(target),))
     return None
 
 
-def bare(target: LinkFilter) -> str:
-    """Return the address of a `url:` filter, without its scheme."""
+def address_without_scheme(target: LinkFilter) -> str:
+    """Return the address that a `url:` filter names, without its scheme."""
     port = f":{target.port}" if target.port is not None else ""
     return target.url if target.url is not None else f"{target.host}{port}/"
 
 
-_PORTS = {"http": "80", "https": "443"}
-_ASKED_URL = 2_100  # characters; queries are shorter, and a cut address could equal another one
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address cannot be searched for
 
 
 def address_marks(url: str, host: str) -> list[tuple[str, str]]:
-    """Return the field and value of each mark by which `filter_clause` finds a normalised address.
+    """Return (field, value) of each mark that an index needs so that `filter_clause` finds a normalised address.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
     """
     labels = host.split(".")
-    scheme, _, rest = url.partition("://")
-    port = rest.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2] or _PORTS.get(scheme, "")
-    marks = [("host", host), ("port", port)] + [("url", rest)] * (len(url) <= _ASKED_URL)
+    scheme, _, address = url.partition("://")
+    port = address.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2]
+    marks = [("host", host), ("port", port or _DEFAULT_PORTS.get(scheme, ""))]
+    marks += [("url", address)] * (len(url) <= _MAX_URL_LENGTH)
     return marks + [("site", ".".join(labels[start:])) for start in range(len(labels))]
 
 
 class IndexHit(NamedTuple):
-    """A document that an index found, with its score; 0 if the clause has no score."""
+    """A document that an index found, and its score; 0 if the clause gives no score."""
 
     id: int
     score: float
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index: texts by field (a field may occur several times) and numbers by field."""
+    """A document for an index: its texts as (field, text), where a field may repeat, and numbers as (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]

@@ -1,6 +1,6 @@
-"""Rank texts by their similarity to a query, and cut the snippet that shows why one was found.
+"""Rank texts by their similarity to a query, cut snippets that show why a text was found, and relax queries.
 
-A query of which no page has all words is relaxed.
+A query is relaxed if no page has all its words.
 """
 
 from __future__ import annotations
@@ -14,256 +14,264 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.query.parse import Query
-from windrow.query.tree import And, Node, Or, Phrase, Word, filters, joined, wanted
-from windrow.query.word import bounded, composed, fold, pieces, stands_alone, words
+from windrow.query.tree import And, Node, Or, Phrase, Word, filters, join_parts, searched_terms
+from windrow.query.word import composed, fold, index_words, needs_no_spaces, whole_word_pattern, words
 
-LOOKED_AT = 6_000
-"""The most characters of a text that `together` reads."""
-_FRESH = {"latest", "newest", "news", "recent", "recently", "today", "current", "now", "breaking", "update", "updates"}
-_PLACES = 60  # the most occurrences of one word in one text
+PROXIMITY_LENGTH = 6_000
+"""How many characters, from the beginning of a text, `proximity` reads."""
+
+# A query with one of these words asks for recent pages.
+_RECENT_WORDS = set("latest newest news recent recently today current now breaking update updates".split())  # noqa: SIM905
+_MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
-class Sought(NamedTuple):
-    """A query prepared for ranking: folded words with their weights (rare words weigh more), and their sum."""
+class RankingQuery(NamedTuple):
+    """A query prepared for ranking: the weight of each folded word (rare words weigh more), and their `total`."""
 
     weights: Mapping[str, float]
     total: float
-    fresh: bool
-    now: int
+    fresh: bool  # whether it asks for recent pages
+    now: int  # the time of the search in UNIX seconds
 
 
-def sought(query: Query, frequency: Mapping[str, int], count: int, now: int) -> Sought:
-    """Prepare a query; `frequency` has for each word the number of pages with it, of `count` pages in all."""
-    texts = list(wanted(query.root))
-    query_words = dict.fromkeys(word for text in texts for word in words(text.text))
-    weights = {word: math.log(1 + (count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
+def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
+    """Weigh the words of a query; `frequency` has the number of pages with each word, out of `page_count` pages."""
+    terms = list(searched_terms(query.root))
+    query_words = dict.fromkeys(word for term in terms for word in words(term.text))
+    weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
     year = str(datetime.fromtimestamp(now, UTC).year)
-    recent = any(filter_.key in {"after", "updated-after"} for filter_ in filters(query.root))
-    return Sought(weights, sum(weights.values()), recent or bool((_FRESH | {year}) & set(query_words)), now)
+    is_recent = any(filter_.key in {"after", "updated-after"} for filter_ in filters(query.root))
+    is_recent = is_recent or bool((_RECENT_WORDS | {year}) & set(query_words))
+    return RankingQuery(weights, sum(weights.values()), is_recent, now)
 
 
-def alike(sought: Sought, text: str | None) -> float:
-    """Return the similarity of a short text to the query, 0 to 1: it has the query's words and few others.
+def similarity(query: RankingQuery, text: str | None) -> float:
+    """Return how similar a short text, such as a title, is to the query, from 0 to 1.
 
-    All words and nothing else give 1; all words among twice as many others give about 0.7.
+    It is 1 for all words of the query and no others, and about 0.7 for all of them among twice as many others.
     """
-    text_words = cut(text) if text else ()
+    text_words = first_words(text) if text else ()
     if not text_words:
         return 0.0
-    weights = sought.weights
-    hits = [word for word in text_words if word in weights]
-    if not hits:
+    weights = query.weights
+    matching_words = [word for word in text_words if word in weights]
+    if not matching_words:
         return 0.0
-    covered = sum([weights[word] for word in set(hits)]) / sought.total
-    return covered * covered * (0.55 + 0.45 * len(hits) / len(text_words))
+    weight_share = sum([weights[word] for word in set(matching_words)]) / query.total
+    return weight_share * weight_share * (0.55 + 0.45 * len(matching_words) / len(text_words))
 
 
-def together(sought: Sought, text: str) -> float:
-    """Return how close the query's words are in a text, 0 to 1; 1 if they are consecutive at least once.
+def proximity(query: RankingQuery, text: str) -> float:
+    """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other once.
 
-    It is computed from the shortest stretch with all words that occur: the root of the share of its length that these
-    words take, times their share of the query's weight.
+    It is computed from the shortest part of the text that contains all words of the query that occur in it: the root
+    of the share of this part's length that the words take, times their share of the query's weight.
     """
-    if len(sought.weights) < 2:
+    if len(query.weights) < 2:
         return 0.0
-    short = fold(text[:LOOKED_AT])
-    occurrences = sorted(place for word in sought.weights for place in _find_occurrences(short, word))
+    searched_text = fold(text[:PROXIMITY_LENGTH])
+    occurrences = sorted(occurrence for word in query.weights for occurrence in _find_occurrences(searched_text, word))
     present = {word for _, _, word in occurrences}
     if len(present) < 2:
         return 0.0
-    length, word_count = _measure_stretch(occurrences, len(present))
-    ideal = sum(len(word) for word in present) + len(present) - 1
-    return (
-        min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in present) / sought.total
-        if word_count
-        else 0.0
-    )
+    shortest_length = _measure_shortest_part(occurrences, len(present))
+    ideal_length = sum(len(word) for word in present) + len(present) - 1
+    return min(1.0, ideal_length / shortest_length) ** 0.5 * sum(query.weights[word] for word in present) / query.total
 
 
-def _measure_stretch(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> tuple[int, int]:
-    """Return the length of the shortest stretch with `need` different words, in characters, and `need`."""
+def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
+    """Return the length of the shortest part of a text with `word_count` different words, in characters.
+
+    `occurrences` are (start, end, word) of all its words, sorted.
+    """
     counts: dict[str, int] = {}
-    best, left_index = 1 << 30, 0
+    shortest, first_index = 1 << 30, 0
     for _, end, word in occurrences:
         counts[word] = counts.get(word, 0) + 1
         while len(counts) == word_count:
-            start, _, first_word = occurrences[left_index]
-            best = min(best, end - start)
+            start, _, first_word = occurrences[first_index]
+            shortest = min(shortest, end - start)
             counts[first_word] -= 1
             if not counts[first_word]:
                 del counts[first_word]
-            left_index += 1
-    return best, word_count
+            first_index += 1
+    return shortest
 
 
 def _find_occurrences(text: str, word: str) -> list[tuple[int, int, str]]:
-    """Return start and end of each occurrence of a word, with the word; at most `_PLACES`."""
+    """Return (start, end, word) of the first `_MAX_OCCURRENCES` occurrences of a whole word in a folded text."""
     occurrences: list[tuple[int, int, str]] = []
-    length, alone = len(word), stands_alone(word)
+    length, is_unspaced = len(word), needs_no_spaces(word)
     position = text.find(word)
-    while position >= 0 and len(occurrences) < _PLACES:
+    while position >= 0 and len(occurrences) < _MAX_OCCURRENCES:
         end = position + length
-        if alone or not (text[position - 1 : position].isalnum() or text[end : end + 1].isalnum()):
+        if is_unspaced or not (text[position - 1 : position].isalnum() or text[end : end + 1].isalnum()):
             occurrences.append((position, end, word))
         position = text.find(word, end)
     return occurrences
 
 
 @lru_cache(maxsize=4096)
-def cut(text: str) -> tuple[str, ...]:
-    """Return the first words of a short text."""
+def first_words(text: str) -> tuple[str, ...]:
+    """Return the folded words in the first 500 characters of a text."""
     return tuple(words(text[:500]))
 
 
-SHARES = (1.0, 0.6, 0.0)
-"""The shares of words that a page must have; each is tried if no page satisfies the one before."""
-_BETWEEN = re.compile(r"[^\w*-]+")
+WORD_SHARES = (1.0, 0.6, 0.0)
+"""The shares of its words that a query requires, in the order in which they are tried until a page is found."""
+
+_NAME_SEPARATOR = re.compile(r"[^\w*-]+")
 
 
-def attempts(query: Query) -> Iterator[tuple[Query, float]]:
-    """Yield the queries to try in order until one finds something, each with the share of its words that must occur."""
+def relaxed_queries(query: Query) -> Iterator[tuple[Query, float]]:
+    """Yield the queries to try until one finds a page, each with the share of its words that a page must have."""
     yield query, 1.0
-    split_query = parted(query)
+    split_query = split_names(query)
     if split_query is not None:
         yield split_query, 1.0
-    last = split_query or query
-    if several(last):
-        for share in SHARES[1:]:
-            yield last, share
+    last_query = split_query or query
+    if has_several_terms(last_query):
+        for share in WORD_SHARES[1:]:
+            yield last_query, share
 
 
-def least(query: Query, share: float) -> int:
-    """Return the number of words that make up a share of a query's words, at least 1."""
-    return max(1, round(len(list(wanted(query.root))) * share))
+def required_terms(query: Query, share: float) -> int:
+    """Return how many of a query's words and phrases a page must have: a share of them, but at least 1."""
+    return max(1, round(len(list(searched_terms(query.root))) * share))
 
 
-def several(query: Query) -> bool:
-    """Tell whether a query has more than one word or phrase."""
-    return len(list(wanted(query.root))) > 1
+def has_several_terms(query: Query) -> bool:
+    """Return whether a query has more than one word or phrase, without those that it excludes."""
+    return len(list(searched_terms(query.root))) > 1
 
 
-def parted(query: Query) -> Query | None:
-    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs; None without such names.
+def split_names(query: Query) -> Query | None:
+    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs, or None if it has none.
 
-    Words are not split at hyphens and underscores: their parts are searched side by side.
+    Words are not split at hyphens and underscores: their parts are searched next to each other.
     """
     if query.root is None:
         return None
-    root = _parted(query.root)
+    root = _split_node(query.root)
     return None if root == query.root else replace(query, root=root)
 
 
-def _parted(node: Node) -> Node:
+def _split_node(node: Node) -> Node:
+    """Return a tree with the names in its words split, except in excluded parts."""
     match node:
         case Word(text, prefix):
-            names = [part for part in _BETWEEN.split(text) if pieces(part)]
+            names = [part for part in _NAME_SEPARATOR.split(text) if index_words(part)]
             complete: list[Node] = [Word(name) for name in names[:-1]]
-            return joined(And, [*complete, Word(names[-1], prefix)]) or node if complete else node
+            return join_parts(And, [*complete, Word(names[-1], prefix)]) or node if complete else node
         case And(parts):
-            return joined(And, [_parted(part) for part in parts]) or node
+            return join_parts(And, [_split_node(part) for part in parts]) or node
         case Or(parts):
-            return joined(Or, [_parted(part) for part in parts]) or node
+            return join_parts(Or, [_split_node(part) for part in parts]) or node
         case _:
             return node
 
 
 class Piece(NamedTuple):
-    """A piece of a text; `hit` if it matches the query."""
+    """A piece of a text; `hit` is true if it matches the query."""
 
     text: str
     hit: bool
 
 
-LENGTH = 220
-"""The approximate characters of a snippet."""
-_BEFORE = 60
-_HITS = 120  # the most hits in one text
+SNIPPET_LENGTH = 220
+"""The approximate length of a snippet, in characters."""
+_MAX_LEAD = 60  # characters of a snippet before its first hit
+_MAX_HITS = 120  # hits in one text
 
 
-def pattern(sought: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
-    """Return a regular expression that finds words and phrases in a folded text; None if none are given.
+def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
+    """Return a regular expression that finds the given words and phrases in a folded text, or None if there are none.
 
-    >>> pattern([Word("Café"), Phrase("green tea")]).findall("cafe with green  tea")
+    >>> term_pattern([Word("Café"), Phrase("green tea")]).findall("cafe with green  tea")
     ['cafe', 'green  tea']
     """
     expressions = []
-    for term in sought:
-        pieces = words(term.text)
-        if pieces:
-            separator = r"[\W_]*".join(map(re.escape, pieces))
-            expressions.append(bounded(separator, pieces, open_end=isinstance(term, Word) and term.prefix))
+    for term in terms:
+        parts = words(term.text)
+        if parts:
+            joined_parts = r"[\W_]*".join(map(re.escape, parts))
+            expressions.append(whole_word_pattern(joined_parts, parts, open_end=isinstance(term, Word) and term.prefix))
     expressions.sort(key=len, reverse=True)
     return re.compile("|".join(dict.fromkeys(expressions))) if expressions else None
 
 
-def snippet(text: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the part of a text with the most different hits, or its beginning.
+def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
+    """Return the part of a text with the most different hits, or its beginning if there are no hits.
 
-    >>> snippet("Tea is a drink.", pattern([Word("tea")]))
+    >>> snippet("Tea is a drink.", term_pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))
     """
-    clean = composed(text)
-    spans = hits(clean, find)
-    start = _choose_start(clean, spans)
-    end = min(len(clean), start + LENGTH)
-    if end < len(clean):
-        space = clean.rfind(" ", start + LENGTH // 2, end)
+    composed_text = composed(text)
+    spans = find_hits(composed_text, hit_pattern)
+    start = _choose_start(composed_text, spans)
+    end = min(len(composed_text), start + SNIPPET_LENGTH)
+    if end < len(composed_text):
+        space = composed_text.rfind(" ", start + SNIPPET_LENGTH // 2, end)
         end = space if space > start else end
-    return _pieces(clean, spans, start, end)
+    return _split_at_hits(composed_text, spans, start, end)
 
 
-def marked(text: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
+def mark_hits(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
     """Return a whole text with its hits marked."""
-    clean = composed(text)
-    return _pieces(clean, hits(clean, find), 0, len(clean))
+    composed_text = composed(text)
+    return _split_at_hits(composed_text, find_hits(composed_text, hit_pattern), 0, len(composed_text))
 
 
-def hits(text: str, find: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
-    """Return start and end of each hit in a composed text, and the folded text of the hit."""
-    if find is None:
+def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
+    """Return (start, end, folded text) of each hit in a composed text, at most `_MAX_HITS`."""
+    if hit_pattern is None:
         return []
     spans = []
-    for match in find.finditer(fold(text)):
+    for match in hit_pattern.finditer(fold(text)):
         spans.append((match.start(), match.end(), match[0]))
-        if len(spans) == _HITS:
+        if len(spans) == _MAX_HITS:
             break
     return spans
 
 
 def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
-    """Return the start of the best part: up to `_BEFORE` characters before a hit, at the beginning of a word."""
-    best, most_hits = 0, 0
+    """Return the start of the part with the most different hits: `_MAX_LEAD` characters at most before the first hit.
+
+    It is the beginning of a line or word, if possible. `spans` are the hits: (start, end, folded text).
+    """
+    best_start, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
         hits_shown = {
-            words_hit
-            for hit_start, hit_end, words_hit in spans[index : index + 40]
-            if hit_end <= start + LENGTH - _BEFORE
+            hit_text
+            for hit_start, hit_end, hit_text in spans[index : index + 40]
+            if hit_end <= start + SNIPPET_LENGTH - _MAX_LEAD
         }
         if len(hits_shown) > most_hits:
-            best, most_hits = start, len(hits_shown)
-    if best < _BEFORE:
+            best_start, most_hits = start, len(hits_shown)
+    if best_start < _MAX_LEAD:
         return 0
-    line = text.rfind("\n", best - _BEFORE, best)
-    space = text.find(" ", best - _BEFORE, best)
-    return line + 1 if line >= 0 else space + 1 if space >= 0 else best - _BEFORE
+    line_break = text.rfind("\n", best_start - _MAX_LEAD, best_start)
+    space = text.find(" ", best_start - _MAX_LEAD, best_start)
+    return line_break + 1 if line_break >= 0 else space + 1 if space >= 0 else best_start - _MAX_LEAD
 
 
-def _pieces(text: str, spans: Sequence[tuple[int, int, str]], start: int, end: int) -> tuple[Piece, ...]:
+def _split_at_hits(text: str, spans: Sequence[tuple[int, int, str]], start: int, end: int) -> tuple[Piece, ...]:
+    """Return the text from `start` to `end` as pieces, with ellipses for the text left out."""
     pieces: list[Piece] = [Piece("…", hit=False)] if start else []
     position = start
     for hit_start, hit_end, _ in spans:
         if hit_start < position or hit_end > end:
             continue
         if hit_start > position:
-            pieces.append(Piece(_flat(text[position:hit_start]), hit=False))
+            pieces.append(Piece(_on_one_line(text[position:hit_start]), hit=False))
         pieces.append(Piece(text[hit_start:hit_end], hit=True))
         position = hit_end
     if position < end:
-        pieces.append(Piece(_flat(text[position:end]), hit=False))
+        pieces.append(Piece(_on_one_line(text[position:end]), hit=False))
     if end < len(text):
         pieces.append(Piece("…", hit=False))
     return tuple(pieces)
 
 
-def _flat(text: str) -> str:
+def _on_one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text)

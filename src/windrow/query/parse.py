@@ -3,17 +3,17 @@
 The language:
 
 - words, all of which must occur; `harv*` is any word that begins so. Signs in or around a word separate words
-  or are ignored; a token without letter and digit is left out, and a query of nothing else finds nothing;
+  or are ignored; a token without a letter or digit is left out, and a query of such tokens finds nothing;
 - phrases in "...", »...« or «...»; a backslash escapes a closing quote or a backslash;
 - `a OR b` or `a | b`, which joins only its two neighbours (`x a OR b` is x and one of the two);
   `AND` between two words changes nothing; parentheses group;
-- filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; with an unknown key, or a
-  value that is not valid for it, the text is searched for as words;
+- filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; if the key is unknown or the
+  value is not valid for it, the text is searched for as words;
 - a dash directly before a phrase, a filter or a parenthesis excludes it. Before a word it does so if
   the word has two letters or more (or is like `c++`), something else is searched for too, and the query does not
-  look like a pasted command or error message (`pasted`).
+  look like a pasted command or error message (`looks_pasted`).
 
-Whatever is left out, or understood in another way than expected, is reported in `notes`.
+`Query.notes` reports what was left out, or not understood as a filter or an exclusion.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from windrow.query.tree import (
-    BANGS,
+    FILTER_ABBREVIATIONS,
     KEYS,
-    TEXTUAL,
+    TEXT_KEYS,
     And,
     Filter,
     Node,
@@ -38,14 +38,13 @@ from windrow.query.tree import (
     Value,
     Word,
     filters,
-    joined,
-    leading,
+    join_parts,
+    split_star,
 )
-from windrow.query.word import LONGEST as LONGEST_WORD
-from windrow.query.word import words
+from windrow.query.word import MAX_WORD_LENGTH, words
 
-QUOTES = {'"': '"', "»": "«", "«": "»"}
-DEPTH = 20  # nested parentheses; deeper ones only separate words
+QUOTES = {'"': '"', "»": "«", "«": "»"}  # the closing quote for each opening one
+MAX_DEPTH = 20  # nested parentheses; deeper ones only separate words
 _KEY = re.compile(r"([A-Za-z][A-Za-z-]*):", re.ASCII)
 
 
@@ -60,14 +59,14 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of the query; `text` is as typed, without the quotes of a phrase or the dash before it."""
+    """A token of the query; `text` is as typed, without the quotes of a phrase or the dash of a negated token."""
 
     kind: TokenKind
     text: str
-    negated: bool = False
-    key: str = ""
-    value: Value | None = None
-    note: str = ""
+    is_negated: bool = False
+    key: str = ""  # of a filter
+    value: Value | None = None  # of a filter; None if it is not valid
+    note: str = ""  # tells the user that a filter is not valid
 
 
 def tokens(text: str) -> list[Token]:
@@ -80,17 +79,17 @@ def tokens(text: str) -> list[Token]:
 
 
 class _Scanner:
-    """Reads a text once, from left to right; `depth` counts the open parentheses."""
+    """Splits a text from left to right; `at` is the position of the next character, `depth` counts open parentheses."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
 
     def run(self) -> Iterator[Token]:
         while self.at < len(self.text):
-            char = self.text[self.at]
-            if char.isspace():
+            character = self.text[self.at]
+            if character.isspace():
                 self.at += 1
-            elif char == ")" and self.depth:
+            elif character == ")" and self.depth:
                 yield self._close()
             elif self.text.startswith(("(", "-("), self.at):
                 yield from self._open()
@@ -98,11 +97,12 @@ class _Scanner:
                 yield from self._piece()
 
     def _open(self) -> Iterator[Token]:
-        negated = self.text[self.at] == "-"
-        self.at += 1 + negated
-        if self.depth < DEPTH:
+        """Read an opening parenthesis; yield its token unless too many are open already."""
+        is_negated = self.text[self.at] == "-"
+        self.at += 1 + is_negated
+        if self.depth < MAX_DEPTH:
             self.depth += 1
-            yield Token(TokenKind.OPEN, "(", negated)
+            yield Token(TokenKind.OPEN, "(", is_negated)
 
     def _close(self) -> Token:
         self.at += 1
@@ -110,13 +110,14 @@ class _Scanner:
         return Token(TokenKind.CLOSE, ")")
 
     def _piece(self) -> Iterator[Token]:
-        negated = self.text.startswith("-", self.at)
-        start = self.at + negated
+        """Read a phrase, a filter or a word; a filter that is not valid is read as a word, with a note."""
+        is_negated = self.text.startswith("-", self.at)
+        start = self.at + is_negated
         note = ""
         if (quoted := self._quoted(start)) is not None:
-            yield Token(TokenKind.PHRASE, quoted, negated)
+            yield Token(TokenKind.PHRASE, quoted, is_negated)
             return
-        token = self._keyed(start, negated=negated) or self._bang(start, negated=negated)
+        token = self._keyed(start, is_negated=is_negated) or self._abbreviated(start, is_negated=is_negated)
         if token and token.value is not None:
             yield token
             return
@@ -125,73 +126,77 @@ class _Scanner:
         yield self._word(note)
 
     def _quoted(self, start: int) -> str | None:
-        """Read a phrase that opens at `start`, and move past its end; None if no phrase is opened and closed."""
-        closing = QUOTES.get(self.text[start : start + 1])
-        if closing is None:
+        """Return the phrase that begins at `start` and move behind it, or None if there is no complete phrase."""
+        closing_quote = QUOTES.get(self.text[start : start + 1])
+        if closing_quote is None:
             return None
-        letters: list[str] = []
+        characters: list[str] = []
         position = start + 1
         while position < len(self.text):
-            char, following = self.text[position], self.text[position + 1 : position + 2]
-            if char == "\\" and following in {closing, "\\"}:
-                letters.append(following)
+            character, following = self.text[position], self.text[position + 1 : position + 2]
+            if character == "\\" and following in {closing_quote, "\\"}:
+                characters.append(following)
                 position += 2
                 continue
-            if char == closing and (not following or following.isspace() or (following == ")" and self.depth)):
+            if character == closing_quote and (
+                not following or following.isspace() or (following == ")" and self.depth)
+            ):
                 self.at = position + 1
-                return "".join(letters)
-            letters.append(char)
+                return "".join(characters)
+            characters.append(character)
             position += 1
         return None
 
-    def _keyed(self, start: int, *, negated: bool) -> Token | None:
+    def _keyed(self, start: int, *, is_negated: bool) -> Token | None:
+        """Return the filter that begins with a key at `start`, or None; move behind it if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
-        if prefix is None or key not in KEYS or (negated and key == "as-of"):
+        if prefix is None or key not in KEYS or (is_negated and key == "as-of"):
             return None
-        before = self.at
+        old_position = self.at
         value = self._quoted(prefix.end())
         if value is None:
             value = self._until_space(prefix.end())
             self.at = prefix.end() + len(value)
-        token = self._filter(key, value, f"{key}:{value}", negated=negated)
+        token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is None:
-            self.at = before
+            self.at = old_position
         return token
 
-    def _bang(self, start: int, *, negated: bool) -> Token | None:
-        key = BANGS.get(self.text[start : start + 1])
+    def _abbreviated(self, start: int, *, is_negated: bool) -> Token | None:
+        """Return the filter that begins with an abbreviated key at `start`, as `_keyed` does, but without a note."""
+        key = FILTER_ABBREVIATIONS.get(self.text[start : start + 1])
         if key is None:
             return None
         value = self._until_space(start + 1)
-        token = self._filter(key, value, f"{key}:{value}", negated=negated)
+        token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is not None:
             self.at = start + 1 + len(value)
         return token._replace(note="")
 
     @staticmethod
-    def _filter(key: str, value: str, typed: str, *, negated: bool) -> Token:
+    def _filter(key: str, value: str, typed: str, *, is_negated: bool) -> Token:
         filter_value = KEYS[key](value)
         note = "" if filter_value is not None else f"'{typed}' is not a valid filter, so its words are searched for"
-        return Token(TokenKind.FILTER, typed, negated, key, filter_value, note)
+        return Token(TokenKind.FILTER, typed, is_negated, key, filter_value, note)
 
     def _until_space(self, start: int) -> str:
-        """Return the text up to the next space, without parentheses that close a group."""
+        """Return the text from `start` up to the next space, without the parentheses at its end that close a group."""
         end = start
         while end < len(self.text) and not self.text[end].isspace():
             end += 1
-        run, depth = self.text[start:end], self.depth
-        while depth and run.endswith(")") and run.count(")") > run.count("("):
-            run, depth = run[:-1], depth - 1
-        return run
+        piece, depth = self.text[start:end], self.depth
+        while depth and piece.endswith(")") and piece.count(")") > piece.count("("):
+            piece, depth = piece[:-1], depth - 1
+        return piece
 
     def _word(self, note: str) -> Token:
-        run = self._until_space(self.at)
-        self.at += max(1, len(run))
-        return Token(TokenKind.WORD, run, note=note)
+        piece = self._until_space(self.at)
+        self.at += max(1, len(piece))
+        return Token(TokenKind.WORD, piece, note=note)
 
 
-_MARKS = re.compile(
+_CODE = re.compile(
     r"""
       --\w | ::  | ->  | \(\) | =  | \\ | \b0x[0-9a-f] | \berrno\b   # options, code, paths of Windows
     | (?:^|\s)(?:~|\.{1,2})?/\w                                    # a path of a file
@@ -201,7 +206,7 @@ _MARKS = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_FAILED = re.compile(
+_ERROR_WORDS = re.compile(
     r"\b(?:cannot|can't|could not|couldn't|unable to|undefined|unrecogni[sz]ed|no such|not found|failed|fatal|"
     r"permission denied|unknown option|segmentation fault)\b",
     re.IGNORECASE,
@@ -209,34 +214,35 @@ _FAILED = re.compile(
 _LABEL = re.compile(r"(?:^|\s)(\S+):(?=\s|$)")
 
 
-def pasted(text: str) -> bool:
-    """Tell whether a query looks like a command or an error message rather than a search.
+def looks_pasted(text: str) -> bool:
+    """Return whether a query looks like a pasted command or error message rather than a search.
 
-    >>> pasted("ld: cannot find -lssl"), pasted("rm --force -recursive dir"), pasted("jaguar -car site:example.org")
-    (True, True, False)
-    >>> pasted("cannot find -lssl")
-    True
+    >>> looks_pasted("ld: cannot find -lssl"), looks_pasted("cannot find it"), looks_pasted("rm --force -recursive dir")
+    (True, True, True)
+    >>> looks_pasted("jaguar -car site:example.org")
+    False
     """
     labels = (match[1].lower() for match in _LABEL.finditer(text))
-    return bool(_MARKS.search(text) or _FAILED.search(text)) or any(label.lstrip("-") not in KEYS for label in labels)
+    has_signs = bool(_CODE.search(text) or _ERROR_WORDS.search(text))
+    return has_signs or any(label.lstrip("-") not in KEYS for label in labels)
 
 
-LONGEST = 2_000
+MAX_QUERY_LENGTH = 2_000
 """The most characters of a query; the rest is left out, with a note."""
-MOST = 64
-"""The most words, phrases and filters of a query."""
+MAX_TERMS = 64
+"""The most words, phrases and filters of a query; the rest is left out, with a note."""
 
-_NOISE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
-_EXCLUDED = re.compile(r"-[^\W\d_][\w+#*]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
+_DASHED_WORD = re.compile(r"-[^\W\d_][\w+#*]")
 _SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
 """Signs that users may consider a part of a word: `c++`, `#tag`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query; `as_of` is the last second of its day, month or year, in UNIX time.
+    """A parsed query; `as_of` is the last second of the day, month or year of its filter `as-of:`, in UNIX time.
 
-    `nothing` is true if the text is not empty but has nothing to search for: then no page is found.
+    `nothing` is true if the text is not empty but contains nothing to search for: then no page is found.
     """
 
     text: str
@@ -257,103 +263,104 @@ def parse(text: str) -> Query:
     >>> parse("tea -black").root
     And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))
     """
-    notes = [] if len(text) <= LONGEST else [f"only the first {LONGEST:,} characters are searched for"]
-    clean = _NOISE.sub(" ", text[:LONGEST])
-    all_tokens = tokens(clean)
+    notes = [f"only the first {MAX_QUERY_LENGTH:,} characters are searched for"] * (len(text) > MAX_QUERY_LENGTH)
+    cleaned_text = _CONTROL.sub(" ", text[:MAX_QUERY_LENGTH])
+    all_tokens = tokens(cleaned_text)
     notes += [token.note for token in all_tokens if token.note]
     as_of = None
     for token in all_tokens:
         if token.key == "as-of" and isinstance(token.value, TimeSpan):
             as_of = token.value.end - 1
     kept_tokens = [token for token in all_tokens if not (token.key == "as-of" and token.value is not None)]
-    if sum(token.kind in _LEAVES for token in kept_tokens) > MOST:
-        notes.append(f"only the first {MOST} words are searched for")
+    if sum(token.kind in _TERM_KINDS for token in kept_tokens) > MAX_TERMS:
+        notes.append(f"only the first {MAX_TERMS} words are searched for")
     kept_tokens = _limit_tokens(kept_tokens)
-    dashes = _dashes_exclude(kept_tokens)
-    root = _Reader(kept_tokens, dashes=dashes).sequence()
-    notes += _note_left_out(kept_tokens, dashes=dashes)
+    dashes_exclude = _dashes_exclude(kept_tokens)
+    root = _TreeBuilder(kept_tokens, dashes_exclude=dashes_exclude).sequence()
+    notes += _note_left_out(kept_tokens, dashes_exclude=dashes_exclude)
     has_no_terms = root is None and as_of is None and bool(text.strip())
     return Query(text, root, as_of, tuple(dict.fromkeys(notes)), has_no_terms)
 
 
-_LEAVES = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
+_TERM_KINDS = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
 
 
 def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
-    """Return the tokens before the word, phrase or filter that exceeds `MOST`."""
+    """Return the tokens before the first word, phrase or filter beyond `MAX_TERMS`."""
     count = 0
     for index, token in enumerate(all_tokens):
-        count += token.kind in _LEAVES
-        if count > MOST:
+        count += token.kind in _TERM_KINDS
+        if count > MAX_TERMS:
             return all_tokens[:index]
     return all_tokens
 
 
 def _dashes_exclude(all_tokens: list[Token]) -> bool:
-    """Tell whether a dash before a word excludes it in this query."""
-    positive = any(
-        token.kind in _LEAVES and not token.negated and not token.text.startswith("-") and _has_words(token.text)
+    """Return whether a dash before a word excludes it: something else is searched for, and the query is not pasted."""
+    has_other_terms = any(
+        token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens
     )
-    return positive and not pasted(" ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD))
+    typed_words = " ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD)
+    return has_other_terms and not looks_pasted(typed_words)
 
 
-def _note_left_out(all_tokens: list[Token], *, dashes: bool) -> list[str]:
-    """Return notes on words that are not searched for as typed."""
+def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str]:
+    """Return notes on words that are not searched for as typed; `dashes_exclude` is whether a dash excludes a word."""
     texts = [str(token.value) if token.key else token.text for token in all_tokens if _is_text(token)]
     notes = []
     unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
     if unsearchable:
         notes.append(f"left out, since an index has no signs: {', '.join(unsearchable)}")
-    signed = [
-        text for text in dict.fromkeys(texts) if _has_words(text) and _SIGNS.search(leading(text)[0].strip("\"'"))
+    texts_with_signs = [
+        text for text in dict.fromkeys(texts) if _has_words(text) and _SIGNS.search(split_star(text)[0].strip("\"'"))
     ]
-    if signed:
-        pairs = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in signed)
-        notes.append(f"signs are not searched for: {pairs}")
-    long_texts = [text for text in texts if max(map(len, words(text)), default=0) > LONGEST_WORD]
+    if texts_with_signs:
+        replacements = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in texts_with_signs)
+        notes.append(f"signs are not searched for: {replacements}")
+    long_texts = [text for text in texts if max(map(len, words(text)), default=0) > MAX_WORD_LENGTH]
     if long_texts:
-        notes.append(f"only the first {LONGEST_WORD} characters of a word are searched for")
-    if not dashes:
-        bare = [token.text for token in all_tokens if token.kind is TokenKind.WORD and _EXCLUDED.match(token.text)]
-        notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(bare)]
+        notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")
+    if not dashes_exclude:
+        dashed = [token.text for token in all_tokens if token.kind is TokenKind.WORD and _DASHED_WORD.match(token.text)]
+        notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(dashed)]
     return notes
 
 
 def _is_text(token: Token) -> bool:
-    return token.kind in {TokenKind.WORD, TokenKind.PHRASE} or token.key in TEXTUAL
+    return token.kind in {TokenKind.WORD, TokenKind.PHRASE} or token.key in TEXT_KEYS
 
 
 def _has_words(text: str) -> bool:
     return bool(words(text))
 
 
-class _Reader:
-    """Parses tokens into a tree, from left to right."""
+class _TreeBuilder:
+    """Makes a tree of tokens, from left to right; with `dashes_exclude`, a dash before a word excludes it."""
 
-    def __init__(self, all_tokens: list[Token], *, dashes: bool) -> None:
-        self.tokens, self.at, self.dashes = all_tokens, 0, dashes
+    def __init__(self, all_tokens: list[Token], *, dashes_exclude: bool) -> None:
+        self.tokens, self.at, self.dashes_exclude = all_tokens, 0, dashes_exclude
 
     def sequence(self) -> Node | None:
-        """Parse up to the closing parenthesis or the end; None if that contains nothing to search for."""
+        """Return the tree of the tokens up to the closing parenthesis or the end, or None if it would be empty."""
         parts: list[Node] = []
         has_or = False
         while self.at < len(self.tokens) and self.tokens[self.at].kind is not TokenKind.CLOSE:
-            joint = self.joint() if parts else ""
-            if joint:
+            operator = self.operator() if parts else ""
+            if operator:
                 self.at += 1
-                has_or = has_or or joint == "or"
+                has_or = has_or or operator == "or"
                 continue
             node = self.operand()
             if node is None:
                 continue
-            last = joined(Or, [parts.pop(), node]) if has_or else node
+            last = join_parts(Or, [parts.pop(), node]) if has_or else node
             parts += [last] if last else []
             has_or = False
-        return joined(And, parts)
+        return join_parts(And, parts)
 
-    def joint(self) -> str:
-        """Return `or` or `and` if the next token is such an operator between two operands, otherwise an empty text."""
+    def operator(self) -> str:
+        """Return `or` or `and` if the next token is such an operator and an operand follows, otherwise ""."""
         token = self.tokens[self.at]
         following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
         if token.kind is not TokenKind.WORD or following is None or following.kind is TokenKind.CLOSE:
@@ -361,10 +368,11 @@ class _Reader:
         return {"OR": "or", "|": "or", "AND": "and"}.get(token.text, "")
 
     def operand(self) -> Node | None:
+        """Return the tree of the next word, phrase, filter or group, or None if it would be empty."""
         token = self.tokens[self.at]
         self.at += 1
         node: Node | None
-        negated = token.negated
+        is_negated = token.is_negated
         if token.kind is TokenKind.OPEN:
             node = self.sequence()
             self.at += 1
@@ -373,11 +381,11 @@ class _Reader:
         elif token.kind is TokenKind.PHRASE:
             node = Phrase(token.text) if _has_words(token.text) else None
         else:
-            negated = self.dashes and bool(_EXCLUDED.match(token.text))
-            node = _word(token.text[negated:])
-        return Not(node) if node is not None and negated else node
+            is_negated = self.dashes_exclude and bool(_DASHED_WORD.match(token.text))
+            node = _make_word(token.text[is_negated:])
+        return Not(node) if node is not None and is_negated else node
 
 
-def _word(text: str) -> Word | None:
-    """Return the word; None if it has neither a letter nor a digit."""
-    return Word(*leading(text)) if _has_words(text) else None
+def _make_word(text: str) -> Word | None:
+    """Return the word of a token, or None if it contains neither a letter nor a digit."""
+    return Word(*split_star(text)) if _has_words(text) else None

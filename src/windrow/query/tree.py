@@ -1,4 +1,4 @@
-"""The tree of a query as frozen values: words, phrases, filters with their keys, dates."""
+"""The tree of a query as frozen values: words, phrases and filters, and the functions that read a filter's value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from windrow.formats.url import normalise
 from windrow.query.word import words
 
-_FORM = re.compile(
+_DATE = re.compile(
     r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2})"
     r"(?:[T_](?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?Z?)?)?)?",
     re.ASCII,
@@ -27,14 +27,14 @@ class TimeSpan(NamedTuple):
     end: int
 
 
-def span(text: str) -> TimeSpan | None:
-    """Read `2024`, `2024-06`, `2024-06-01`, `2024-06-01T12:30` or `2024-06-01T12:30:15`; None if it is not valid.
+def read_time_span(text: str) -> TimeSpan | None:
+    """Return the span of a year, month, day, minute or second in UTC (`2024-06`), or None if the text is not valid.
 
-    >>> span("2024-06-01")
+    >>> read_time_span("2024-06-01")
     TimeSpan(start=1717200000, end=1717286400)
-    >>> span("2024-13")
+    >>> read_time_span("2024-13")
     """
-    match = _FORM.fullmatch(text)
+    match = _DATE.fullmatch(text)
     if not match:
         return None
     year, month, day, hour, minute, second = (int(part) if part else None for part in match.groups())
@@ -53,157 +53,160 @@ def span(text: str) -> TimeSpan | None:
     return TimeSpan(int(start.timestamp()), int(end.timestamp()))
 
 
-_LONGEST_HOST = 253  # RFC 1035 section 2.3.4, without the last dot
+_MAX_HOST_LENGTH = 253  # RFC 1035 section 2.3.4, without the last dot
 _PORT = re.compile(r"(?<=[^:]):(\d{1,5})\Z", re.ASCII)
 _PORT_OF_HTTP = re.compile(r"[^/?]*:80(?:[/?]|\Z)", re.ASCII)
-_NUMERIC = re.compile(r"[0-9.]+", re.ASCII)
+_IPV4_PART = re.compile(r"[0-9.]+", re.ASCII)  # an IPv4 address, or a part of one
 _LANGUAGE = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*", re.ASCII)
-_KIND = re.compile(r"[a-z0-9][a-z0-9.+_-]*(/([a-z0-9][a-z0-9.+_-]*|\*))?", re.ASCII)
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+_-]*(/([a-z0-9][a-z0-9.+_-]*|\*))?", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 
-IS = ("duplicate", "index", "leaf")
+IS_VALUES = ("duplicate", "index", "leaf")
 """The values of `is:`."""
 
 
 class HostFilter(NamedTuple):
-    """A host name in punycode; `before` and `after` say whether it is only the end or the beginning of a name."""
+    """A host name in punycode, with a port if one was typed."""
 
     name: str
-    before: bool = False
-    after: bool = False
+    before: bool = False  # whether any text may precede the name (`.org`)
+    after: bool = False  # whether any text may follow the name (`www.`)
     port: int | None = None
 
 
 class LinkFilter(NamedTuple):
-    """The target of a link or URL filter: a host with all hosts below it, or one URL without its scheme."""
+    """The value of `links-to:` or `url:`: a host with all hosts below it, or one URL without its scheme."""
 
     host: str | None
     url: str | None
     port: int | None = None
 
 
-class Past(NamedTuple):
-    """The value of a filter by links for pages as they were at a time in UNIX seconds, or (None) at any time."""
+class PastLinks(NamedTuple):
+    """A link's text or target that pages had at the time `at` (UNIX seconds); None means at any time."""
 
     sought: str | LinkFilter
     at: int | None
 
 
-Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | Past
+Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks
 
 
-def host(text: str) -> HostFilter | None:
-    """Read a host name; after a leading dot it is the end of a name, before a trailing dot the beginning.
+def read_host(text: str) -> HostFilter | None:
+    """Return a host name with an optional port, or None if it is not valid.
 
-    >>> host("Bücher.example")
+    A name that begins with a dot is the end of host names, one that ends with a dot their beginning.
+
+    >>> read_host("Bücher.example")
     HostFilter(name='xn--bcher-kva.example', before=False, after=False, port=None)
-    >>> host(".org")
+    >>> read_host(".org")
     HostFilter(name='.org', before=True, after=False, port=None)
     """
-    text = _authority(text)
+    text = _without_scheme(text)
     port_part = _PORT.search(text)
     port = int(port_part[1]) if port_part else None
     text = text[: port_part.start()] if port_part else text
-    name = _name(text.strip("."))
+    name = _normal_host(text.strip("."))
     if name is None or (port is not None and not 0 < port < 1 << 16):
         return None
     open_beginning, open_end = text.startswith("."), text.endswith(".")
     return HostFilter(f"{'.' * open_beginning}{name}{'.' * open_end}", open_beginning, open_end, port)
 
 
-def site(text: str) -> HostFilter | None:
-    """Read a host name that also means all hosts below it, with its port if one is given.
+def read_site(text: str) -> HostFilter | None:
+    """Return a host that stands for all hosts below it too, with an optional port, or None if it is not valid.
 
-    >>> site("https://Example.org:8443/")
+    >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
     """
-    filter_ = host(_authority(text).strip("."))
-    return None if filter_ is None else filter_._replace(name=filter_.name.strip("."), before=False, after=False)
+    host_filter = read_host(_without_scheme(text).strip("."))
+    return host_filter and host_filter._replace(name=host_filter.name.strip("."), before=False, after=False)
 
 
-def target(text: str) -> LinkFilter | None:
-    """Read a host or a URL, with or without its scheme, and normalise it; None if it is neither.
+def read_target(text: str) -> LinkFilter | None:
+    """Return the normal form of a host or a URL, with or without scheme, or None if the text is neither.
 
-    >>> target("example.org"), target("https://example.org/a%7eb")
+    >>> read_target("example.org"), read_target("https://example.org/a%7eb")
     (LinkFilter(host='example.org', url=None, port=None), LinkFilter(host=None, url='example.org/a~b', port=None))
     """
-    bare = _SCHEME.sub("", text).partition("#")[0]
-    if "/" in bare or "?" in bare:
-        scheme = "http" if text[:5].lower() == "http:" or _PORT_OF_HTTP.match(bare) else "https"
-        url = normalise(f"{scheme}://{bare}").url
+    address = _SCHEME.sub("", text).partition("#")[0]
+    if "/" in address or "?" in address:
+        scheme = "http" if text[:5].lower() == "http:" or _PORT_OF_HTTP.match(address) else "https"
+        url = normalise(f"{scheme}://{address}").url
         return LinkFilter(None, url.partition("://")[2]) if url else None
-    filter_ = site(bare)
-    return None if filter_ is None else LinkFilter(filter_.name, None, filter_.port)
+    host_filter = read_site(address)
+    return None if host_filter is None else LinkFilter(host_filter.name, None, host_filter.port)
 
 
-def _authority(text: str) -> str:
-    """Return a typed host without scheme and trailing slash."""
+def _without_scheme(text: str) -> str:
+    """Return a typed address without its scheme and the slashes at its end."""
     return _SCHEME.sub("", text).rstrip("/")
 
 
-def _name(text: str) -> str | None:
-    """Return a host name, or a part of one, in its normal spelling; None if it is not valid."""
-    if _NUMERIC.fullmatch(text):  # a part of an IPv4 address would be read as a whole one
+def _normal_host(text: str) -> str | None:
+    """Return a host name, or a part of one, in lower case and punycode, or None if it is not valid."""
+    if _IPV4_PART.fullmatch(text):  # `normalise` would complete a part of an IPv4 address
         return text
     if not text.isascii() or "%" in text or text.startswith("["):
         text = normalise(f"http://{text}/").url.partition("://")[2].rstrip("/") if "/" not in text else ""
     name = text.lower()
-    is_valid = 0 < len(name) <= _LONGEST_HOST and not re.search(r"[^a-z0-9._:\[\]-]", name)
+    is_valid = 0 < len(name) <= _MAX_HOST_LENGTH and not re.search(r"[^a-z0-9._:\[\]-]", name)
     return name if is_valid else None
 
 
-def _text(text: str) -> str | None:
+def _read_text(text: str) -> str | None:
+    """Return the text unchanged, or None if it contains no word."""
     return text if words(text) else None
 
 
-def _of_address(text: str) -> str | None:
-    """Read a part of an address, and undo its percent escapes."""
-    return _text(unquote(text) if "%" in text else text)
+def _read_address_part(text: str) -> str | None:
+    """Return a part of an address with its percent escapes decoded, or None if it contains no word."""
+    return _read_text(unquote(text) if "%" in text else text)
 
 
-def _language(text: str) -> str | None:
+def _read_language(text: str) -> str | None:
     tag = text.lower().replace("_", "-")
     return tag if _LANGUAGE.fullmatch(tag) else None
 
 
-def _kind(text: str) -> str | None:
-    return text.lower() if _KIND.fullmatch(text.lower()) else None
+def _read_media_type(text: str) -> str | None:
+    return text.lower() if _MEDIA_TYPE.fullmatch(text.lower()) else None
 
 
-def _is(text: str) -> str | None:
-    return text.lower() if text.lower() in IS else None
+def _read_is(text: str) -> str | None:
+    return text.lower() if text.lower() in IS_VALUES else None
 
 
 KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
     {
-        "site": site,
-        "host": host,
-        "url": target,
-        "inurl": _of_address,
-        "title": _text,
-        "headline": _text,
-        "lang": _language,
-        "type": _kind,
-        "before": span,
-        "after": span,
-        "updated-before": span,
-        "updated-after": span,
-        "seen": span,
-        "as-of": span,
-        "links-to": target,
-        "link-text": _text,
-        "code": _text,
-        "quote": _text,
-        "is": _is,
+        "site": read_site,
+        "host": read_host,
+        "url": read_target,
+        "inurl": _read_address_part,
+        "title": _read_text,
+        "headline": _read_text,
+        "lang": _read_language,
+        "type": _read_media_type,
+        "before": read_time_span,
+        "after": read_time_span,
+        "updated-before": read_time_span,
+        "updated-after": read_time_span,
+        "seen": read_time_span,
+        "as-of": read_time_span,
+        "links-to": read_target,
+        "link-text": _read_text,
+        "code": _read_text,
+        "quote": _read_text,
+        "is": _read_is,
     }
 )
-"""The function of each key that reads its value; it returns None if the value is not valid."""
+"""The function that reads the value of each filter, by key; it returns None if the value is not valid."""
 
-TEXTUAL = frozenset({"inurl", "title", "headline", "link-text", "code", "quote"})
-"""Keys whose values are consecutive words."""
+TEXT_KEYS = frozenset({"inurl", "title", "headline", "link-text", "code", "quote"})
+"""Keys of filters whose values are words next to each other."""
 
-BANGS: Mapping[str, str] = MappingProxyType({"!": "is"})
-"""Characters that abbreviate a key: `!leaf` is `is:leaf`."""
+FILTER_ABBREVIATIONS: Mapping[str, str] = MappingProxyType({"!": "is"})
+"""The key that a character before a value abbreviates: `!leaf` is `is:leaf`."""
 
 
 Leaf = TypeVar("Leaf")
@@ -219,16 +222,16 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Consecutive words."""
+    """Words that must be next to each other, in this order."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on one property of a page; `typed` is the filter as typed.
+    """A condition on one property of a page; `typed` is `key:value` as typed, without quotes or abbreviations.
 
-    A text as value means consecutive words; before a star, the last may be the beginning of a word.
+    A value that is a text means words next to each other; a star after the last one makes it a prefix.
     """
 
     key: str
@@ -238,7 +241,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Not(Generic[Leaf]):
-    """The part must not match."""
+    """A condition that its part does not match."""
 
     part: Tree[Leaf]
 
@@ -264,10 +267,10 @@ Tree: TypeAlias = Leaf | Not[Leaf] | And[Leaf] | Or[Leaf]
 Node: TypeAlias = Tree[Word | Phrase | Filter]
 
 
-def joined(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
-    """Join parts by And or Or; a single part is returned as it is. Return None without parts.
+def join_parts(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
+    """Join parts by And or Or, parts of the same kind merged; return a single part as it is, None if there are none.
 
-    >>> joined(And, [Word("a")])
+    >>> join_parts(And, [Word("a")])
     Word(text='a', prefix=False)
     """
     flat: list[Tree[Leaf]] = []
@@ -278,39 +281,41 @@ def joined(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Le
     return flat[0] if flat else None
 
 
-def leading(text: str) -> tuple[str, bool]:
-    """Return a text without trailing stars, and whether they make its last word a prefix.
+def split_star(text: str) -> tuple[str, bool]:
+    """Return a text without the stars at its end, and whether they make its last word a prefix.
 
-    >>> leading("harv*"), leading("c++*"), leading("**")
+    Stars after anything but a letter or digit stay.
+
+    >>> split_star("harv*"), split_star("c++*"), split_star("**")
     (('harv', True), ('c++*', False), ('**', False))
     """
-    bare = text.rstrip("*")
-    return (bare, True) if bare != text and words(bare[-1:]) else (text, False)
+    starless = text.rstrip("*")
+    return (starless, True) if starless != text and words(starless[-1:]) else (text, False)
 
 
-def asks(leaf: Word | Phrase | Filter) -> tuple[str, bool]:
-    """Return the text of a leaf, and whether its last word is a prefix."""
+def searched_text(leaf: Word | Phrase | Filter) -> tuple[str, bool]:
+    """Return the text that a leaf searches for, and whether its last word is a prefix."""
     if isinstance(leaf, Filter):
-        return leading(str(leaf.value))
+        return split_star(str(leaf.value))
     return leaf.text, isinstance(leaf, Word) and leaf.prefix
 
 
-def wanted(node: Node | None) -> Iterator[Word | Phrase]:
-    """Yield the words and phrases that are searched for in the order typed, without excluded ones.
+def searched_terms(node: Node | None) -> Iterator[Word | Phrase]:
+    """Yield the words and phrases of a query in the order typed, without those that it excludes.
 
     >>> from windrow.query import parse
-    >>> [term.text for term in wanted(parse('red "green tea" -"black tea" site:example.org').root)]
+    >>> [term.text for term in searched_terms(parse('red "green tea" -"black tea" read_site:example.org').root)]
     ['red', 'green tea']
     """
     if isinstance(node, Word | Phrase):
         yield node
     elif isinstance(node, And | Or):
         for part in node.parts:
-            yield from wanted(part)
+            yield from searched_terms(part)
 
 
 def filters(node: Node | None) -> Iterator[Filter]:
-    """Yield all filters, also negated ones."""
+    """Yield all filters of a query, also those that it excludes."""
     if isinstance(node, Filter):
         yield node
     elif isinstance(node, Not):

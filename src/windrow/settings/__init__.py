@@ -1,1 +1,1 @@
-"""Settings: kinds of values, their layers and origins; collections declare their own settings with these."""
+"""Settings: kinds of values, and where values are set; collections declare their own settings with these."""

@@ -1,4 +1,4 @@
-"""How a collection declares its settings, and how values are resolved: from flags, variables, files and defaults."""
+"""How a collection declares its settings, and how their values are found in flags, variables, files and defaults."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from windrow.errors import ConfigError
 from windrow.model import Credential, Secret, Site, Source
 from windrow.reasons import Reason
-from windrow.renamed import SETTINGS, current
+from windrow.renamed import SETTINGS, current_name
 from windrow.settings.kinds import split_address
-from windrow.settings.setting import PREFIX, Setting, Value, variable
+from windrow.settings.setting import PREFIX, Setting, Value, variable_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -24,14 +24,14 @@ Section = TypeVar("Section", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """A database's address in SQLAlchemy's spelling, without its password, and where the password is kept."""
+    """A database's address as SQLAlchemy writes it, without the password, and the place of the password."""
 
     url: str
     secret: Secret | None = None
 
 
 class SourceTable(NamedTuple):
-    """A source's table in TOML, unchecked."""
+    """A source's table in TOML, not checked yet: the source's name, the file's name, and the parsed table."""
 
     name: str
     file: str
@@ -39,10 +39,10 @@ class SourceTable(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The values that `Configuration.section` is given.
+    """The argument of `Configuration.section`.
 
-    `values` has every setting of the workspace by dotted name; `rows` has, for each array of tables that the
-    collection declares, one mapping for each table. `file` names the file in error messages.
+    `values` contains every setting of the workspace by dotted name; `rows` contains, for each array of tables that
+    the collection declares, one mapping for each table. `file` is the name of the file, for error messages.
     """
 
     root: Path
@@ -52,18 +52,18 @@ class Given(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What all sources of a collection share; `keys` are trusted host keys by source, `section` the collection's."""
+    """The values that all sources of a collection share."""
 
     root: Path
     environ: Mapping[str, str]
-    agent: str
-    values: Mapping[str, Value]
-    keys: Mapping[str, tuple[str, ...]]
-    section: Any = None
+    agent: str  # the user agent
+    values: Mapping[str, Value]  # those of the workspace
+    keys: Mapping[str, tuple[str, ...]]  # trusted host keys by source
+    section: Any = None  # the result of `Configuration.section`
 
 
 def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed: Any) -> Section:
-    """Build a dataclass whose fields have the names of a table's settings; `fixed` gives the other fields."""
+    """Build a dataclass whose fields have the names of the settings below `table`; `fixed` are its other fields."""
     names = [field.name for field in fields(kind) if field.name not in fixed]
     return kind(**{name: values[f"{table}.{name}"].value for name in names}, **fixed)
 
@@ -71,27 +71,27 @@ def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed
 def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surroundings) -> Source:
     """Build a source from its table, with the values of all its settings as `options`.
 
-    ConfigError if `url` is missing, unless the source takes captures of others, and for an address that is not valid.
+    Raises ConfigError if `url` is not valid, or missing although the source does not read captures of others.
     """
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
-    active = values["state"].value == "available"
-    if not url.value and any(options.get(name) for name in _CAPTURES):
+    is_active = values["state"].value == "available"
+    if not url.value and any(options.get(name) for name in _CAPTURE_SETTINGS):
         no_site = Site("", agent=context.agent)
-        return Source(table.name, values["collection"].value, no_site, active=active, options=options)
+        return Source(table.name, values["collection"].value, no_site, active=is_active, options=options)
     if not url.value:
-        capture_settings = [name for name in _CAPTURES if name in options]
+        capture_settings = [name for name in _CAPTURE_SETTINGS if name in options]
         problem = f" needs url or one of {', '.join(capture_settings)}" if capture_settings else " needs url"
         raise ConfigError(f"{table.file}: source.{table.name}{problem}", hint=f"edit {table.file}")
     try:
         address = split_address(url.value, context.root)
     except ConfigError as error:
         raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {table.file}") from None
-    bundle = values["ca_bundle"].value
+    ca_bundle = values["ca_bundle"].value
     site = Site(
         **address._asdict(),
         **{name: values[name].value for name in ("timeout", "proxy", "address_family")},
-        ca_bundle=str(bundle) if bundle else "",
+        ca_bundle=str(ca_bundle) if ca_bundle else "",
         agent=context.agent,
     )
     try:
@@ -99,26 +99,26 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
     except ConfigError as error:
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=f"edit {table.file}") from None
     collection = values["collection"].value
-    most = options.get("max_requests_per_run") or 0
-    return Source(table.name, collection, site, active=active, options=options, credentials=credentials, most=most)
+    limit = options.get("max_requests_per_run") or 0
+    return Source(table.name, collection, site, active=is_active, options=options, credentials=credentials, most=limit)
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
 """The settings of a source or service that put a secret into its requests."""
 
-_CAPTURES = ("from", "cdx", "warc", "warc_urls")
-"""The settings that name captures to read."""
+_CAPTURE_SETTINGS = ("from", "cdx", "warc", "warc_urls")
+"""The settings of a source that name captures to read."""
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_RESERVED = frozenset({"host", "content-length", "transfer-encoding", "connection", "range", "accept-encoding"})
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "range", "accept-encoding"})
 
 
 def credentials_of(
     secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
 ) -> tuple[Credential, ...]:
-    """Return a secret with the header or parameter that carries it, or () if it is the password of the address.
+    """Return a secret with the header or parameter in which it is sent, or () if it is the password of the address.
 
-    Raises ConfigError if the header or parameter is missing or not valid.
+    Raises ConfigError if both the header and the parameter are set or neither is, or if one is not valid.
     """
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
         if secret_header or secret_query:
@@ -127,11 +127,11 @@ def credentials_of(
     if not secret_header and not secret_query and not secret_prefix:
         return ()  # it is the password of the source's own address
     if bool(secret_header) == bool(secret_query):
-        raise ConfigError("wanted either secret_header or secret_query, to say where the secret is sent")
-    if secret_header and (not _TOKEN.fullmatch(secret_header) or secret_header.lower() in _RESERVED):
+        raise ConfigError("expected either secret_header or secret_query, which say how the secret is sent")
+    if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
         raise ConfigError(f"secret_header: {secret_header[:40]!r} cannot be used as the header of a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
-        raise ConfigError("secret_query: wanted only a parameter's name: letters, digits, and . _ ~ -")
+        raise ConfigError("secret_query: expected only a parameter's name: letters, digits, and . _ ~ -")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
 
 
@@ -197,13 +197,13 @@ class Configuration:
 
 
 RawValue = tuple[Any, str]
-"""A value as TOML spells it, and its origin."""
+"""A value as in TOML, and its origin (`Value.origin`)."""
 
 
 class Layers(NamedTuple):
-    """Where values come from, the strongest first, by dotted name without `prefix`.
+    """The places that are searched for a value, in this order; `flags` and `files` have dotted names without `prefix`.
 
-    `prefix` before a name makes the public name: `source.NAME.` for a source.
+    `prefix` and a name form the public name; it is `source.NAME.` for the settings of a source.
     """
 
     flags: Mapping[str, Any]
@@ -213,72 +213,78 @@ class Layers(NamedTuple):
 
 
 def resolve_values(settings: Iterable[Setting], layers: Layers, root: Path) -> dict[str, Value]:
-    """Return each setting's value by name; ConfigError with its origin for a value that is not valid."""
-    return {setting.name: _value(setting, layers, root) for setting in settings}
+    """Return each setting's value by name; the ConfigError for a value that is not valid names its origin."""
+    return {setting.name: _resolve_value(setting, layers, root) for setting in settings}
 
 
-def _value(setting: Setting, layers: Layers, root: Path) -> Value:
+def _resolve_value(setting: Setting, layers: Layers, root: Path) -> Value:
+    """Return a setting's value from its flag, its variable, a file, or its default, in this order."""
     name = layers.prefix + setting.name
-    env = variable(name)
+    env_name = variable_name(name)
     if setting.name in layers.flags:
         flag = setting.flag or f"--{setting.name.rpartition('.')[2].replace('_', '-')}"
-        raw, origin = _spell(setting, layers.flags[setting.name]), f"flag {flag}"
-    elif env in layers.environ:
-        raw, origin = _spell(setting, layers.environ[env]), f"env {env}"
+        raw, origin = _as_toml(setting, layers.flags[setting.name]), f"flag {flag}"
+    elif env_name in layers.environ:
+        raw, origin = _as_toml(setting, layers.environ[env_name]), f"env {env_name}"
     else:
         raw, origin = layers.files.get(setting.name, (setting.default, "default"))
     try:
         value = setting.kind.read(raw, root)
     except ConfigError as error:
-        raise ConfigError(f"{origin}: {name}: {error}", hint=_hint(origin, root)) from None
+        raise ConfigError(f"{origin}: {name}: {error}", hint=_hint_for(origin, root)) from None
     return Value(name, value, setting.kind.show(value), origin)
 
 
-def _spell(setting: Setting, raw: Any) -> Any:
+def _as_toml(setting: Setting, raw: Any) -> Any:
     return setting.kind.spell(raw) if isinstance(raw, str) else raw
 
 
-def _hint(origin: str, root: Path) -> str:
+def _hint_for(origin: str, root: Path) -> str:
+    """Return how to correct a value that came from `origin`."""
     if origin.endswith(".toml"):
         return f"edit {root / origin}"
     return f"unset {origin.removeprefix('env ')}" if origin.startswith("env ") else "windrow config"
 
 
-def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, table_path: str = "") -> dict[str, RawValue]:
-    """Turn nested tables into dotted names; ConfigError for a name that is not one of `names`.
+def flatten_tables(
+    tree: Mapping[str, Any], names: Iterable[str], file: str, table_path: str = ""
+) -> dict[str, RawValue]:
+    """Return the values in nested tables by dotted name; raises ConfigError for a name that is not one of `names`.
 
-    `at` is the dotted path of `tree` itself, for the message.
+    `table_path` is the dotted path of `tree` itself, with a dot at its end, for messages.
     """
-    known = set(names)
-    renamed = {old: new for old, new in SETTINGS.items() if new in known}
-    tables = {name[:end] for name in (*known, *renamed) for end, mark in enumerate(name) if mark == "."}
+    known_names = set(names)
+    renamed = {old: new for old, new in SETTINGS.items() if new in known_names}
+    tables = {name[:end] for name in (*known_names, *renamed) for end, character in enumerate(name) if character == "."}
     values_by_name: dict[str, RawValue] = {}
-    for dotted, value in _walk(tree, tables):
-        if dotted in tables:
-            raise ConfigError(
-                f"{file}: {table_path}{dotted}: wanted a table [{table_path}{dotted}]", hint=f"edit {file}"
-            )
-        name = current(renamed, dotted, f"{file}: {table_path}")
-        if name not in known:
-            raise _unknown_setting(f"{table_path}{name}", (f"{table_path}{each}" for each in known | tables), file)
+    for dotted_name, value in _dotted_values(tree, tables):
+        if dotted_name in tables:
+            path = table_path + dotted_name
+            raise ConfigError(f"{file}: {path}: expected a table [{path}]", hint=f"edit {file}")
+        name = current_name(renamed, dotted_name, f"{file}: {table_path}")
+        if name not in known_names:
+            paths = (table_path + known_name for known_name in known_names | tables)
+            raise _unknown_setting(table_path + name, paths, file)
         if name in values_by_name:
             raise ConfigError(f"{file}: {table_path}{name} is also set under its old name", hint=f"edit {file}")
         values_by_name[name] = (value, file)
     return values_by_name
 
 
-def _walk(tree: Mapping[str, Any], tables: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _dotted_values(tree: Mapping[str, Any], tables: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (dotted name, value) for each value in nested tables; `tables` are the dotted names of the tables."""
     for key, value in tree.items():
         name = prefix + key
         if name in tables and isinstance(value, dict):
-            yield from _walk(value, tables, f"{name}.")
+            yield from _dotted_values(value, tables, f"{name}.")
         else:
             yield name, value
 
 
-def _unknown_setting(name: str, known: Iterable[str], file: str) -> ConfigError:
-    names = sorted(known)
-    by_last_part = {each.rpartition(".")[2]: each for each in names}
+def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> ConfigError:
+    """Return the error for an unknown setting, with the most similar known name if there is one."""
+    names = sorted(known_names)
+    by_last_part = {full_name.rpartition(".")[2]: full_name for full_name in names}
     guesses = get_close_matches(name, names, 1, 0.6)
     guesses = guesses or [
         by_last_part[part] for part in get_close_matches(name.rpartition(".")[2], by_last_part, 1, 0.6)
@@ -288,21 +294,25 @@ def _unknown_setting(name: str, known: Iterable[str], file: str) -> ConfigError:
 
 
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the environment with variables of old names under their new ones; `prefixes` are those of the settings."""
-    pairs = {variable(prefix + old): variable(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()}
+    """Return the environment with renamed settings' variables under new names; `prefixes` are "" and `source.NAME.`."""
+    new_names = {
+        variable_name(prefix + old): variable_name(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()
+    }
     return {
-        current(pairs, name, "env "): value for name, value in environ.items() if pairs.get(name, "") not in environ
+        current_name(new_names, name, "env "): value
+        for name, value in environ.items()
+        if new_names.get(name, "") not in environ
     }
 
 
-def refuse_mistyped_variables(environ: Mapping[str, str], known: Iterable[str]) -> None:
-    """Raise ConfigError if a variable looks like a misspelt setting; others may belong to another program."""
-    names = {each.removeprefix(PREFIX): each for each in known}
-    for variable_ in sorted(environ):
-        if not variable_.startswith(PREFIX) or variable_.removeprefix(PREFIX) in names:
+def refuse_mistyped_variables(environ: Mapping[str, str], known_variables: Iterable[str]) -> None:
+    """Raise ConfigError if a variable looks like a misspelt setting; other unknown ones may be of another program."""
+    variables_by_suffix = {known_variable.removeprefix(PREFIX): known_variable for known_variable in known_variables}
+    for env_name in sorted(environ):
+        if not env_name.startswith(PREFIX) or env_name.removeprefix(PREFIX) in variables_by_suffix:
             continue
-        if guesses := get_close_matches(variable_.removeprefix(PREFIX), names, 1, 0.85):
+        if guesses := get_close_matches(env_name.removeprefix(PREFIX), variables_by_suffix, 1, 0.85):
             raise ConfigError(
-                f"env {variable_} is not a setting; did you mean {names[guesses[0]]}?",
-                hint=f"unset {variable_}",
+                f"env {env_name} is not a setting; did you mean {variables_by_suffix[guesses[0]]}?",
+                hint=f"unset {env_name}",
             )

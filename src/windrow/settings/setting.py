@@ -1,6 +1,6 @@
-"""The settings that all collections share, and those of sources that are crawled or take captures of others.
+"""The settings that all collections share, and those of sources that are crawled or read captures of others.
 
-The loader, `windrow config` and the reference page are all generated from these and from each collection's own.
+The loader, `windrow config` and the reference page use these and each collection's own settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from windrow.settings.kinds import (
     COMMAND,
     DURATION,
     OPEN,
-    OPTIONAL,
+    OPTIONAL_PATH,
     PATH,
     PATHS,
     SECRET,
@@ -30,10 +30,10 @@ PREFIX = "WINDROW_"
 
 
 class Setting(NamedTuple):
-    """One setting; `default` is spelled as in TOML.
+    """One setting: its dotted name, the kind of its values, its default as in TOML, and its one-line help.
 
-    A `flag` sets it too: of `windrow run` for a setting of the workspace, of `windrow new source` for one of a source.
-    A `written` setting names a file or folder in which windrow writes, so that no other setting may name the same.
+    `flag` is the option that sets it: of `windrow run` for a setting of the workspace, of `windrow new source` for one
+    of a source. A `written` setting names a file or folder that windrow writes, so no other setting may name the same.
     """
 
     name: str
@@ -50,14 +50,13 @@ class Setting(NamedTuple):
         >>> Setting("ledger.path", PATH, "", "").env
         'WINDROW_LEDGER_PATH'
         """
-        return variable(self.name)
+        return variable_name(self.name)
 
 
 class Value(NamedTuple):
-    """One setting's value and where it came from.
+    """One setting's value and its origin: `default`, a file's name, `env NAME` or `flag --NAME`.
 
-    `origin` is `default`, a file's name, `env NAME` or `flag --NAME`; `shown` is the value for
-    people: for a secret, its place.
+    `shown` is the value as a text for people; for a secret it is the secret's place.
     """
 
     name: str
@@ -66,24 +65,24 @@ class Value(NamedTuple):
     origin: str
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def is_name(text: str) -> bool:
     """Return whether a text is a valid name of a source."""
-    return _NAME.fullmatch(text) is not None
+    return _SOURCE_NAME.fullmatch(text) is not None
 
 
-def variable(name: str) -> str:
-    """Return the environment variable of a dotted name."""
-    return PREFIX + "".join(c if c.isalnum() else "_" for c in name).upper()
+def variable_name(name: str) -> str:
+    """Return the name of the environment variable that sets the setting of a dotted name."""
+    return PREFIX + "".join(character if character.isalnum() else "_" for character in name).upper()
 
 
 _LIMITS = Limits()
-WORKSPACE = (
-    Setting("name", TEXT, "", "what this workspace is called; empty: its folder's name"),
+WORKSPACE_SETTINGS = (
+    Setting("name", TEXT, "", "name of this workspace; empty: the name of its folder"),
     Setting("contact", TEXT, "", "e-mail or page of the operator; it is sent to servers and shown on pages"),
-    Setting("user_agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
+    Setting("user_agent", TEXT, "", "user agent sent to web servers; empty: windrow, its version and the contact"),
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
     Setting("archive.rollover_size", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
@@ -109,15 +108,15 @@ WORKSPACE = (
 )
 
 _SITE = Site("")
-SOURCE = (
+SOURCE_SETTINGS = (
     Setting("url", TEXT, "", "its address: scheme, user, host, port and base folder; never a password"),
     Setting("collection", TEXT, "", "the collection that it is harvested for"),
     Setting(
         "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
     ),
-    Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
+    Setting("timeout", DURATION, _SITE.timeout, "longest time without a reply or data from the server"),
     Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy to reach it through"),
-    Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust instead of the system's"),
+    Setting("ca_bundle", OPTIONAL_PATH, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting(
         "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "which addresses of the host to use"
     ),
@@ -132,9 +131,9 @@ ASKED = (
         "private_hosts", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"
     ),
     Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
-    Setting("secret_header", TEXT, "", "header that carries it, such as X-Api-Key"),
-    Setting("secret_query", TEXT, "", "or parameter of the address that carries it, such as api_key"),
-    Setting("secret_prefix", TEXT, "", 'prefix before it in the header, such as "Bearer "'),
+    Setting("secret_header", TEXT, "", "header in which the secret is sent, such as X-Api-Key"),
+    Setting("secret_query", TEXT, "", "or parameter of the address in which it is sent, such as api_key"),
+    Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
 """For `Configuration.source` of a collection whose sources are crawled."""
 
@@ -155,10 +154,10 @@ CAPTURED = (
         "place of the secret for `warc_urls`: KEY:SECRET for s3, or the header Authorization for https",
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
-    Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),
-    Setting("s3_region", TEXT, "us-east-1", "its region"),
+    Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
+    Setting("s3_region", TEXT, "us-east-1", "region of that store"),
 )
-"""For `Configuration.source` of a collection that takes captures of others."""
+"""For `Configuration.source` of a collection that reads captures of others."""
 
 
 def store_of(name: str) -> Setting:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from windrow.formats.url import normalise, parts
 from windrow.query.clause import (
-    NOTHING,
+    NO_DOCUMENT,
     Clause,
     Everything,
     IndexDocument,
@@ -20,14 +20,14 @@ from windrow.query.clause import (
     NumberIn,
     address_marks,
     filter_clause,
-    question,
-    question_for_some,
-    sequence,
+    replace_leaves,
+    require_some_terms,
+    word_sequence,
 )
-from windrow.query.likeness import least
+from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
 from windrow.query.tree import Filter, TimeSpan
-from windrow.query.word import address_text, indexed
+from windrow.query.word import address_text, indexable_text
 
 INDEX_VERSION = "1"
 """Version of the entries; an index of another version is built again."""
@@ -108,8 +108,8 @@ def _seconds(at: str) -> int:
 
 def index_document(record: int, entry: Entry) -> IndexDocument:
     """Return a record as a document of the index."""
-    title, address = indexed(entry.title), indexed(address_text(entry.url))
-    main = [*[title] * TITLE_WEIGHT, *[indexed(entry.key)] * KEY_WEIGHT, address, indexed(entry.text)]
+    title, address = indexable_text(entry.title), indexable_text(address_text(entry.url))
+    main = [*[title] * TITLE_WEIGHT, *[indexable_text(entry.key)] * KEY_WEIGHT, address, indexable_text(entry.text)]
     texts = [*(("main", text) for text in main), ("title", title), ("address", address)]
     resolved = normalise(entry.url).url  # a document may spell an address in any way
     marks = address_marks(resolved, parts(resolved).host) if resolved else []
@@ -129,20 +129,24 @@ def build_clause(connection: sqlite3.Connection, query: Query, kind: str, share:
     if query.root is None:
         return Everything()
     leaf = _leaves(connection, kind)
-    return question(query.root, leaf) if share == 1 else question_for_some(query, least(query, share), leaf)
+    return (
+        replace_leaves(query.root, leaf)
+        if share == 1
+        else require_some_terms(query, required_terms(query, share), leaf)
+    )
 
 
 def _leaves(connection: sqlite3.Connection, kind: str) -> Callable[[Leaf], Clause]:
     def clause(leaf: Leaf) -> Clause:
         """Return the clause of a leaf; a filter that does not apply to records matches nothing."""
         if not isinstance(leaf, Filter):
-            return sequence(leaf, _WORDS)
+            return word_sequence(leaf, _WORDS)
         match leaf:
             case Filter("seen", TimeSpan(start, end)):
                 return NumberIn("id", tuple(record for (record,) in connection.execute(_SEEN_BETWEEN, (end, start))))
             case Filter("type", str(text)):
-                return Everything() if text == kind else NOTHING
+                return Everything() if text == kind else NO_DOCUMENT
             case _:
-                return filter_clause(leaf, _SCOPES) or NOTHING
+                return filter_clause(leaf, _SCOPES) or NO_DOCUMENT
 
     return clause

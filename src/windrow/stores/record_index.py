@@ -14,10 +14,10 @@ from pathlib import Path
 
 from windrow.errors import IndexDamaged, StoreError
 from windrow.query.clause import IndexDocument
-from windrow.query.likeness import attempts
+from windrow.query.likeness import relaxed_queries
 from windrow.query.parse import Query
-from windrow.query.tree import wanted
-from windrow.query.word import pieces, words
+from windrow.query.tree import searched_terms
+from windrow.query.word import index_words, words
 from windrow.stores.index.folder import index_folder, remove_index
 from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_for_search
 from windrow.stores.record_entries import (
@@ -89,13 +89,13 @@ class RecordIndex:
             index.close()
 
     def _search(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
-        query_words = dict.fromkeys(word for term in wanted(query.root) for word in words(term.text))
-        frequency = {word: index.frequency(" ".join(pieces(word)), "main") for word in query_words}
+        query_words = dict.fromkeys(word for term in searched_terms(query.root) for word in words(term.text))
+        frequency = {word: index.frequency(" ".join(index_words(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:
             return FoundEntries((), relaxed=False, frequency=frequency, documents=len(index))
-        for attempt, share in attempts(query):
+        for attempt, share in relaxed_queries(query):
             clause = build_clause(self._connection, attempt, kind, share)
-            scored = any(True for _ in wanted(attempt.root))
+            scored = any(True for _ in searched_terms(attempt.root))
             hits = index.ordered(clause, offset + limit, "updated", scored=scored)
             if hits:
                 break

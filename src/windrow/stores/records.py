@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
-from windrow.digest import digest, number
+from windrow.digest import digest, hash64
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.record_entries import FoundEntries
@@ -452,7 +452,7 @@ class RecordStore(SqliteStore):
                     f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
                     f" WHERE o.attempt IN ({marks})", part)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
-                                       [(number(key), attempt) for key, attempt in removed])  # fmt: skip
+                                       [(hash64(key), attempt) for key, attempt in removed])  # fmt: skip
                 touched |= {record for (record,) in self._connection.execute(
                     f"SELECT record FROM observation WHERE attempt IN ({marks})", part)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
@@ -466,4 +466,4 @@ class RecordStore(SqliteStore):
         """Return the attempts that observed a record and were taken down."""
         text = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
         with self._guarded():
-            return [attempt for (attempt,) in self._connection.execute(text, (number(key),))]
+            return [attempt for (attempt,) in self._connection.execute(text, (hash64(key),))]

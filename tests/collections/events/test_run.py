@@ -170,7 +170,7 @@ def test_a_source_whose_secret_is_missing_leaves_a_log_with_the_reason_though_no
     logged = (first["source_url"], first["source_text"], first["insert_count"], first["parser_runtime"])
     assert logged == (f"{site.url}/a.ics", "", 0, 0.0)
     assert (first["result"], first["outcome"], first["parser_version"]) == ("NoSecret", "failed", "2.5")
-    assert first["traceback"].startswith(f"NoSecret: no secret at file:{tmp_path}/secret: No such file")
+    assert first["traceback"].startswith(f"NoSecret: the secret at file:{tmp_path}/secret cannot be read: No such file")
     assert first["session"] != second["session"]
     (tmp_path / "secret").write_text("s3cr3t-word")
     run_later(workspace)

@@ -6,7 +6,7 @@ from windrow.collections.pages.code import DAY
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.model import ArchivePlace, Attempt, FetchJob, KeptResponse
 from windrow.reasons import Reason
 
@@ -48,7 +48,7 @@ def test_refusals_name_their_rule():
 def test_what_is_followed():
     guide = make(b"User-agent: *\nDisallow: /x")
     page = guide.follow(HOME + "a/", "../b/c?page=2&utm_source=z#d")
-    assert page[:4] == (number(HOME + "b/c?page=2"), "https://example.org", HOME + "b/c?page=2", 2)
+    assert page[:4] == (hash64(HOME + "b/c?page=2"), "https://example.org", HOME + "b/c?page=2", 2)
     assert guide.follow(HOME, "http://127.0.0.1:8080/x").origin == "http://127.0.0.1:8080"
     for nowhere in ("https://example.com/", "mailto:a@b", "/no/1", "/x/1", "/?q=1", "/i.png", "/2030/01/"):
         assert guide.follow(HOME, nowhere) is None

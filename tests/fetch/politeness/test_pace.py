@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.fetch.politeness.pace import (
-    FAILED,
-    LIMITED,
-    MAX_RETRY_AFTER,
-    UNAVAILABLE,
+    MAX_FAILED,
+    MAX_LIMITED,
+    MAX_RETRY_AFTER_SECONDS,
+    MAX_UNAVAILABLE,
     AnswerTiming,
     Pace,
-    is_transient,
     minimum_delay,
     retry_after,
+    should_retry_at_once,
 )
 from windrow.reasons import Reason
 
@@ -59,7 +59,7 @@ def test_a_429_doubles_the_wait_and_it_stays():
     assert states[1].wait(0.0) == 2**2.9
     assert states[-2].wait(0.0) == 2**2.9
     assert states[-1].wait(0.0) == 2**3.9
-    assert states[-1].held
+    assert states[-1].is_held
 
 
 @given(ANSWERS, st.floats(0, 200))
@@ -69,10 +69,10 @@ def test_the_promise_of_the_delay(answers, delay):
         wait = pace.wait(delay)
         assert wait >= max(delay, answer.seconds * 2**pace.p)
         assert pace.p >= 0
-        assert wait >= min(answer.after or 0, MAX_RETRY_AFTER)
-        assert wait <= max(1e9, MAX_RETRY_AFTER)
-        asked = min(answer.after or 0.0, MAX_RETRY_AFTER)
-        if pace.held:
+        assert wait >= min(answer.after or 0, MAX_RETRY_AFTER_SECONDS)
+        assert wait <= max(1e9, MAX_RETRY_AFTER_SECONDS)
+        asked = min(answer.after or 0.0, MAX_RETRY_AFTER_SECONDS)
+        if pace.is_held:
             assert wait >= since
             since = max(since, wait if wait > asked else since)
 
@@ -81,11 +81,11 @@ def test_the_promise_of_the_delay(answers, delay):
 def test_p_never_falls_after_a_429(answers):
     states = list(run(answers))
     for before, after in pairwise(states):
-        assert not before.held or after.tenths >= before.tenths
+        assert not before.is_held or after.tenths >= before.tenths
         assert abs(after.tenths - before.tenths) in {0, 1, 10}
 
 
-@pytest.mark.parametrize(("status", "limit"), [(503, UNAVAILABLE), (429, LIMITED), (None, FAILED)])
+@pytest.mark.parametrize(("status", "limit"), [(503, MAX_UNAVAILABLE), (429, MAX_LIMITED), (None, MAX_FAILED)])
 def test_a_site_is_given_up(status, limit):
     states = list(run([AnswerTiming(status, 0.1)] * limit))
     assert [pace.given_up for pace in states] == [False] * (limit - 1) + [True]
@@ -98,7 +98,7 @@ def test_a_site_is_given_up(status, limit):
 def test_retry_after_holds_once():
     first, second = run([AnswerTiming(503, 0.1, 60.0), AnswerTiming(200, 0.1)])
     assert (first.wait(1.0), second.wait(1.0)) == (60.0, 1.0)
-    assert next(run([AnswerTiming(503, 0.1, 1e9)])).wait(1.0) == MAX_RETRY_AFTER
+    assert next(run([AnswerTiming(503, 0.1, 1e9)])).wait(1.0) == MAX_RETRY_AFTER_SECONDS
     assert next(run([AnswerTiming(503, 0.1, -5.0)])).wait(1.0) == 1.0
 
 
@@ -107,7 +107,7 @@ def test_retry_after_holds_once():
     [
         ("0", 0.0),
         (" 30 ", 30.0),
-        ("9" * 12, MAX_RETRY_AFTER),
+        ("9" * 12, MAX_RETRY_AFTER_SECONDS),
         ("9" * 13, None),
         ("-1", None),
         ("1.5", None),
@@ -117,7 +117,7 @@ def test_retry_after_holds_once():
         ("Saturday, 21-Nov-26 12:00:10 GMT", 10.0),
         ("Sat Nov 21 12:00:10 2026", 10.0),
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
-        ("Sat, 21 Nov 2099 11:00:00 GMT", MAX_RETRY_AFTER),
+        ("Sat, 21 Nov 2099 11:00:00 GMT", MAX_RETRY_AFTER_SECONDS),
     ],
 )
 def test_retry_after(text, seconds):
@@ -127,7 +127,7 @@ def test_retry_after(text, seconds):
 @given(st.text(max_size=40))
 def test_any_retry_after_is_bounded(text):
     pause = retry_after(text, NOON)
-    assert pause is None or 0 <= pause <= MAX_RETRY_AFTER
+    assert pause is None or 0 <= pause <= MAX_RETRY_AFTER_SECONDS
 
 
 def test_the_least_delay():
@@ -135,6 +135,6 @@ def test_the_least_delay():
 
 
 def test_flukes():
-    assert is_transient(Reason.INTERRUPTED, 1)
-    assert not is_transient(Reason.DNS_FAILED, 1)
-    assert not is_transient(None, 1)
+    assert should_retry_at_once(Reason.INTERRUPTED, 1)
+    assert not should_retry_at_once(Reason.DNS_FAILED, 1)
+    assert not should_retry_at_once(None, 1)

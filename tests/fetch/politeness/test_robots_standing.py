@@ -1,7 +1,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.fetch.politeness.robots_state import MAX_AGE, MAX_REDIRECTS, MAX_STALE, NEW, redirect_target, update_state
+from windrow.fetch.politeness.robots_state import (
+    MAX_AGE_SECONDS,
+    MAX_REDIRECTS,
+    MAX_STALE_SECONDS,
+    NEW_STATE,
+    redirect_target,
+    update_state,
+)
 from windrow.formats.robots import ALLOW_ALL
 from windrow.reasons import Reason
 
@@ -14,25 +21,29 @@ def update_after(before, status, now, content=b""):
 
 
 def test_before_the_first_attempt_nothing_may_be_asked():
-    assert NEW.robots.ask("/").reason is Reason.ROBOTS_UNREACHABLE
-    assert NEW.robots.ask("/robots.txt").allowed
-    assert NEW.due == 0.0
+    assert NEW_STATE.robots.ask("/").reason is Reason.ROBOTS_UNREACHABLE
+    assert NEW_STATE.robots.ask("/robots.txt").allowed
+    assert NEW_STATE.due == 0.0
 
 
 def test_a_file_counts_for_half_an_hour():
-    standing = update_after(NEW, 200, 1000.0, FILE)
-    assert (standing.due, standing.robots.delay, standing.robots.ask("/x").allowed) == (1000.0 + MAX_AGE, 3.0, False)
+    standing = update_after(NEW_STATE, 200, 1000.0, FILE)
+    assert (standing.due, standing.robots.delay, standing.robots.ask("/x").allowed) == (
+        1000.0 + MAX_AGE_SECONDS,
+        3.0,
+        False,
+    )
 
 
 def test_without_a_file_all_is_allowed():
     for status in (300, 301, 400, 401, 403, 404, 410, 451):
-        standing = update_after(NEW, status, 0.0, b"User-agent: *\nDisallow: /")
+        standing = update_after(NEW_STATE, status, 0.0, b"User-agent: *\nDisallow: /")
         assert standing.robots == ALLOW_ALL
-        assert standing.due == MAX_AGE
+        assert standing.due == MAX_AGE_SECONDS
 
 
 def test_a_failure_shuts_the_site_and_is_tried_again_ever_later():
-    now, standing, waits = 0.0, NEW, []
+    now, standing, waits = 0.0, NEW_STATE, []
     for status in (500, None, 503, 429, 502, None, 500, 500):
         standing = update_after(standing, status, now)
         assert standing.robots.ask("/").reason is Reason.ROBOTS_UNREACHABLE
@@ -43,15 +54,15 @@ def test_a_failure_shuts_the_site_and_is_tried_again_ever_later():
 
 
 def test_an_older_file_stays_in_force_for_a_day():
-    standing = update_after(NEW, 200, 0.0, FILE)
-    standing = update_after(standing, 503, MAX_AGE)
+    standing = update_after(NEW_STATE, 200, 0.0, FILE)
+    standing = update_after(standing, 503, MAX_AGE_SECONDS)
     assert standing.robots.ask("/y").allowed
     assert not standing.robots.ask("/x").allowed
-    standing = update_after(standing, None, MAX_STALE - 1)
+    standing = update_after(standing, None, MAX_STALE_SECONDS - 1)
     assert standing.robots.ask("/y").allowed
-    standing = update_after(standing, 500, MAX_STALE)
+    standing = update_after(standing, 500, MAX_STALE_SECONDS)
     assert standing.robots.ask("/y").reason is Reason.ROBOTS_UNREACHABLE
-    standing = update_after(standing, 500, MAX_STALE + 1)
+    standing = update_after(standing, 500, MAX_STALE_SECONDS + 1)
     assert not standing.robots.ask("/y").allowed
 
 
@@ -70,10 +81,10 @@ def test_redirects_are_followed_five_times():
 
 @given(st.lists(st.tuples(st.sampled_from([200, 404, 429, 500, None]), st.floats(0, 90_000)), max_size=20))
 def test_a_refusal_is_never_lost_to_a_failure(steps):
-    now, standing = 0.0, NEW
+    now, standing = 0.0, NEW_STATE
     for status, pause in steps:
         now += pause
         before, standing = standing, update_after(standing, status, now, FILE)
-        assert now < standing.due <= now + MAX_AGE
+        assert now < standing.due <= now + MAX_AGE_SECONDS
         if status in {429, 500, None} and not before.robots.ask("/x").allowed:
             assert not standing.robots.ask("/x").allowed

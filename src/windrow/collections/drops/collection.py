@@ -13,7 +13,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import CONFIGURATION
 from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, Summarise, later
-from windrow.model import LARGEST, ListingEntry, Offer, OfferingHost, Source, join
+from windrow.model import MAX_INTEGER, ListingEntry, Offer, OfferingHost, Source, join_path
 from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
@@ -70,10 +70,10 @@ def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, listed_fi
     `listed_files` are the (folder, name) of all files in the listing, among which side-cars are looked for.
     """
     folder = _folder(entry)
-    key = path = join(folder, entry.name) if folder else entry.name
+    key = path = join_path(folder, entry.name) if folder else entry.name
     if entry.reason:
         return Offer(key, path, reason=entry.reason, unkeyed=True)
-    if entry.size is not None and entry.size > LARGEST:
+    if entry.size is not None and entry.size > MAX_INTEGER:
         return Offer(key, path, modified=entry.modified, reason=Reason.TOO_LARGE, unkeyed=True)
     if not entry.is_file:
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
@@ -87,13 +87,13 @@ def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, listed_fi
     sidecar = next(sidecars, "")
     declared_name = names.spell_centre_as_declared(entry.name, name_parts.centre, pattern)
     return Offer(
-        join(folder, declared_name),
+        join_path(folder, declared_name),
         path,
         entry.size,
         entry.modified,
         rank=f"{name_parts.date}.{name_parts.inc:020d}.{declared_name}",
         owner=name_parts.centre,
-        sidecar=join(folder, sidecar) if sidecar else "",
+        sidecar=join_path(folder, sidecar) if sidecar else "",
     )
 
 

@@ -18,7 +18,7 @@ from windrow.settings.configuration import (
     filled,
     source_at_url,
 )
-from windrow.settings.kinds import DATABASE, DURATION, OPTIONAL, PATTERN, SECRET, SIZE, SWITCH, TEXT, TEXTS, count
+from windrow.settings.kinds import DATABASE, DURATION, OPTIONAL_PATH, PATTERN, SECRET, SIZE, SWITCH, TEXT, TEXTS, count
 from windrow.settings.setting import Setting, Value
 
 _SCHEMAS = Path(__file__).parent / "schemas"
@@ -87,15 +87,15 @@ SETTINGS = (
         "drops.zip_name", PATTERN, "", "form of a zip's name, with groups centre, date, inc; empty: the standard's"
     ),
     Setting("drops.xml_name", PATTERN, "", "form of a document's name, with a group kind too; empty: the standard's"),
-    Setting("drops.schemas.specimen", OPTIONAL, "", "XSD of specimen documents; empty: the one shipped"),
-    Setting("drops.schemas.experiment", OPTIONAL, "", "XSD of experiment documents; empty: the one shipped"),
-    Setting("drops.lists.status_codes", OPTIONAL, "", "the known status codes"),
-    Setting("drops.lists.projects", OPTIONAL, "", "the known projects"),
-    Setting("drops.lists.pipelines", OPTIONAL, "", "IMPReSS: the known pipelines, procedures and parameters"),
-    Setting("drops.lists.strains", OPTIONAL, "", "the known strains"),
-    Setting("drops.lists.colonies", OPTIONAL, "", "iMITS: the known colonies (phenotype attempts)"),
+    Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: the one shipped"),
+    Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: the one shipped"),
+    Setting("drops.lists.status_codes", OPTIONAL_PATH, "", "the known status codes"),
+    Setting("drops.lists.projects", OPTIONAL_PATH, "", "the known projects"),
+    Setting("drops.lists.pipelines", OPTIONAL_PATH, "", "IMPReSS: the known pipelines, procedures and parameters"),
+    Setting("drops.lists.strains", OPTIONAL_PATH, "", "the known strains"),
+    Setting("drops.lists.colonies", OPTIONAL_PATH, "", "iMITS: the known colonies (phenotype attempts)"),
     Setting(
-        "drops.lists.parent_colonies", OPTIONAL, "", "iMITS: the colonies they come from (microinjection attempts)"
+        "drops.lists.parent_colonies", OPTIONAL_PATH, "", "iMITS: the colonies they come from (microinjection attempts)"
     ),
 )
 

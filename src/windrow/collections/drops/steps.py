@@ -15,7 +15,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.collection import FOLDERS, declared_centres
 from windrow.collections.drops.name import DocumentKind, XmlName, ZipName
 from windrow.contract import Task
-from windrow.digest import Hasher, combine
+from windrow.digest import Hasher, combine_digests
 from windrow.errors import StepError
 from windrow.formats import xml, xsd
 from windrow.formats import zip as archive
@@ -189,7 +189,7 @@ def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
     if cached is None or cached[0] is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
         sibling_digests = (f"{sibling.path.name} {sibling.digest}" for sibling in schema_file.siblings)
-        digest = combine([schema_file.digest, *sibling_digests])
+        digest = combine_digests([schema_file.digest, *sibling_digests])
         compiled = xsd.compile_schema(xsd.SchemaFiles(digest, schema_file.content, imports))
         cached = _latest_schemas[schema_file.name] = (schema_file, compiled)
     return cached[1]

@@ -38,20 +38,20 @@ def _parse_json(setting: Any) -> Any:
     try:
         return json.loads(setting)
     except ValueError:
-        raise ConfigError("wanted JSON") from None
+        raise ConfigError("expected JSON") from None
 
 
 def _read_table(setting: Any, _root: Path) -> dict[str, str]:
     table = _parse_json(setting)
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
-        raise ConfigError("wanted a table of texts")
+        raise ConfigError("expected a table of texts")
     return dict(table)
 
 
 def _read_tables(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
     tables = _parse_json(setting)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError("wanted a list of tables, [[versions]]")
+        raise ConfigError("expected a list of tables, [[versions]]")
     return tuple(_read_version(table, root) for table in tables)
 
 
@@ -169,7 +169,7 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
     bare_url = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
     source = source_at_url(table, {**values, "url": bare_url}, surroundings)
     if source.site.scheme not in {"http", "https"} and not (source.options.get("from") and not address):
-        raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an http or https address")
+        raise ConfigError(f"{table.file}: source.{table.name}.url: expected an http or https address")
     _refuse_secrets(table, address)
     try:
         parser = _build_parser(table, values, surroundings, ready)

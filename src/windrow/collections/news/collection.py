@@ -28,7 +28,7 @@ def _read_day(setting: Any, _root: Path) -> str:
     try:
         return date.fromisoformat(str(setting)).isoformat()
     except ValueError:
-        raise ConfigError("wanted a day, such as 2025-11-20") from None
+        raise ConfigError("expected a day, such as 2025-11-20") from None
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
@@ -37,7 +37,7 @@ def _read_zone(setting: Any, _root: Path) -> str:
     try:
         return ZoneInfo(str(setting)).key
     except (ValueError, OSError, KeyError):
-        raise ConfigError("wanted a time zone, such as America/Chicago") from None
+        raise ConfigError("expected a time zone, such as America/Chicago") from None
 
 
 DAY = ValueKind("day", _read_day)
@@ -68,7 +68,7 @@ def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroun
     """Build a source from its table; ConfigError if it is not on the web or its range of days is empty."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
-        raise ConfigError(f"{values['url'].origin}: url: wanted an http or https address", hint=f"edit {table.file}")
+        raise ConfigError(f"{values['url'].origin}: url: expected an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:
         raise ConfigError(f"{values['until'].origin}: until is before since", hint=f"edit {table.file}")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from windrow.collections.news import article
 from windrow.content.page import read_page
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import url_hints
@@ -170,12 +170,12 @@ def _article_requests(
     details: Mapping[str, Mapping[str, Any]],
 ) -> FollowResult:
     """Request articles and remember their times of change; a known one is requested again if its time differs."""
-    key = f"named.{number(url):x}"
+    key = f"named.{hash64(url):x}"
     known_times: Mapping[str, str] = learned.get(key, {})
-    times = {f"{number(address):x}": modified for address, modified in modified_by_url.items()}
+    times = {f"{hash64(address):x}": modified for address, modified in modified_by_url.items()}
     requests = []
     for address, modified in modified_by_url.items():
-        is_changed = known_times.get(f"{number(address):x}", modified) != modified
+        is_changed = known_times.get(f"{hash64(address):x}", modified) != modified
         context = json.dumps(details.get(address, {}))
         requests.append(Request(address, f"{kind}.{ARTICLE}", context=context, only_if_new=is_changed))
     offers = tuple(

@@ -22,7 +22,7 @@ from windrow.collections.pages.database.entries import (
     LoggedRequest,
 )
 from windrow.collections.pages.redirect import read_redirect
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.formats.moment import read_utc_time
 from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
@@ -122,7 +122,7 @@ _IDENTITY_BYTES = 32
 
 
 def crawl_uuid(started: datetime, session: int, address: int, kind: int) -> bytes:
-    """Return the UUID of the crawl of an address (`windrow.digest.number` of its URL) in a session.
+    """Return the UUID of the crawl of an address (`windrow.digest.hash64` of its URL) in a session.
 
     >>> from datetime import UTC
     >>> crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]
@@ -185,7 +185,7 @@ def log_attempt(recorded: RecordedAttempt, holder: str) -> LoggedCrawl:
     agent = Agent(recorded.session, int(opened.timestamp()), agent_uuid(opened, recorded.session), holder)
     return LoggedCrawl(
         recorded.seq, agent, attempt.url, _standard_kind(attempt.kind),
-        crawl_uuid(attempt.started, recorded.session, attempt.target or number(attempt.url), attempt.kind),
+        crawl_uuid(attempt.started, recorded.session, attempt.target or hash64(attempt.url), attempt.kind),
         int(attempt.started.timestamp()), _milliseconds(attempt), int(code), attempt.message[:LONGEST_MESSAGE] or None,
         request, _file(attempt, changed), _redirect(attempt, changed), bool(attempt.target), code in CONTENTFUL,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from windrow.collections.pages.references import References
 from windrow.collections.pages.scope import clean_address, scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
 from windrow.contract import ContentCheck
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FoundUrl, Source
 from windrow.reasons import Reason
@@ -47,9 +47,9 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
     pages = dict.fromkeys(
         clean_address(url) for url in (*rules_of_site.scope.seeds, *_keep_own_hosts(rules_of_site, declared["feeds"]))
     )
-    seeds_found = [FoundUrl(number(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
+    seeds_found = [FoundUrl(hash64(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
     sitemaps = dict.fromkeys(_keep_own_hosts(rules_of_site, declared["sitemaps"]))
-    return seeds_found + [FoundUrl(number(url), parts(url).origin, url, 0, SITEMAP) for url in sitemaps]
+    return seeds_found + [FoundUrl(hash64(url), parts(url).origin, url, 0, SITEMAP) for url in sitemaps]
 
 
 def _keep_own_hosts(rules_of_site: Policy, texts: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from windrow.fetch.politeness.guard import host_pattern, read_allowed
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled
-from windrow.settings.kinds import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
+from windrow.settings.kinds import DURATION, OPTIONAL_DURATION, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
 from windrow.settings.setting import Setting, Value
 
 
@@ -140,9 +140,18 @@ SOURCE = (
     Setting("feeds", ADDRESSES, [], "feeds of the site in addition to those that its pages name"),
     Setting("do_not_crawl", DENIED, [], "in addition to pages.do_not_crawl"),
     Setting("url_query_parameters", QUERIES, [], "in addition to pages.url_query_parameters"),
-    Setting("delay", MAYBE, "", "least time between two requests to one of its hosts; empty: as pages.delay"),
-    Setting("recrawl_interval", MAYBE, "", "time between two requests for a page; empty: as pages.recrawl_interval"),
-    Setting("every", MAYBE, "", "fixed time between two requests for a page (7d); empty: adapted to its changes"),
+    Setting(
+        "delay", OPTIONAL_DURATION, "", "least time between two requests to one of its hosts; empty: as pages.delay"
+    ),
+    Setting(
+        "recrawl_interval",
+        OPTIONAL_DURATION,
+        "",
+        "time between two requests for a page; empty: as pages.recrawl_interval",
+    ),
+    Setting(
+        "every", OPTIONAL_DURATION, "", "fixed time between two requests for a page (7d); empty: adapted to its changes"
+    ),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
     Setting("private_hosts", PRIVATE, [], "in addition to pages.private_hosts"),

@@ -14,7 +14,7 @@ from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict
 from windrow.collections.pages.redirect import resolve_refresh
 from windrow.collections.pages.references import LinkMemo, ReadReferences, assets
 from windrow.contract.discoveries import BEHIND
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.fetch.politeness import pace, robots_state
 from windrow.formats.robots import read_header_directives
 from windrow.formats.url import Resolver, normalise, parts
@@ -86,7 +86,7 @@ class SiteRules:
         self._link_memo = LinkMemo(read)
         self._resolver = Resolver(origin, _MAX_REMEMBERED)
         self._pace = pace.Pace()
-        self._robots_state = robots_state.NEW
+        self._robots_state = robots_state.NEW_STATE
         self._year, self._year_start, self._year_end = _NO_YEAR, 0.0, 0.0
         self._rules = next(_RULES)
         self._followed: dict[str, FoundUrl | None] = {}  # results of `follow`: pages repeat their links
@@ -155,7 +155,7 @@ class SiteRules:
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Tell whether to repeat a request at once: most failed connections succeed at the second try."""
-        return pace.is_transient(reason, tries)
+        return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer; None if the site must not be requested again in this run."""
@@ -233,7 +233,7 @@ class SiteRules:
             else self._options.policy.denies(address).reason
         ):
             return None
-        return FoundUrl(number(url), address.origin, url, depth, ASSET)
+        return FoundUrl(hash64(url), address.origin, url, depth, ASSET)
 
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against a normal address; None if a rule forbids the target.
@@ -260,14 +260,14 @@ class SiteRules:
 
     def _note_left_out(self, url: str, verdict: PolicyVerdict) -> None:
         if verdict.reason and len(self._left_out) < MAX_LEFT_OUT:
-            self._left_out.append(LeftOut(number(url), url, verdict.reason, describe_verdict(verdict)))
+            self._left_out.append(LeftOut(hash64(url), url, verdict.reason, describe_verdict(verdict)))
 
     def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
         """Return a sitemap if it is on one of the site's hosts, otherwise None."""
         address = parts(url)
         if not self._options.policy.scope.owns(address):
             return None
-        return FoundUrl(number(url), address.origin, url, depth, SITEMAP, modified)
+        return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, sitemaps: Iterable[FoundUrl | None]) -> list[FoundUrl]:
         """Return the sitemaps that are not None, as many as may still be offered in this run."""
@@ -295,7 +295,7 @@ class SiteRules:
             if not verdict.reason:
                 key = hash(url) ^ self._rules
                 _ALLOWED[key & (_SLOTS - 1)] = key
-        return FoundUrl(number(url), address.origin, url, redirect.count_segments(url) + self._order_offset)
+        return FoundUrl(hash64(url), address.origin, url, redirect.count_segments(url) + self._order_offset)
 
 
 def schedule_attempt(attempt: Attempt, interval: float, failures: int, start: float) -> tuple[float, float]:

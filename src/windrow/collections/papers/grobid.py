@@ -16,7 +16,7 @@ from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
 from windrow.formats.tei import legacy_shape, read_tei, table_shape
 from windrow.model import Limits
-from windrow.reasons import OVERSIZE, Reason
+from windrow.reasons import TOO_LARGE_REASONS, Reason
 
 MOST_TEI = 4_000_000
 """Bytes of an answer that are stored."""
@@ -111,7 +111,7 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
     """
     if answer.reason is Reason.TIMEOUT:
         return GrobidOutcome(TIMED_OUT, {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"})
-    if answer.reason in OVERSIZE:
+    if answer.reason in TOO_LARGE_REASONS:
         return GrobidOutcome(answer.status, {"status": "oversize", "reason": answer.reason.name})
     if answer.status != 200:
         return _error(answer)

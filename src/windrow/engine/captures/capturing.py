@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import NamedTuple
 
 from windrow.contract import Captures
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, IndexProgress, TakenCapture
 from windrow.engine.captures.foreign_captures import ForeignCapturing
 from windrow.engine.captures.rules import PARTS, Selection, SelectJob, kept_line, left_out_by_fault, sum_left_out
@@ -102,7 +102,7 @@ class Capturing:
     def _is_document(self, recorded: RecordedAttempt) -> bool:
         """Return whether a response is of a plain GET, and not a repeat unless repeats are wanted."""
         attempt = recorded.attempt
-        return number(attempt.url) == attempt.target and (
+        return hash64(attempt.url) == attempt.target and (
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 from windrow.archive import ArchiveWriter, read_blocks
 from windrow.archive.warc_reader import ENDINGS
 from windrow.contract import CAPTURED, Inputs
-from windrow.digest import NOTHING, Hasher, digest, number
+from windrow.digest import EMPTY_DIGESTS, Hasher, digest, hash64
 from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, IndexProgress, TakenCapture
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
@@ -28,12 +28,12 @@ from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import FailedRow, IndexRow
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Reading
-from windrow.reasons import PASSING, Reason
+from windrow.reasons import TRANSIENT_REASONS, Reason
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
 
 RETRIED = (
-    *sorted(PASSING),
+    *sorted(TRANSIENT_REASONS),
     *(Reason.NOT_FOUND, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
     *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
@@ -362,7 +362,7 @@ class ForeignCapturing:
         return attempt._replace(kept=kept)
 
     def _original_response(self, spelled: str) -> KeptResponse | None:
-        if spelled in NOTHING:
+        if spelled in EMPTY_DIGESTS:
             return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))
         return self._run.ledger.imports.payload(spelled) if spelled else None
 
@@ -387,7 +387,7 @@ class ForeignCapturing:
             reason = fault.reason or Reason.STEP_FAILED
             message = fault.findings[0].message if fault.findings else reason.meaning
         at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-        return Attempt(number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
+        return Attempt(hash64(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
 
     def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
         """Store the failure of a wanted record; once for each reason."""

@@ -12,7 +12,7 @@ from windrow.archive import verify_record
 from windrow.archive.erase import about
 from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
-from windrow.digest import number, spelled_alike, warc
+from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
 from windrow.formats.http import read_head, read_location, read_media_type
@@ -76,7 +76,7 @@ def _method(response: WarcRecord, request: WarcRecord | None) -> str:
 
 
 def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
-    """Interpret a record of the file `warc`; `kind` is the collection's number for a page."""
+    """Interpret a record of the file `warc_digest`; `kind` is the collection's number for a page."""
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
     address_text = (
@@ -130,11 +130,11 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=at, mime=mime
         )
     attempt = Attempt(
-        number(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
+        hash64(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
     return ImportedRecord(
-        attempt, payload=spelled_alike(record.fields.get("warc-payload-digest", "")[:160]), refers=refers
+        attempt, payload=normalise_digest(record.fields.get("warc-payload-digest", "")[:160]), refers=refers
     )
 
 
@@ -256,7 +256,7 @@ class RecordJob(NamedTuple):
         record = verify_record(self.path, line.offset or 0, limits, digest=digest)
         imported = interpret_record(record, self.path.name, CAPTURED)
         if imported.attempt is not None and not imported.payload and digest:
-            imported = imported._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
+            imported = imported._replace(payload=normalise_digest(digest if ":" in digest else f"sha1:{digest}"))
         return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)
 
 
@@ -276,5 +276,5 @@ def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> Cdx
     assert attempt is not None
     mime = REVISIT if imported.refers else attempt.kept.mime if attempt.kept else ""
     stamp = attempt.started.strftime("%Y%m%d%H%M%S")
-    digest = imported.payload or ("" if imported.refers else warc(f"{_INDEXED}:{record.digests[_INDEXED]}"))
+    digest = imported.payload or ("" if imported.refers else warc_digest(f"{_INDEXED}:{record.digests[_INDEXED]}"))
     return CdxLine("", stamp, imported.url, mime, attempt.status, digest, record.length, record.offset, path.name)

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from windrow.contract import RemoteFolder
 from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.fetch.http_files import HttpFiles
-from windrow.fetch.secret import S3Signer, reveal
+from windrow.fetch.secret import S3Signer, read_secret
 from windrow.fetch.transport import server_path
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
@@ -246,7 +246,7 @@ class RemoteRecords:
                 if folder.secret and folder.region:
                     headers = S3Signer(folder.secret, folder.region).headers
                 elif folder.secret:
-                    headers = partial(_authorization, reveal(folder.secret))
+                    headers = partial(_authorization, read_secret(folder.secret))
                 self._folders.append(_Folder(folder, HttpFiles(folder.site), headers))
         return self._folders
 
@@ -261,7 +261,9 @@ async def _fetch_bytes(folder: _Folder, url: str, place: _RecordRange, file: Bin
         offset, count = place.offset + record.seen, min(size, place.largest - record.seen)
         if count <= 0:
             raise TerminalFailure(f"{url}: the record has more than {place.largest} bytes", Reason.TOO_LARGE)
-        received = await folder.connection.get_range(url, offset, count, record.write, folder.headers(url), short=True)
+        received = await folder.connection.get_range(
+            url, offset, count, record.write, folder.headers(url), may_be_short=True
+        )
         if received < count and not record.ended:
             raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
         size *= LARGER

@@ -143,7 +143,7 @@ class ArchivingClient:
         if bounds is None:
             is_robots = kind == self._rules
             most = RULES if is_robots else self._large.get(kind, limits.transfer_size)
-            bounds = self._limits_by_kind[kind] = ReplyLimits(most, limits.answer_time, part=is_robots)
+            bounds = self._limits_by_kind[kind] = ReplyLimits(most, limits.answer_time, cuts_body=is_robots)
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
@@ -165,7 +165,7 @@ class ArchivingClient:
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
         """Return the response that another collection got, or None if it cannot be read or is too large."""
         attempt, limits = held.attempt, self._archive.limits
-        kept, most = attempt.kept, self._reply_limits(job.kind, 0.0).most
+        kept, most = attempt.kept, self._reply_limits(job.kind, 0.0).max_size
         if kept is None or kept.size > most:
             return None
         try:
@@ -221,11 +221,11 @@ class ArchivingClient:
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
-                body = sink.content(bounds.most)
+                body = sink.content(bounds.max_size)
                 if codings := _content_codings(fields):
                     limits = self._archive.limits
                     with self.reading(job.target):
-                        body = decode_body(body, codings, most=max(bounds.most, limits.member_size), ratio=limits.ratio)
+                        body = decode_body(body, codings, max_size=max(bounds.max_size, limits.member_size), ratio=limits.ratio)
             except StepError as error:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:
@@ -233,8 +233,8 @@ class ArchivingClient:
         ranged = job.request is not None and any(name.lower() == "range" for name, _ in job.request.headers)
         if not reason and (fault := _find_fault(reply.status, fields, ranged=ranged)):
             (reason, message), body = fault, b""
-        if reply.cut:
-            reason, message, sink.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
+        if reply.is_cut:
+            reason, message, sink.cut = Reason.TOO_LARGE, f"more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
             message = "the response contains the secret, compressed although that was not requested: it is not kept"
@@ -255,7 +255,7 @@ class ArchivingClient:
         assert self._secrets is not None
         limits = self._archive.limits
         try:
-            raw = sink.content(bounds.most)
+            raw = sink.content(bounds.max_size)
             return self._secrets.contains_secret(
                 decode_body(raw, _content_codings(fields), most=limits.member_size, ratio=limits.ratio)
             )

@@ -14,7 +14,7 @@ from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnde
 from windrow.engine.listed.connection_pool import LONGEST, HostQueue
 from windrow.errors import TransportError, WindrowError
 from windrow.fetch.http_client import HttpClient
-from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE
+from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
 from windrow.formats.url import parts
 from windrow.model import Attempt, FetchJob, FoundUrl, Site
 from windrow.reasons import Reason
@@ -339,7 +339,7 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
     """Return an attempt with the pause as its `wait` if it is long enough for another run to begin in it."""
-    wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE else None
+    wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 
 

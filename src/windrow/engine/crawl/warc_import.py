@@ -17,7 +17,7 @@ from windrow.archive.erase import ErasedSpan, about, erase
 from windrow.archive.import_file import ImportedFile, sweep, take
 from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.clock import now
-from windrow.digest import NOTHING, digest
+from windrow.digest import EMPTY_DIGESTS, digest
 from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, with_methods
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import HarvestRun, WarcFile
@@ -247,7 +247,7 @@ class WarcImporter:
         return True
 
     def _original_response(self, spelled: str) -> KeptResponse | None:
-        if spelled in NOTHING:
+        if spelled in EMPTY_DIGESTS:
             return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
         return self._run.ledger.imports.payload(spelled) if spelled else None
 

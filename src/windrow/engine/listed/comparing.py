@@ -21,7 +21,7 @@ from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.mirrors import UncomparedMirror
-from windrow.model import TAIL, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
+from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
 MOST = 2_000
 """The most mirrors that one run compares; the next run continues."""
@@ -156,7 +156,7 @@ class _Comparison:
                 return ""
             with open_response(self._run.archive, place).view as view:
                 view.seek(0, SEEK_END)
-                view.seek(max(0, view.tell() - TAIL))
-                return digest(view.read(TAIL))
+                view.seek(max(0, view.tell() - COMPARED_SIZE))
+                return digest(view.read(COMPARED_SIZE))
         except WindrowError:
             return ""

@@ -11,7 +11,7 @@ from itertools import islice
 
 from windrow.archive.capture_sink import SMALL
 from windrow.clock import now, spell
-from windrow.digest import combine, short
+from windrow.digest import combine_digests, shorten_digest
 from windrow.engine.frontier import offering_host
 from windrow.engine.listed.rest import AGAIN, RestingFile, divide
 from windrow.engine.run import HarvestRun
@@ -180,7 +180,9 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
     large = mirror.size is None or mirror.size > SMALL
     if large and (mirror.modified is not None or source.site.scheme in {"http", "https"}):
         modified_text = spell(mirror.modified) if mirror.modified else None
-        part_name = short(combine([source.name, mirror.path, str(mirror.size), str(modified_text), previous.digest]))
+        part_name = shorten_digest(
+            combine_digests([source.name, mirror.path, str(mirror.size), str(modified_text), previous.digest])
+        )
     file = ListedFile(mirror.path, mirror.size, mirror.modified, mirror.sidecar, part_name)
     return FetchJob(due_item.item.id, source.site.address(mirror.path), last=previous, file=file)
 

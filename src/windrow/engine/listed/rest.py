@@ -11,7 +11,7 @@ from typing import NamedTuple
 from windrow.clock import now
 from windrow.contract import Collection
 from windrow.engine.steps.due import Due, due
-from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE
+from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.model import Finding, Level, Site, Status
@@ -98,7 +98,7 @@ class OriginPauses:
 
     def note(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
         """Record that the origin of a site asked for a pause from now on."""
-        if not seconds or seconds < MIN_RECORDED_PAUSE:
+        if not seconds or seconds < MIN_RECORDED_PAUSE_SECONDS:
             return
         origin = _origin(site)
         until = math.ceil(now().timestamp() + min(seconds, MOST))

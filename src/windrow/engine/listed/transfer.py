@@ -28,7 +28,7 @@ from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
 from windrow.fetch.transport import Connection, Transport
 from windrow.formats.listing import read_checksum
-from windrow.model import TAIL, Attempt, FetchJob, ListedFile, ListingEntry, Site
+from windrow.model import COMPARED_SIZE, Attempt, FetchJob, ListedFile, ListingEntry, Site
 from windrow.reasons import Reason
 
 LONG = 0.5
@@ -290,7 +290,7 @@ class _TailSink:
     validator = ""
 
     def __init__(self, file: ListedFile, where: str, report_size: Callable[[int], None]) -> None:
-        self.start = max(0, (file.size or 0) - TAIL)
+        self.start = max(0, (file.size or 0) - COMPARED_SIZE)
         self.modified = file.modified
         self.listed = file.size
         self.received = 0
@@ -300,8 +300,8 @@ class _TailSink:
 
     @property
     def digest(self) -> str:
-        """The digest of the last `TAIL` bytes."""
-        return digest(bytes(self._last[-TAIL:]))
+        """The digest of the last `COMPARED_SIZE` bytes."""
+        return digest(bytes(self._last[-COMPARED_SIZE:]))
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Start; a server that cannot start near the end sends the whole file."""
@@ -321,7 +321,7 @@ class _TailSink:
             self._fail_too_large()
         self._last += block
         if len(self._last) > 1 << 20:
-            del self._last[:-TAIL]
+            del self._last[:-COMPARED_SIZE]
         self._grown(self.received)
 
     def _fail_too_large(self) -> None:

@@ -21,7 +21,7 @@ from windrow.contract import (
     Request,
     Requests,
 )
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import decode_body
 from windrow.formats.url import normalise, parts, remove_parameters
@@ -142,17 +142,17 @@ def request_key(url: str, request: HttpRequest, document: str = "") -> int:
 
     `document` is the digest of the document that it sends: equal bytes are sent once, wherever they came from.
 
-    >>> request_key("https://a.example/", HttpRequest()) == number("https://a.example/")
+    >>> request_key("https://a.example/", HttpRequest()) == hash64("https://a.example/")
     True
     """
     if request.method == "GET" and not request.headers:
-        return number(url)
+        return hash64(url)
     spelled = "\n".join((request.method, url, *(f"{name.lower()}: {value}" for name, value in request.headers)))
     spelled = f"{spelled}\n\n{request.body.hex()}"
     attached = "".join(
         f"\n{attachment.at} {attachment.offset} {attachment.length}" for attachment in request.attachments
     )
-    return number(f"{spelled}\n{document}{attached}" if request.attachments else spelled)
+    return hash64(f"{spelled}\n{document}{attached}" if request.attachments else spelled)
 
 
 class RequestContent(NamedTuple):
@@ -194,7 +194,7 @@ def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes
 
     The boundary depends on the `digest` of the document too, so that no document can contain it.
     """
-    boundary = f"windrow-{number(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
+    boundary = f"windrow-{hash64(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
     for field in fields:
         head = f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(field.name)}"'

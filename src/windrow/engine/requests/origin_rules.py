@@ -10,7 +10,7 @@ from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl, Listing
 from windrow.fetch.politeness import pace, robots_state
 from windrow.formats.url import normalise
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut, Source
-from windrow.reasons import OVERSIZE, Reason
+from windrow.reasons import TOO_LARGE_REASONS, Reason
 from windrow.settings.configuration import Service
 
 DELAY = 1.0
@@ -45,7 +45,7 @@ class OriginRules:
         delay = self._service.delay if self._service else source.options.get("delay", source.pace or DELAY)
         self._delay = float(delay)
         self._pace = pace.Pace()
-        self._robots_state = robots_state.NEW
+        self._robots_state = robots_state.NEW_STATE
         self._busy = 0  # requests in a row that the service did not answer
 
     def robots(self, at: float) -> str:
@@ -80,7 +80,7 @@ class OriginRules:
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to retry at once: most failed connections succeed at the second try."""
-        return pace.is_transient(reason, tries)
+        return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after a response; None if the origin is given up for the run."""
@@ -152,7 +152,7 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
     (True, False)
     """
     if reason is not None:
-        return reason in OVERSIZE or (reason in service.final and tries >= service.tries)
+        return reason in TOO_LARGE_REASONS or (reason in service.final and tries >= service.tries)
     if status is None:
         return False
     return status in service.final or (status < 500 and status not in _UNANSWERED and not 300 <= status < 400)

@@ -10,7 +10,7 @@ from windrow.clock import now
 from windrow.contract import Collection, Judge, Load, Read, Settle
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.ledger.typed.unread import UnreadDocument
-from windrow.reasons import PASSING, Reason
+from windrow.reasons import TRANSIENT_REASONS, Reason
 
 FOLLOWING_PHASE = 1
 """The phase in which responses are followed: it is not a step, and belongs to the requests."""
@@ -30,7 +30,7 @@ def pause(times: int) -> timedelta:
 
 def next_try(document: UnreadDocument) -> datetime | None:
     """Return when a document is read again; None if only another version of its step reads it."""
-    return document.at + pause(document.times) if document.reason in PASSING or not document.version else None
+    return document.at + pause(document.times) if document.reason in TRANSIENT_REASONS or not document.version else None
 
 
 def is_due(document: UnreadDocument, version: str, at: datetime) -> bool:

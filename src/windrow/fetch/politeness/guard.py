@@ -1,9 +1,9 @@
-"""Which IP addresses may be connected to: public ones, and those that a source allows.
+"""Decide to which IP addresses windrow may connect: public ones, and those that a source allows.
 
-Each address is checked just before the connection is made, never a name: a name that resolves to a public address first
-and to a private one later (DNS rebinding) gains nothing. The tables are our own: `is_global` of Python's `ipaddress`
-differs between versions, counts multicast and unassigned addresses as global, and does not look into IPv6 addresses
-that contain an IPv4 one.
+Each IP address is checked just before the connection is made, not the host name, so that a name that resolves to a
+public address first and to a private one later (DNS rebinding) is refused. The tables are our own: `is_global` of
+Python's `ipaddress` differs between versions, counts multicast and unassigned addresses as global, and does not look
+into IPv6 addresses that contain an IPv4 one.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise, parts
-from windrow.model import NOTHING, Allowed
+from windrow.model import ONLY_PUBLIC, Allowed
 from windrow.reasons import Reason
 
-_CLOSED_IPV4 = tuple(map(IPv4Network, (
+_SPECIAL_IPV4 = tuple(map(IPv4Network, (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
     "224.0.0.0/3",  # multicast, reserved, broadcast
 )))  # fmt: skip
-"""IANA's registry of special-purpose IPv4 addresses, whole blocks: its exceptions serve no documents."""
+"""The blocks in IANA's registry of special-purpose IPv4 addresses; its exceptions within them serve no documents."""
 
-_OPEN_IPV6 = IPv6Network("2000::/3")
-"""All that IANA assigns to networks; outside are loopback, local, multicast and unassigned addresses."""
+_ASSIGNED_IPV6 = IPv6Network("2000::/3")
+"""The block from which IANA assigns public addresses; all others are loopback, local, multicast or unassigned."""
 
-_CLOSED_IPV6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
-"""Special blocks within that: for protocols such as Teredo and ORCHID, and for documentation."""
+_SPECIAL_IPV6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
+"""Special blocks within `_ASSIGNED_IPV6`: for protocols such as Teredo and ORCHID, and for documentation."""
 
-_WRAPPERS = (
+_IPV4_NETWORKS = (
     (IPv6Network("::ffff:0:0/96"), 0),  # mapped (RFC 4291)
     (IPv6Network("::ffff:0:0:0/96"), 0),  # translated by SIIT (RFC 2765)
     (IPv6Network("64:ff9b::/96"), 0),  # translated by NAT64 (RFC 6052)
@@ -41,48 +41,48 @@ _WRAPPERS = (
 """IPv6 networks whose addresses contain an IPv4 one, and the number of bits to its right."""
 
 _DELIMITERS = frozenset("/?#@\\")
-"""Delimiters of a host in a URL: a host cannot contain them."""
+"""Characters that end a host in a URL, so that a host cannot contain them."""
 
-_NO_WRAPPERS = frozenset({IPv6Address("::"), IPv6Address("::1")})
+_NOT_EMBEDDED = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
-def refusal(host: str, number: str, allowed: Allowed = NOTHING) -> Reason | None:
-    """Return why a host may not be connected to at an address that it resolved to; None if it may.
+def refusal(host: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
+    """Return why windrow may not connect to a host at the IP address to which it resolved, or None if it may.
 
     >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
     (None, <Reason.PRIVATE_ADDRESS: 'private_address'>)
     >>> refusal("example.org", "10.0.0.1", read_allowed(["10.0.0.0/8"]))
     """
     try:
-        parsed = ipaddress.ip_address(number.partition("%")[0].strip("[]"))
+        address = ipaddress.ip_address(resolved.partition("%")[0].strip("[]"))
     except ValueError:
         return Reason.BAD_ADDRESS
-    inner = _unwrap(parsed)
-    if allowed.everything or _is_public(inner):
+    embedded_address = _embedded_ipv4(address)
+    if allowed.everything or _is_public(embedded_address):
         return None
     if any(host_matches(pattern, host) for pattern in allowed.hosts):
         return None
-    if any(parsed in network or inner in network for network in allowed.networks):
+    if any(address in network or embedded_address in network for network in allowed.networks):
         return None
     return Reason.PRIVATE_ADDRESS
 
 
-def refusal_behind_proxy(host: str, allowed: Allowed = NOTHING) -> Reason | None:
-    """Return why a proxy may not be asked to connect to a host, or None if it may.
+def refusal_behind_proxy(host: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
+    """Return why windrow may not ask a proxy to connect to a host, or None if it may.
 
     >>> str(refusal_behind_proxy("2130706433")), str(refusal_behind_proxy("localhost"))
     ('private_address', 'private_address')
     >>> refusal_behind_proxy("example.org"), str(refusal_behind_proxy("0x7f.0.0.0.1"))
     (None, 'bad_address')
     """
-    name = _normal_host(host)
-    if allowed.everything or not name:
+    normal_host = _normal_host(host)
+    if allowed.everything or not normal_host:
         return None if allowed.everything else Reason.BAD_ADDRESS
-    number = _literal_number(name)
-    return refusal(host, number, allowed) if number else None
+    ip_address = _ip_address_of(normal_host)
+    return refusal(host, ip_address, allowed) if ip_address else None
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Return whether a host name means this machine, so that nothing is sent over a network."""
     if host == "localhost":
         return True
@@ -92,17 +92,17 @@ def loopback(host: str) -> bool:
         return False
 
 
-def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
-    """Read the list `private_hosts`: networks (`10.1.0.0/16`, `127.0.0.1`, `fd00::/8`) and hosts (`.intranet.example`).
+def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
+    """Read the setting `private_hosts`, a list of networks (`10.1.0.0/16`, `fd00::/8`) and hosts (`.intranet.example`).
 
-    A source's `own_host` is allowed too if it is an IP address or this machine: the user named it. ConfigError for
-    anything else.
+    A source's `own_host` is allowed too if it is an IP address or this machine, since the user named it. Raises
+    ConfigError for other texts.
 
     >>> read_allowed(["127.0.0.1", "wiki.example"], "localhost").hosts
     ('wiki.example', 'localhost')
     """
     hosts, networks = [], []
-    for text in written:
+    for text in texts:
         try:
             networks.append(ipaddress.ip_network(text.strip("[]")))
         except ValueError:
@@ -111,76 +111,78 @@ def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
             hosts.append(host_pattern(text, "private_hosts"))
     if own_host == "localhost":
         hosts.append(own_host)
-    elif number := _literal_number(_normal_host(own_host)):
-        networks.append(ipaddress.ip_network(number))
+    elif ip_address := _ip_address_of(_normal_host(own_host)):
+        networks.append(ipaddress.ip_network(ip_address))
     return Allowed(tuple(hosts), tuple(networks))
 
 
 def describe_refusal(host: str, reason: Reason) -> str:
-    """Return why a host is not contacted and, if the user may allow it, the setting that does.
+    """Return a message that says why a host is not contacted and, if the user may allow it, by which setting.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
     'to allow it, add to its source: private_hosts = ["fd00::1"]'
     """
     if reason is not Reason.PRIVATE_ADDRESS:
         return reason.meaning
-    line = f'private_hosts = ["{host.strip("[]")}"]'
-    line += " (listed files: allow_private = true; warc_urls: warc_allow_private = true)"
-    return f"{reason.meaning}; to allow it, add to its source: {line}"
+    setting = f'private_hosts = ["{host.strip("[]")}"]'
+    setting += " (listed files: allow_private = true; warc_urls: warc_allow_private = true)"
+    return f"{reason.meaning}; to allow it, add to its source: {setting}"
 
 
-def _is_public(number: IPv4Address | IPv6Address) -> bool:
-    if isinstance(number, IPv4Address):
-        return not any(number in network for network in _CLOSED_IPV4)
-    return number in _OPEN_IPV6 and not any(number in network for network in _CLOSED_IPV6)
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _SPECIAL_IPV4)
+    return address in _ASSIGNED_IPV6 and not any(address in network for network in _SPECIAL_IPV6)
 
 
-def _unwrap(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address in an IPv6 one; any other address unchanged."""
-    if isinstance(number, IPv6Address) and number not in _NO_WRAPPERS:
-        for network, shift in _WRAPPERS:
-            if number in network:
-                return IPv4Address(int(number) >> shift & 0xFFFFFFFF)
-    return number
+def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address that an IPv6 address contains; any other address is returned unchanged."""
+    if isinstance(address, IPv6Address) and address not in _NOT_EMBEDDED:
+        for network, shift in _IPV4_NETWORKS:
+            if address in network:
+                return IPv4Address(int(address) >> shift & 0xFFFFFFFF)
+    return address
 
 
 def _normal_host(host: str) -> str:
-    """Return the normal form of a host, so that `0x7f.1` and 2130706433 are 127.0.0.1; "" if it is not valid."""
-    bare = host.strip("[]")
-    if not _DELIMITERS.isdisjoint(bare):
+    """Return the normal form of a host (127.0.0.1 for `0x7f.1` and 2130706433), or "" if it is not valid."""
+    bare_host = host.strip("[]")
+    if not _DELIMITERS.isdisjoint(bare_host):
         return ""
-    url = normalise(f"http://[{bare.partition('%')[0]}]/" if ":" in bare else f"http://{bare}/").url
+    url = normalise(f"http://[{bare_host.partition('%')[0]}]/" if ":" in bare_host else f"http://{bare_host}/").url
     return parts(url).host.strip("[]") if url else ""
 
 
-def _literal_number(name: str) -> str:
-    """Return the IP address that a normal host stands for, or an empty text for a name that has to be resolved."""
-    if name == "localhost" or name.endswith(".localhost"):  # loopback, whoever resolves it (RFC 6761)
+def _ip_address_of(normal_host: str) -> str:
+    """Return the IP address that a normal host stands for, or an empty text for a name that must be resolved."""
+    if normal_host == "localhost" or normal_host.endswith(".localhost"):  # loopback, whoever resolves it (RFC 6761)
         return "127.0.0.1"
     try:
-        return str(ipaddress.ip_address(name))
+        return str(ipaddress.ip_address(normal_host))
     except ValueError:
         return ""
 
 
-_HOST = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
+_HOST_PATTERN = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
 
 
 def host_pattern(text: str, setting: str) -> str:
-    """Return the normal form of a host pattern: `example.org` is this host, `.example.org` it and all below, `*` any.
+    """Return the normal form of a host pattern; raises ConfigError, which names the setting, if it is not valid.
+
+    `example.org` means this host, `.example.org` this host and all hosts below it, `*` any host.
 
     >>> host_pattern(".B\u00fccher.Example", "hosts")
     '.xn--bcher-kva.example'
     """
     if text == "*":
         return text
-    if _HOST.fullmatch(text) and (url := normalise(f"http://{text.removeprefix('.')}/").url):
+    if _HOST_PATTERN.fullmatch(text) and (url := normalise(f"http://{text.removeprefix('.')}/").url):
         return ("." if text.startswith(".") else "") + parts(url).host
     raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
 
 
-def host_matches(name: str, host: str) -> bool:
-    """Return whether a host's normal name matches a pattern from `host_pattern`."""
-    if name.startswith("."):
-        return host.endswith(name) or host == name[1:]
-    return name in {host, "*"}
+def host_matches(pattern: str, host: str) -> bool:
+    """Return whether a host in its normal form matches a pattern from `host_pattern`."""
+    if pattern.startswith("."):
+        return host.endswith(pattern) or host == pattern[1:]
+    return pattern in {host, "*"}

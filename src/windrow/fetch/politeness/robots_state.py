@@ -1,10 +1,10 @@
 """Which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
 
-- 2xx: the file, for 30 minutes.
-- 3xx: followed, five times at most and to any origin; one more counts as 4xx.
-- 4xx except 429: there is none, everything is allowed, for 30 minutes.
-- 429, 5xx, and no response: nothing may be requested. It is tried again after 1 minute, 2, 4 and so on, 30 minutes at
-  most. A file that was read within the last 24 hours stays in force meanwhile.
+- 2xx: the file is in force for 30 minutes.
+- 3xx: the redirect is followed, five times at most and to any origin; one more counts as 4xx.
+- 4xx except 429: there is no robots.txt, so everything is allowed for 30 minutes.
+- 429, 5xx, and no response: nothing may be requested. The next attempt is after 1 minute, then 2, 4 and so on, 30
+  minutes at most. A file that was read within the last 24 hours stays in force meanwhile.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from windrow.formats.robots import ALLOW_ALL, Robots, parse
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
 
-MAX_AGE = 1800.0
+MAX_AGE_SECONDS = 1800.0
 """Seconds for which a robots.txt is in force."""
 
-MAX_STALE = 86_400.0
-"""Seconds for which it stays in force while no newer one can be fetched."""
+MAX_STALE_SECONDS = 86_400.0
+"""Seconds for which a robots.txt stays in force while it cannot be fetched again."""
 
 MAX_REDIRECTS = 5
-"""Redirects that are followed."""
+"""The most redirects of robots.txt that are followed."""
 
 DENY_ALL = Robots(refusal=Reason.ROBOTS_UNREACHABLE)
-_FIRST_RETRY = 60.0
+_FIRST_RETRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsState:
-    """The robots.txt in force at an origin, and when it is to be fetched next (seconds of any one clock)."""
+    """The robots.txt in force at an origin, and when to fetch it next; times are in seconds by any one clock."""
 
     robots: Robots
     due: float
@@ -38,34 +38,34 @@ class RobotsState:
     failures: int = 0  # attempts in a row that failed
 
 
-NEW = RobotsState(DENY_ALL, 0.0)
-"""Before the first attempt: only robots.txt itself may be requested."""
+NEW_STATE = RobotsState(DENY_ALL, 0.0)
+"""The state before the first attempt: only robots.txt itself may be requested."""
 
 
 def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
     """Return the state after an attempt to fetch robots.txt that ended at `now`.
 
-    `status` is None if there was no response; 3xx stands for a redirect that is not followed.
+    `status` is None if there was no response; 3xx stands for a redirect not followed. `agent` is our user agent.
 
-    >>> update_state(NEW, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
+    >>> update_state(NEW_STATE, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
     True
-    >>> update_state(NEW, status=503, content=b"", agent="x-crawler", now=0.0).due
+    >>> update_state(NEW_STATE, status=503, content=b"", agent="x-crawler", now=0.0).due
     60.0
     """
     if status is not None and 200 <= status < 300:
-        return RobotsState(parse(content, agent), now + MAX_AGE, now)
+        return RobotsState(parse(content, agent), now + MAX_AGE_SECONDS, now)
     if status is not None and 300 <= status < 500 and status != 429:
-        return RobotsState(ALLOW_ALL, now + MAX_AGE, now)
-    wait = min(_FIRST_RETRY * 2 ** min(before.failures, 10), MAX_AGE)
-    is_fresh = before.read is not None and now - before.read < MAX_STALE
-    kept, read = (before.robots, before.read) if is_fresh else (DENY_ALL, None)
-    return RobotsState(kept, now + wait, read, before.failures + 1)
+        return RobotsState(ALLOW_ALL, now + MAX_AGE_SECONDS, now)
+    wait = min(_FIRST_RETRY_SECONDS * 2 ** min(before.failures, 10), MAX_AGE_SECONDS)
+    may_keep = before.read is not None and now - before.read < MAX_STALE_SECONDS
+    robots, read = (before.robots, before.read) if may_keep else (DENY_ALL, None)
+    return RobotsState(robots, now + wait, read, before.failures + 1)
 
 
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
     """Return the normal URL to which a redirect of robots.txt leads, or an empty text if it is not followed.
 
-    `hops` counts the redirects followed before this one.
+    `base` is the URL that was requested, `hops` the number of redirects followed before this one.
 
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
     'https://example.org/r.txt'

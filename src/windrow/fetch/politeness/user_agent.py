@@ -7,9 +7,9 @@ import re
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise, parts
 
-_PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
-_MAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}")
-_TEXT = re.compile(r"[\x20-\x7e]{1,250}")
+_OPERATOR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
+_MAIL_ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}")
+_LINE = re.compile(r"[\x20-\x7e]{1,250}")
 _WORD = re.compile(r"[^\s()<>,;]+")
 _HINT = "set operator and contact, a web page or a mail address, for [pages] in windrow.toml"
 
@@ -17,28 +17,28 @@ _HINT = "set operator and contact, a web page or a mail address, for [pages] in 
 def user_agent(operator: str, contact: str, text: str = "") -> str:
     """Return the user agent, `OPERATOR-crawler (for CONTACT)`, or `text` if the workspace configures its own.
 
-    Such a text must begin with a name for robots.txt, and include a contact. Raises ConfigError without a name and a
-    valid contact.
+    Such a text must begin with a name for robots.txt and include a contact. Raises ConfigError if the name or a valid
+    contact is missing.
 
     >>> user_agent("example", "https://example.org/about-our-crawler")
     'example-crawler (for https://example.org/about-our-crawler)'
     """
     if text:
         return _check_custom(text)
-    if not _PROJECT.fullmatch(operator):
-        raise ConfigError("operator: wanted a name of letters, digits, - . and _, for the user agent", hint=_HINT)
-    if not _reachable(contact.removeprefix("mailto:")):
+    if not _OPERATOR_NAME.fullmatch(operator):
+        raise ConfigError("operator: expected a name of letters, digits, - . and _, for the user agent", hint=_HINT)
+    if not _is_contact(contact.removeprefix("mailto:")):
         received = f", not {contact!r}" if contact else ""
-        raise ConfigError(f"contact: wanted the address of a web page or a mailbox{received}", hint=_HINT)
+        raise ConfigError(f"contact: expected the address of a web page or a mailbox{received}", hint=_HINT)
     return f"{operator}-crawler (for {contact})"
 
 
 def _check_custom(text: str) -> str:
-    """Return a user agent from the configuration; ConfigError if it does not begin with a name or lacks a contact."""
-    if not _TEXT.fullmatch(text) or not _PROJECT.match(text):
-        raise ConfigError("user_agent: wanted one line of ASCII characters that begins with a name", hint=_HINT)
+    """Return a configured user agent; raises ConfigError if it does not begin with a name or has no contact."""
+    if not _LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
+        raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
     if not names_contact(text):
-        raise ConfigError("user_agent: wanted the address of a web page or a mailbox in it", hint=_HINT)
+        raise ConfigError("user_agent: expected the address of a web page or a mailbox in it", hint=_HINT)
     return text
 
 
@@ -48,15 +48,15 @@ def names_contact(agent: str) -> bool:
     >>> names_contact("windrow/1.0 (https://example.org/our-crawler)"), names_contact("windrow/1.0")
     (True, False)
     """
-    return any(_reachable(word.removeprefix("+").removeprefix("mailto:")) for word in _WORD.findall(agent))
+    return any(_is_contact(word.removeprefix("+").removeprefix("mailto:")) for word in _WORD.findall(agent))
 
 
-def _reachable(contact: str) -> bool:
-    """Return whether a contact is a public web page's address or a mailbox."""
-    if _MAIL.fullmatch(contact):
+def _is_contact(contact: str) -> bool:
+    """Return whether a text is the address of a public web page or a mailbox."""
+    if _MAIL_ADDRESS.fullmatch(contact):
         return True
-    if not contact.startswith(("http://", "https://")) or not _TEXT.fullmatch(contact) or re.search(r"[\s()]", contact):
+    if not contact.startswith(("http://", "https://")) or not _LINE.fullmatch(contact) or re.search(r"[\s()]", contact):
         return False
     url = normalise(contact).url
-    top = parts(url).host.rpartition(".")[2] if url and "." in parts(url).host else ""
-    return top.isalnum() and not top.isdecimal()
+    top_domain = parts(url).host.rpartition(".")[2] if url and "." in parts(url).host else ""
+    return top_domain.isalnum() and not top_domain.isdecimal()

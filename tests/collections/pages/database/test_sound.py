@@ -15,7 +15,7 @@ from windrow.collections.pages.database.fulltext_table import fill, recount
 from windrow.collections.pages.database.sound import faults
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.reading import Pile
-from windrow.query.word import counted
+from windrow.query.word import count_words
 from windrow.stores.sqlite import SqliteReader
 
 URLS = [f"https://{name}.example/" for name in "abc"]
@@ -86,8 +86,8 @@ def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, fault:
 
 
 def test_words_whose_tokens_were_deleted_are_told_as_other_words(store: SummaryStore) -> None:
-    fill(store.path, counted)
-    assert recount(store.path, counted) == []
+    fill(store.path, count_words)
+    assert recount(store.path, count_words) == []
     with closing(sqlite3.connect(store.path)) as link, link:
         link.execute("DELETE FROM token WHERE token_id = 1")
-    assert any("other words" in line for line in recount(store.path, counted))
+    assert any("other words" in line for line in recount(store.path, count_words))

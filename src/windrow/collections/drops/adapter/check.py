@@ -16,7 +16,7 @@ from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.workspace import password
+from windrow.config.workspace import read_password
 from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.run import released
@@ -37,7 +37,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     if not loaded_documents:
         return
     store = TableStore(
-        workspace.section(Drops).store.url, TABLES, SUMMARY_COUNTS, password=password(workspace.section(Drops).store)
+        workspace.section(Drops).store.url, TABLES, SUMMARY_COUNTS, password=read_password(workspace.section(Drops).store)
     )
     try:
         row_counts = store.census()
@@ -55,7 +55,7 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
     if not expected:
         return
-    engine = connect(with_database(drops.tracker.url, DATABASE), password(drops.tracker))
+    engine = connect(with_database(drops.tracker.url, DATABASE), read_password(drops.tracker))
     with released(engine.dispose), map_errors(engine), engine.connect().execution_options(**READ_ONLY) as connection:
         tables = set(sa.inspect(connection).get_table_names())
         if "zip_action" not in tables:

@@ -12,7 +12,7 @@ from windrow.collections.drops.database.dump import dump
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.workspace import password
+from windrow.config.workspace import read_password
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.stores.databases import connect, map_errors, with_database
@@ -21,7 +21,7 @@ from windrow.stores.databases import connect, map_errors, with_database
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
     """Write the tracker as SQL for the client of `dialect`; return the number of rows, or raise if it has no tables."""
     tracker_address = workspace.section(Drops).tracker
-    engine = connect(with_database(tracker_address.url, DATABASE), password(tracker_address))
+    engine = connect(with_database(tracker_address.url, DATABASE), read_password(tracker_address))
     try:
         sqlite_file = engine.url.database if engine.dialect.name == "sqlite" else None
         if sqlite_file and not Path(sqlite_file).exists():

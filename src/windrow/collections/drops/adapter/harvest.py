@@ -23,9 +23,9 @@ from windrow.collections.drops.reference import read_lists
 from windrow.collections.drops.settings import Drops
 from windrow.collections.drops.steps import compile_schema, sort_key, zip_name_in_key
 from windrow.config import Workspace
-from windrow.config.workspace import password
+from windrow.config.workspace import read_password
 from windrow.contract import Rows, Undecided
-from windrow.digest import combine, digest
+from windrow.digest import combine_digests, digest
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
 from windrow.ledger import Ledger
@@ -61,7 +61,7 @@ def read_schema(name: str, path: Path) -> Resource:
                 siblings_by_name[sibling.name] = Resource(sibling.name, sibling, digest(imported), imported)
                 unsearched_contents.append(imported)
     siblings = tuple(siblings_by_name[sibling_name] for sibling_name in sorted(siblings_by_name))
-    schema_digest = combine([digest(content), *(f"{file.name} {file.digest}" for file in siblings)])
+    schema_digest = combine_digests([digest(content), *(f"{file.name} {file.digest}" for file in siblings)])
     return Resource(name, path, schema_digest, content, siblings)
 
 
@@ -92,7 +92,7 @@ class Tracker:
         address = workspace.section(Drops).tracker
         self._declarations = read_declarations(workspace, sources)
         self.projection = ProjectionTables(
-            address.url, TRACKER, PROJECTION, natural_keys=NATURAL_KEYS, database=DATABASE, password=password(address)
+            address.url, TRACKER, PROJECTION, natural_keys=NATURAL_KEYS, database=DATABASE, password=read_password(address)
         )
         self._checkpoint: int | None = None
 
@@ -175,7 +175,7 @@ def harvest(workspace: Workspace) -> Harvest:
         "xml_name": drops.xml_name,
         "today": declarations.created_at.date().isoformat(),
     }
-    tables = TableStore(drops.store.url, TABLES, SUMMARY_COUNTS, password=password(drops.store))
+    tables = TableStore(drops.store.url, TABLES, SUMMARY_COUNTS, password=read_password(drops.store))
     with close_on_failure(tables.close):
         tables.prepare()
         tracker = Tracker(workspace, sources)

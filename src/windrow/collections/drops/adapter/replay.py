@@ -15,7 +15,7 @@ from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
 from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY, password
+from windrow.config.workspace import REPLAY_FOLDER, read_password
 from windrow.engine.fetchers.crew import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
@@ -40,7 +40,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     if not workspace.of(COLLECTION.name) and not Path(store_file).is_file():
         return None
     _refuse_filled_server(workspace)
-    scratch_ledger_file, new_store_file = (workspace.root / REPLAY / name for name in SCRATCH)
+    scratch_ledger_file, new_store_file = (workspace.root / REPLAY_FOLDER / name for name in SCRATCH)
     rebuild_workspace = workspace
     if _has_file_store(workspace):
         rebuild_workspace = workspace.with_section(
@@ -81,7 +81,7 @@ def _refuse_filled_server(workspace: Workspace) -> None:
     if _has_file_store(workspace):
         return
     store_address = workspace.section(Drops).store
-    store = TableStore(store_address.url, TABLES, SUMMARY_COUNTS, password=password(store_address))
+    store = TableStore(store_address.url, TABLES, SUMMARY_COUNTS, password=read_password(store_address))
     try:
         if store.census():
             raise UsageError(

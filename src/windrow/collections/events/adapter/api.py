@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, unquote
 
 from windrow.collections.events.adapter.databases import EventDatabases, connect_databases
 from windrow.collections.events.exports import FORMS, EventForm
-from windrow.config import Workspace, find, load
+from windrow.config import Workspace, find_workspace, load
 from windrow.errors import WindrowError
 from windrow.stores.documents import Span, SqliteDocuments
 
@@ -110,4 +110,4 @@ def _error(status: int, message: str) -> tuple[int, str, bytes]:
 
 def application() -> EventApi:
     """Make the application for the workspace of the current folder, for an ASGI server that takes a factory."""
-    return EventApi(load(find(Path.cwd(), os.environ)))
+    return EventApi(load(find_workspace(Path.cwd(), os.environ)))

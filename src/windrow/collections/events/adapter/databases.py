@@ -13,7 +13,7 @@ from windrow.collections.events.documents import SUCCESS
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.config import Workspace
 from windrow.errors import ConfigError
-from windrow.fetch.secret import reveal
+from windrow.fetch.secret import read_secret
 from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.stores.couchdb import CouchDocuments
@@ -55,7 +55,7 @@ def connect_databases(workspace: Workspace) -> EventDatabases:
     )
     location, secret = str(settings["events.documents"]), settings["events.documents_secret"]
     if location.startswith(("http://", "https://")):
-        password = reveal(secret) if secret else ""
+        password = read_secret(secret) if secret else ""
         return EventDatabases(CouchDocuments(location, declared, password), events, log)
     return EventDatabases(SqliteDocuments(workspace.root / location, declared), events, log)
 

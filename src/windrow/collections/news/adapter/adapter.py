@@ -19,7 +19,7 @@ from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.news.feed import MAX_BYTES
 from windrow.config import Workspace
 from windrow.contract import Collection
-from windrow.digest import number
+from windrow.digest import hash64
 from windrow.engine.check import Fault
 from windrow.engine.run import Harvest
 from windrow.engine.takedown import TakedownTarget
@@ -109,7 +109,7 @@ class NewsAdapter(RecordAdapter):
         """Yield an article's addresses, and, as shared targets, the lists in which it is one of several articles."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
-        own_urls = {number(normalise(own_url).url): own_url for own_url in addresses}
+        own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}
         for url in urls or (name,):
             for target in super().takedown_targets(workspace, ledger, url):
                 yield target._replace(shared=True) if target.address not in own_urls else target
@@ -143,7 +143,7 @@ class NewsAdapter(RecordAdapter):
                     {statement.key for statement in store.statements(attempts[start : start + 400])} if store else set()
                 )
         if not target.host:  # of a list with other articles, remove only this one
-            urls = {url for url in (*urls, target.name) if number(normalise(url).url) == target.address}
+            urls = {url for url in (*urls, target.name) if hash64(normalise(url).url) == target.address}
         if urls:
             self._unwrite(workspace, urls)
         return super().remove_taken_down(workspace, target, attempts)

@@ -29,7 +29,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
-from windrow.query.tree import span
+from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
@@ -298,7 +298,7 @@ def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[Pa
     """Return the last version at the end of the period `text`, and the time since when it was gone, or None."""
     candidates = versions
     if text:
-        period = span(text)
+        period = read_time_span(text)
         if period is None:
             raise UsageError(
                 f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"

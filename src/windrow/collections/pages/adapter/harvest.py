@@ -192,7 +192,7 @@ def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     attempts = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
-    state = robots_state.NEW
+    state = robots_state.NEW_STATE
     for attempt in reversed(attempts):
         content = _read_body(workspace, attempt.place) if attempt.place else b""
         answered_at = attempt.started.timestamp()
@@ -200,7 +200,9 @@ def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin
             state, status=attempt.status, content=content, agent=source.site.agent, now=answered_at
         )
     return (
-        state if attempts else robots_state.update_state(robots_state.NEW, status=404, content=b"", agent="", now=0.0)
+        state
+        if attempts
+        else robots_state.update_state(robots_state.NEW_STATE, status=404, content=b"", agent="", now=0.0)
     )
 
 

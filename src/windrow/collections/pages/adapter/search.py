@@ -35,9 +35,16 @@ from windrow.config import Workspace
 from windrow.errors import IndexDamaged
 from windrow.query import Query, parse
 from windrow.query.clause import IndexHit
-from windrow.query.likeness import LOOKED_AT, Sought, attempts, marked, pattern, sought
-from windrow.query.tree import Filter, filters, wanted
-from windrow.query.word import pieces, says, words
+from windrow.query.likeness import (
+    PROXIMITY_LENGTH,
+    RankingQuery,
+    mark_hits,
+    prepare_ranking,
+    relaxed_queries,
+    term_pattern,
+)
+from windrow.query.tree import Filter, filters, searched_terms
+from windrow.query.word import contains_words, index_words, words
 from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
@@ -93,7 +100,7 @@ class Search:
 
     def __init__(self, summary: Path, folder: Path) -> None:
         """Open the index in `folder`; if it is missing or of another version, it is built first."""
-        self._summary = SummaryReader(summary, {"windrow_says": says})
+        self._summary = SummaryReader(summary, {"windrow_says": contains_words})
         self._folder = folder
         self._mending = Lock()
         with close_on_failure(self._summary.close):
@@ -133,7 +140,7 @@ class Search:
 
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
         frequency, documents = self._frequencies(query)
-        prepared = sought(query, frequency, documents, now)
+        prepared = prepare_ranking(query, frequency, documents, now)
         matches = {leaf: self._ids(leaf) for leaf in unindexed_filters(query)}
         cut = [
             f"'{leaf.typed}' fits more than {MOST:,} pages; others are left out"
@@ -141,7 +148,7 @@ class Search:
             if len(matches[leaf]) == MOST
         ]
         ranked_pages: list[Ranked] = []
-        for attempt, share in attempts(query):
+        for attempt, share in relaxed_queries(query):
             ranked_pages = self._gather(attempt, prepared, offset + limit + 1, share, matches)
             if ranked_pages:
                 break
@@ -150,7 +157,7 @@ class Search:
         page = ranked_pages[offset : offset + limit]
         further, relaxed = len(ranked_pages) > offset + limit, bool(ranked_pages) and share < 1
         notes = (*query.notes, *cut, *self._notes)
-        find = pattern(wanted(query.root))
+        find = term_pattern(searched_terms(query.root))
         results = tuple(_result(shown_page, find, explain=explain) for shown_page in self._shown(query, page))
         return SearchAnswer(text, offset, results, notes, further, relaxed, frequency, documents)
 
@@ -160,7 +167,7 @@ class Search:
         self._manifest.__exit__()
         self._index.close()
 
-    def _gather(self, query: Query, prepared: Sought, count: int, share: float, matches: Among) -> list[Ranked]:
+    def _gather(self, query: Query, prepared: RankingQuery, count: int, share: float, matches: Among) -> list[Ranked]:
         """Return the first `need` results, or all if there are fewer."""
         seen: set[tuple[str, int]] = set()
         hosts: dict[str, int] = {}
@@ -177,11 +184,11 @@ class Search:
                 break
         return gathered[:count]
 
-    def _add_proximities(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
+    def _add_proximities(self, prepared: RankingQuery, ranked: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages and score the distance of the words in them."""
         best = ranked[:READ]
         piles = {ranked_page.candidate.page.pile for ranked_page in best if ranked_page.candidate.page.pile is not None}
-        texts = self._summary.texts(piles, LOOKED_AT)
+        texts = self._summary.texts(piles, PROXIMITY_LENGTH)
         rescored = []
         for ranked_page in best:
             page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile or 0, ""))
@@ -191,7 +198,7 @@ class Search:
 
     def _yield_candidates(self, query: Query, share: float, matches: Among) -> Iterator[list[IndexHit]]:
         """Yield candidates, best first."""
-        newest = "" if any(True for _ in wanted(query.root)) else "updated"
+        newest = "" if any(True for _ in searched_terms(query.root)) else "updated"
         clause = ask(query, matches, share=share)
         for number in range(BLOCKS):
             block = self._index.search(clause, BLOCK, offset=number * BLOCK, newest=newest)
@@ -218,8 +225,10 @@ class Search:
         ]
 
     def _frequencies(self, query: Query) -> tuple[dict[str, int], int]:
-        query_words = {word for node in wanted(query.root) for word in words(node.text)}
-        return {word: self._index.frequency(" ".join(pieces(word)), "main") for word in query_words}, len(self._index)
+        query_words = {word for node in searched_terms(query.root) for word in words(node.text)}
+        return {word: self._index.frequency(" ".join(index_words(word)), "main") for word in query_words}, len(
+            self._index
+        )
 
     def _shown(self, query: Query, page: list[Ranked]) -> Iterator[ShownPage]:
         alive = known(query.as_of) if query.as_of is not None else None
@@ -260,7 +269,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
     """Convert a page to a result as of all collections; without a title, it is named by its headline or address."""
     page = shown_page.ranked.candidate.page
-    title = marked(page.title or page.headline or page.url, find)
+    title = mark_hits(page.title or page.headline or page.url, find)
     snippet = choose_snippet(page.text, page.description or "", find)
     same_text = max(0, shown_page.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
     other_count = max(same_text, shown_page.group - 1)

@@ -17,7 +17,7 @@ from windrow.collections.pages.database.search_view import (
     is_findable,
 )
 from windrow.collections.pages.search.ask import FIELDS, VERSION, entry, stamp
-from windrow.query.word import counted, readable
+from windrow.query.word import count_words, readable_text
 from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_for_search
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
 
@@ -167,7 +167,7 @@ class _Renewal(NamedTuple):
             self.pulse()
 
 
-SPELLING = Spelling(readable, VERSION)
+SPELLING = Spelling(readable_text, VERSION)
 """How texts are written into the full-text table."""
 
 
@@ -185,7 +185,7 @@ def index_pages(summary: Path, folder: Path, pulse: Pulse = go_on) -> Indexed:
     `folder` may be removed at any time and is then built again; one with other contents is refused. `pulse` is called
     between batches; if it returns False, the work ends, and the next call continues it, as after a crash.
     """
-    filled = fill(summary, counted, pulse, SPELLING)
+    filled = fill(summary, count_words, pulse, SPELLING)
     if not pulse():
         return Indexed(filled, 0, 0)
     with closing(SummaryReader(summary)) as reader:

@@ -16,7 +16,7 @@ from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
-from windrow.digest import number, short
+from windrow.digest import hash64, shorten_digest
 from windrow.fetch.politeness.robots_state import RobotsState
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow, HostState
@@ -95,7 +95,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     """Return the state of a page; None if `what` is not an address of the web or nothing is known about it."""
     if not (url := address(what)):
         return None
-    address_row = ledger.addresses.get(COLLECTION, number(url))
+    address_row = ledger.addresses.get(COLLECTION, hash64(url))
     address_row = address_row if address_row and address_row.url == url else None
     judgement = judge(
         workspace, ledger, url, beside=address_row.source if address_row and address_row.kind == ASSET else ""
@@ -112,7 +112,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
         if address_row
         else []
     )
-    tombstone_rows = tombstones(ledger, number(url), address_row.host) if address_row else ()
+    tombstone_rows = tombstones(ledger, hash64(url), address_row.host) if address_row else ()
     state, reason = _find_state(address_row, attempts, versions, judgement.reason)
     if any(tombstone.lifted is None for tombstone in tombstone_rows):
         state, reason = "forgotten", Reason.FORGOTTEN
@@ -177,7 +177,7 @@ def _make_attempt(attempt: AttemptRow) -> PageAttempt:
         message += (
             "; the same bytes as before"
             if attempt.revisit
-            else f"; {attempt.size or 0:,} bytes {short(attempt.digest)}"
+            else f"; {attempt.size or 0:,} bytes {shorten_digest(attempt.digest)}"
         )
         message += f", kept at {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
     capture = (attempt.size, attempt.digest, attempt.warc, attempt.offset, attempt.length)

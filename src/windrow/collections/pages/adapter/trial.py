@@ -28,7 +28,7 @@ from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample_address
 from windrow.errors import UsageError
-from windrow.fetch.politeness.guard import loopback, read_allowed
+from windrow.fetch.politeness.guard import is_loopback, read_allowed
 from windrow.formats.http import decode_body
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site, Source
@@ -115,7 +115,7 @@ def _agent(workspace: Workspace | None, host: str) -> str:
     if workspace is None:
         refuse_without_contact(None, host)
         return "windrow"
-    return agent_known(workspace) or workspace.user_agent if loopback(host) else agent_of(workspace)
+    return agent_known(workspace) or workspace.user_agent if is_loopback(host) else agent_of(workspace)
 
 
 def _records(url: str, page: Page) -> Iterator[RecordPreview]:

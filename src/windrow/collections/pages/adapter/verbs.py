@@ -28,8 +28,8 @@ from windrow.collections.pages.discover import address
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
-from windrow.config.workspace import REPLAY, replay_folder
-from windrow.digest import number
+from windrow.config.workspace import REPLAY_FOLDER, replay_folder
+from windrow.digest import hash64
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import SCRATCH, settle_unread
@@ -38,7 +38,7 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
 from windrow.formats.text import json_text, to_json_value
 from windrow.ledger import Ledger
-from windrow.query.word import counted
+from windrow.query.word import count_words
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_foreign, remove_index
 from windrow.stores.sqlite import SqliteReader, remove_scratch
@@ -53,8 +53,8 @@ def refuse_takedown(workspace: Workspace) -> None:
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
     """Yield the takedown targets of an address, a host, or the name of a site."""
-    if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
-        yield TakedownTarget(url, number(url), 0, KIND)
+    if (url := address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
+        yield TakedownTarget(url, hash64(url), 0, KIND)
         return
     host = name.removeprefix("http://").removeprefix("https://").rstrip("/")
     for origin, _ in named_origins(workspace, ledger, KIND, name, host):
@@ -84,7 +84,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
     """
     refuse_foreign(workspace.section(Pages).index)
     place = workspace.section(Pages).summary_database
-    remove_scratch(workspace.root / REPLAY, SCRATCH)
+    remove_scratch(workspace.root / REPLAY_FOLDER, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
     if place.is_file():
         with closing(SummaryStore(place)) as store:
@@ -178,7 +178,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
                 )
             for fault in faults(reader, _digest):
                 yield Fault(section.summary_database.name, fault, AGAIN)
-            for line in _summarise_faults(recount(section.summary_database, counted, SPELLING)):
+            for line in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
                 yield Fault(section.summary_database.name, line, INDEX)
             for line in behind(section.summary_database, section.index):
                 yield Fault(str(section.index), line, INDEX)

@@ -28,14 +28,14 @@ from windrow.query.clause import (
     NumberRange,
     address_marks,
     filter_clause,
-    question,
-    question_for_some,
-    sequence,
+    replace_leaves,
+    require_some_terms,
+    word_sequence,
 )
-from windrow.query.likeness import least
+from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
-from windrow.query.tree import And, Filter, LinkFilter, Node, Past, Phrase, TimeSpan, Word, filters, leading
-from windrow.query.word import address_text, indexed, pieces
+from windrow.query.tree import And, Filter, LinkFilter, Node, PastLinks, Phrase, TimeSpan, Word, filters, split_star
+from windrow.query.word import address_text, index_words, indexable_text
 
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Fields in which words are searched, with weights: the rest of a page (menus, footers) says less about it."""
@@ -83,7 +83,11 @@ def ask(query: Query, generations: Mapping[Filter, tuple[int, ...]], *, share: f
     if query.root is not None:
         leaf = _clause_maker(generations, WORDS + PAST if allows_duplicates(query) else WORDS)
         relaxed = share < 1
-        parts.append(question_for_some(query, least(query, share), leaf) if relaxed else question(query.root, leaf))
+        parts.append(
+            require_some_terms(query, required_terms(query, share), leaf)
+            if relaxed
+            else replace_leaves(query.root, leaf)
+        )
     if query.as_of is not None:
         parts += [NumberRange("first", high=query.as_of), NumberRange("end", low=query.as_of + 1)]
     elif not query.history and (allows_duplicates(query) or not _needs_current_word(query.root)):
@@ -109,7 +113,7 @@ def _clause_maker(
 
     def clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):
-            return sequence(leaf, fields)
+            return word_sequence(leaf, fields)
         if leaf.key in _UNINDEXED:
             return NumberIn("id", generations[leaf])
         return filter_clause(leaf, SCOPES) or _mark_clause(leaf.key, str(leaf.value))
@@ -157,16 +161,28 @@ TITLE, HEADLINE, CALLED, BIG, SMALL, DESCRIPTION, ADDRESS = 4, 3, 3, 3, 1, 1, 1
 
 def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     """Return the index document of a generation."""
-    address, title, headline = indexed(address_text(page.url)), indexed(page.title or ""), indexed(page.headline or "")
-    text, big_headlines, small_headlines = indexed(page.text), indexed(page.big), indexed(page.small)
-    main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexed(page.description or ""), DESCRIPTION)]
+    address, title, headline = (
+        indexable_text(address_text(page.url)),
+        indexable_text(page.title or ""),
+        indexable_text(page.headline or ""),
+    )
+    text, big_headlines, small_headlines = (
+        indexable_text(page.text),
+        indexable_text(page.big),
+        indexable_text(page.small),
+    )
+    main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexable_text(page.description or ""), DESCRIPTION)]
     main += [(big_headlines, BIG), (small_headlines, SMALL), (address, ADDRESS)]
-    main += [(indexed(called), CALLED) for called, _ in links.texts]
+    main += [(indexable_text(called), CALLED) for called, _ in links.texts]
     is_current = page.end is None and not page.duplicate
     texts = [("main" if is_current else "past", text_) for text_, times in main if text_ for _ in range(times)]
-    fields = [("rest" if is_current else "past_rest", indexed(page.secondary)), ("title", title), ("address", address)]
+    fields = [
+        ("rest" if is_current else "past_rest", indexable_text(page.secondary)),
+        ("title", title),
+        ("address", address),
+    ]
     fields += [("headline", text_) for text_ in (headline, big_headlines, small_headlines)]
-    fields += [("code", indexed(page.code)), ("quote", indexed(page.quote))]
+    fields += [("code", indexable_text(page.code)), ("quote", indexable_text(page.quote))]
     texts += [(name, text_) for name, text_ in fields if text_.strip()]
     return IndexDocument(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
 
@@ -235,11 +251,11 @@ def at_query_time(query: Query, *, links: bool = False) -> Query:
             case Filter("is", "duplicate", typed) if as_of is not None:
                 return Filter("duplicate-at", str(as_of), typed)
             case Filter("links-to" | "link-text" as key, str() | LinkFilter() as value, typed) if links:
-                return Filter(key, Past(value, as_of), typed)
+                return Filter(key, PastLinks(value, as_of), typed)
             case _:
                 return leaf
 
-    return replace(query, root=question(query.root, then))
+    return replace(query, root=replace_leaves(query.root, then))
 
 
 def search_text(text: str, *, prefix: bool) -> str:
@@ -248,7 +264,7 @@ def search_text(text: str, *, prefix: bool) -> str:
     >>> search_text("Tea House", prefix=True)
     ' tea house'
     """
-    return " " + " ".join(pieces(text)) + ("" if prefix else " ")
+    return " " + " ".join(index_words(text)) + ("" if prefix else " ")
 
 
 def known(moment: int) -> Condition:
@@ -268,7 +284,7 @@ def condition(leaf: Filter) -> Condition:
     match leaf:
         case Filter("seen", TimeSpan(start, end)):
             return Condition("(g.first_seen_unix_utc < ? AND g.last_seen_unix_utc >= ?)", (end, start))
-        case Filter(value=Past(target, at)):
+        case Filter(value=PastLinks(target, at)):
             return _past_links(target, at)
         case Filter("links-to" | "link-text", str() | LinkFilter() as value):
             return _present_links(value)
@@ -294,7 +310,7 @@ def _present_links(target: str | LinkFilter) -> Condition:
 def _link_condition(table: str, own_column: str, target: str | LinkFilter) -> Condition:
     start = f"EXISTS (SELECT 1 FROM {table} l"
     if isinstance(target, str):
-        words, prefix = leading(target)
+        words, prefix = split_star(target)
         return Condition(
             f"{start} WHERE {own_column} AND windrow_says(l.text, ?))", (search_text(words, prefix=prefix),)
         )

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
-from windrow.query.likeness import Piece, Sought, alike, cut, snippet, together
+from windrow.query.likeness import Piece, RankingQuery, first_words, proximity, similarity, snippet
 from windrow.query.word import address_text
 
 WEIGHTS: Mapping[str, float] = {
@@ -61,13 +61,13 @@ class Candidate(NamedTuple):
     best: float
 
 
-def parts(sought: Sought, candidate: Candidate) -> tuple[ScorePart, ...]:
+def parts(sought: RankingQuery, candidate: Candidate) -> tuple[ScorePart, ...]:
     """Return the parts of a page's score; parts that are 0 are left out."""
     page = candidate.page
     values = {"text": candidate.score / candidate.best if candidate.best else 0.0}
     if sought.weights:
-        values["title"] = alike(sought, page.title)
-        values["headline"] = alike(sought, page.headline)
+        values["title"] = similarity(sought, page.title)
+        values["headline"] = similarity(sought, page.headline)
         values["called"] = _score_link_texts(sought, candidate.links)
         values["address"], values["home"] = _score_address(sought, page.url)
     values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY))
@@ -79,9 +79,11 @@ def parts(sought: Sought, candidate: Candidate) -> tuple[ScorePart, ...]:
     return tuple(ScorePart(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
 
 
-def add_proximity(sought: Sought, candidate: Candidate, score_parts: tuple[ScorePart, ...]) -> tuple[ScorePart, ...]:
-    """Add the part `together`, which needs the text; it is slow, so it is computed for the best pages only."""
-    value = together(sought, candidate.page.text)
+def add_proximity(
+    sought: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
+) -> tuple[ScorePart, ...]:
+    """Add the part `proximity`, which needs the text; it is slow, so it is computed for the best pages only."""
+    value = proximity(sought, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
 
@@ -90,17 +92,17 @@ def total(score_parts: Sequence[ScorePart]) -> float:
     return sum(part.points for part in score_parts)
 
 
-def _score_link_texts(sought: Sought, links: IncomingLinks) -> float:
+def _score_link_texts(sought: RankingQuery, links: IncomingLinks) -> float:
     """Return the best match of a link text, from 0 to 1; the more pages use a text, the higher its weight."""
     best = 0.0
     for text, count in links.texts:
-        best = max(best, alike(sought, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
+        best = max(best, similarity(sought, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
     return best
 
 
-def _score_address(sought: Sought, url: str) -> tuple[float, float]:
+def _score_address(sought: RankingQuery, url: str) -> tuple[float, float]:
     """Return the share of the query in the address, and 1.0 if the address is a home page that the query names."""
-    address_words = cut(address_text(url))
+    address_words = first_words(address_text(url))
     covered = sum(weight for word, weight in sought.weights.items() if word in address_words) / sought.total
     home = False
     if covered < 1 and url.endswith("/") and url.count("/") == 3:
@@ -112,7 +114,7 @@ def _score_address(sought: Sought, url: str) -> tuple[float, float]:
 
 
 def _join_words(text: str) -> str:
-    return "".join(cut(text))
+    return "".join(first_words(text))
 
 
 def _score_freshness(page: IndexedGeneration, now: int) -> float:
