@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_said_with_what_to_do(words, code, message, tmp_p
 
 
 def test_a_page_too_large_is_refused(page, monkeypatch, windrow) -> None:
-    monkeypatch.setattr("windrow.app.extract.LARGEST", 100)
+    monkeypatch.setattr("windrow.app.extract.MAX_PAGE_SIZE", 100)
     output = windrow("extract", page.name)
     assert output.code == 2
     assert "larger than 100 bytes" in output.err

@@ -1,11 +1,11 @@
-"""`windrow status`, and a session's summary as text."""
+"""`windrow status` shows the state of a workspace; a session's summary is formatted as text here too."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from windrow.cli.changes import change_lines
-from windrow.cli.command import EXITS, Console, command
+from windrow.cli.command import EXIT_CODES, Console, command
 from windrow.formats.text import counted, of, show, size, span, table
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from windrow.ledger.sessions import RuleCount
 
 SOURCES_FAILED = 3
+"""The exit code of a session in which sources failed."""
 
 _CHANGES_SHOWN = 20
-"""Changes that are shown at the end of a run."""
+"""The most changes that are shown at the end of a run."""
 
 
 def summary_lines(summary: SessionSummary) -> list[str]:
@@ -46,7 +47,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         text.append(table(["answer", "times"], [outcome[1:] for outcome in summary.outcomes], "  "))
-    text += left_out(summary.left_out)
+    text += left_out_table(summary.left_out)
     if summary.phases:
         head = ["item", "phase", "done", "cancelled", "failed"]
         text.append(table(head, [phase[1:] for phase in summary.phases], "  "))
@@ -71,28 +72,30 @@ def _summary_head(summary: SessionSummary) -> str:
     if summary.ended is None or summary.exit_code is None:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
     duration = span((summary.ended - summary.began).total_seconds())
-    return f"session {summary.session} took {duration}: {meaning(summary)}"
+    return f"session {summary.session} took {duration}: {describe_end(summary)}"
 
 
-def left_out(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a table of the addresses that rules left out, or an empty list if there are none."""
+def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
+    """Return a table of the numbers of addresses that rules left out, as a list; empty if no address was left out."""
     if not rules:
         return []
     return [
         table(
-            ["source", "left out", "rule", "such as"], [(o.source, o.addresses, o.rule, o.example) for o in rules], "  "
+            ["source", "left out", "rule", "such as"],
+            [(count.source, count.addresses, count.rule, count.example) for count in rules],
+            "  ",
         )
     ]
 
 
-def meaning(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" only if nothing failed; addresses left out by rules are not failures."""
+def describe_end(summary: SessionSummary) -> str:
+    """Describe how a session ended: "all well" if nothing failed; addresses left out by rules are not failures."""
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
         failed = sum(bool(source.error) for source in summary.sources)
-        return f"{failed:,} of {counted(len(summary.sources), 'source')} failed" if failed else EXITS[code]
+        return f"{failed:,} of {counted(len(summary.sources), 'source')} failed" if failed else EXIT_CODES[code]
     if code:
-        return EXITS.get(code, "failed")
+        return EXIT_CODES.get(code, "failed")
     refused = sum(source.refused for source in summary.sources)
     failed = max(
         sum(reason.items for reason in summary.reasons) - refused, sum(source.failed for source in summary.sources)
@@ -101,12 +104,12 @@ def meaning(summary: SessionSummary) -> str:
     counts += [f"{failed:,} failed"] if failed else []
     counts += [counted(summary.warnings, "warning")] if summary.warnings else []
     source_errors = sum(bool(source.error) for source in summary.sources)
-    counts += [f"trouble at {counted(source_errors, 'source')}"] if source_errors else []
-    return f"done, {', '.join(counts)}" if counts else EXITS[0]
+    counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
+    return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
 
 
 _RESTING_SHOWN = 20
-"""Items that rest, shown one by one."""
+"""The most resting items that are listed."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])
@@ -137,7 +140,7 @@ def _status_head(state: WorkspaceState) -> str:
     elif session.ended is None:
         text += f"; session {session.session} was cut short; the next run goes on from there"
     else:
-        text += f"; session {session.session} ended {show(session.ended)} UTC: {meaning(session)}"
+        text += f"; session {session.session} ended {show(session.ended)} UTC: {describe_end(session)}"
     return text
 
 
@@ -147,6 +150,7 @@ def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
 
 
 def _status_lines(state: WorkspaceState) -> list[str]:
+    """Return the state of a workspace as tables: its sources, its items, and what it left out or could not read."""
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
         (
@@ -164,26 +168,26 @@ def _status_lines(state: WorkspaceState) -> list[str]:
         )
         for source in state.sources
     ]
-    parts: list[str] = [
+    lines: list[str] = [
         table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection COLLECTION"
     ]
-    if troubles := [of(source.source, source.error) for source in state.sources if source.error]:
-        parts += ["", *troubles]
+    if errors := [of(source.source, source.error) for source in state.sources if source.error]:
+        lines += ["", *errors]
     if state.waits:
-        parts += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]
+        lines += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]
     if state.left_out:
-        parts += ["", *left_out(state.left_out)]
+        lines += ["", *left_out_table(state.left_out)]
     if state.states:
-        parts += ["", table(["collection", "item", "phase", "status", "items"], state.states)]
+        lines += ["", table(["collection", "item", "phase", "status", "items"], state.states)]
     if state.reasons:
-        parts += ["", table(["reason", "items", "meaning"], state.reasons)]
+        lines += ["", table(["reason", "items", "meaning"], state.reasons)]
     if state.unread:
-        parts += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread_rows(state))]
+        lines += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread_rows(state))]
     if state.resting:
         rests = [
             (row.key, row.sessions, row.until, f"windrow retry {row.key}") for row in state.resting[:_RESTING_SHOWN]
         ]
-        parts += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], rests)]
+        lines += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], rests)]
         if len(state.resting) > _RESTING_SHOWN:
-            parts.append(f"and {len(state.resting) - _RESTING_SHOWN:,} more")
-    return parts
+            lines.append(f"and {len(state.resting) - _RESTING_SHOWN:,} more")
+    return lines
