@@ -1,4 +1,4 @@
-"""Takedowns in all collections: the origins that a name stands for, and lines that describe takedowns."""
+"""Takedowns in all collections: the origins with a name, and lines that describe takedowns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from windrow.ledger.typed.addresses import HostState
 def named_origins(
     workspace: Workspace, ledger: Ledger, collection: str, name: str, host: str
 ) -> Iterator[tuple[HostState, str]]:
-    """Yield the origins of the source `name` with its name, or without such a source, those of `host` with ""."""
+    """Yield the origins of the source `name` in a collection, each with that name.
+
+    If the collection has no such source, the origins of `host` are yielded, each with an empty text.
+    """
     source = workspace.source(name)
     source_name = name if source and source.collection == collection else ""
     host_name = "" if source_name else host.lower()
@@ -26,10 +29,10 @@ def named_origins(
 
 
 def takedown_line(target: str, holder: str, reason: str) -> str:
-    """Return a sentence about what was taken down, by whom, and why."""
+    """Return a line on what was taken down, by whom and why."""
     return f"{target} taken down by {holder}" + (f": {reason}" if reason else "")
 
 
 def unfinished_line(target: str) -> str:
-    """Return a sentence about an unfinished takedown and how to finish it."""
+    """Return a line on an unfinished takedown and how to finish it."""
     return f"the takedown of {target} was interrupted: windrow forget finishes it"
