@@ -225,10 +225,10 @@ class Window(NamedTuple):
 
 
 class Adapter(Protocol):
-    """What every collection must implement."""
+    """The methods that every adapter must have."""
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest that the configuration describes, its databases opened."""
+        """Return the harvest that the configuration describes, with its databases opened."""
         ...
 
     def require_ready(self, workspace: Workspace) -> None:
@@ -252,7 +252,7 @@ class Adapter(Protocol):
         ...
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch one address or file, read it as the collection does, and keep nothing."""
+        """Fetch one address or file, read it as the collection does, and yield the results; nothing is stored."""
         ...
 
 
@@ -265,7 +265,7 @@ class Explains(Protocol):
 
 
 class PredictsOutcome(Protocol):
-    """Can predict what would happen to a file or address that is not in the ledger."""
+    """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
         """Return a clause on what the rules would do with this name, or an empty text if no rule applies."""
@@ -392,7 +392,7 @@ class Comparison(NamedTuple):
 
 
 class Compares(Protocol):
-    """Can show what changed between two versions of a page."""
+    """Can compare two versions of a page."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
         """Compare the versions of a page at the ends of two days. Raises UsageError if it does not have the page."""

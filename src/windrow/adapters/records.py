@@ -1,7 +1,7 @@
 """A complete adapter for collections of JSON records: `ADAPTER = RecordAdapter(COLLECTION)`.
 
 The records are in one SQLite file (`windrow.stores.records`): the setting `NAME.store` if the collection declares it
-(`windrow.settings.setting.store_of`), else `NAME.db` in the workspace.
+(`windrow.settings.setting.store_of`), or `NAME.db` in the workspace.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _MAX_LISTED = 20
 
 
 class RecordAdapter:
-    """Adapter of a collection that is discovered by requests or captures and settles records."""
+    """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:
         """Take a collection whose discovery is `Requests`, `Captures` or both, and that has one Settle step."""
@@ -230,6 +230,7 @@ class RecordAdapter:
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, visited: bool
     ) -> Mapping[str, Counter[str]]:
+        """Count changes as `record_changes.count_changes` does, also for sources without a change."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, visited=visited)
@@ -288,7 +289,7 @@ class RecordAdapter:
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain why no source took an address that other collections captured; None if none of them captured it."""
+        """Explain why no source took an address that other collections captured, or return None if none did."""
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
         lines, messages = [], []
         for source in workspace.of(self._collection.name) if url else ():
@@ -483,6 +484,7 @@ class RecordAdapter:
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
+        """Open the store for this block, or return None if it does not exist."""
         path = self._path(workspace)
         if not path.is_file():
             yield None

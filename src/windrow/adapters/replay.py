@@ -1,4 +1,4 @@
-"""Replay of a collection that keeps versions in one file: built beside the old file, compared, and swapped."""
+"""Replay a collection that keeps versions in one file: build a new file, compare it with the old one, and swap them."""
 
 from __future__ import annotations
 

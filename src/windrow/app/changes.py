@@ -120,7 +120,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     """Compare the versions of a page at two times, with the first collection that has the page `name`.
 
     `since` and `until` are dates or times, empty for the default; `context` is the number of unchanged lines around
-    changed ones. If no collection has the page, the error of the last one is raised.
+    changed ones. If no collection has the page, the error of the last collection is raised.
     """
     last_error: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
     for adapter in capable(Compares, harvested_collections(workspace)).values():

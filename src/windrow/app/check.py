@@ -81,7 +81,7 @@ def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
 
 
 def estimate_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
-    """Count what `take_down` would remove for each target that is named."""
+    """Count for each named target the addresses, attempts, captures and bytes that `take_down` would remove."""
     targets = _find_targets(workspace, ledger, names, _takedown_adapters(workspace, ledger))
     return [TakedownEstimate(target.name, *ledger.takedowns.count(target.address, target.host)) for target in targets]
 
@@ -93,7 +93,7 @@ def take_down(
     reason: str = "",
     adapters: Mapping[str, Forgets] | None = None,
 ) -> list[TakedownResult]:
-    """Take down the named targets and those of interrupted takedowns; return for each target what was removed.
+    """Take down the named targets and those of interrupted takedowns; return a result for each target.
 
     Raises Locked if a run is under way. A tombstone with the reason stays, and the target is never requested again. If
     another process that reads a database prevents the erasure, the result contains that error, and the next call

@@ -54,7 +54,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _source_for(workspace: Workspace | None, url: str) -> Source:
-    """Return the source whose settings apply to an address: that of a configured site, or a new one without secrets.
+    """Return the source with whose settings an address is requested: a configured source, or a new one without secrets.
 
     A host that is not configured must have a public IP address. Raises ConfigError if the host is another machine and
     the workspace has no contact.

@@ -28,7 +28,7 @@ MAX_NAME_LENGTH = 1024
 
 
 class Meaning(NamedTuple):
-    """An item that a name may mean, and its state."""
+    """An item that has the name looked for, and its state."""
 
     number: int
     kind: str
@@ -115,7 +115,7 @@ class ItemLookup:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number that the ledger can hold.
+    """Return whether a text is a number that fits into a column of the ledger.
 
     >>> is_number("12"), is_number("9" * 20)
     (True, False)

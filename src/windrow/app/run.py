@@ -179,12 +179,12 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def import_collection() -> str:
-    """Return the name of the collection that imports WARC files; empty if none is installed."""
+    """Return the name of the collection that imports WARC files, or an empty text if none is installed."""
     return next(iter(capable(ImportsWarc)), "")
 
 
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
-    """Return the WARC files that these names mean; empty if all names are those of sources and collections.
+    """Return the WARC files with these names; none if all names are those of sources and collections.
 
     A folder stands for all files below it whose suffix is that of a WARC file; a file with another suffix is a list of
     paths relative to its own folder, one on each line. Each file is imported under the source `source`, or if that is
@@ -251,7 +251,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files named in a list, one path a line; lines that begin with `#` are comments."""
+    """Yield the files in a list of paths, one on each line; lines that begin with `#` are comments."""
     with path.open("rb") as file:
         content = file.read(_MAX_LIST_SIZE + 1)
     try:
@@ -409,7 +409,7 @@ def _harvests(config: Workspace, names: Sequence[str], spans: Mapping[str, Phase
 
 
 def _import_harvest(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:
-    """Return the harvest that imports the named WARC files, by its collection; empty if no file is named."""
+    """Return the harvest that imports the named WARC files, by its collection; none if no WARC file is named."""
     files = named_warc_files(config, arguments.names, arguments.source)
     if not files:
         return {}

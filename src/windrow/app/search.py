@@ -96,7 +96,7 @@ def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int,
 
 
 def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, MergeScore | None]]:
-    """Yield repeatedly the best of the first remaining results of all collections, so that each keeps its own order."""
+    """Yield the results in the order of their scores, except that each collection keeps its own order."""
     frequency: dict[str, int] = {}  # of each word: the number of documents that have it
     for answer in answers:
         for word, count in answer.frequency.items():

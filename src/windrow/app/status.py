@@ -96,7 +96,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return what rules left out of each source, in the last session that found such links."""
+    """Return how many addresses rules left out of each source, in the last session that found such links."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 

@@ -28,7 +28,7 @@ MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
 
 
 class Event(NamedTuple):
-    """One event; fields that do not apply are None or empty.
+    """One event of a story; fields that do not apply are None or empty.
 
     `number` is the fact's `seq` on the ledger; `event` is seen, listed, changed, gone, refused, fetch,
     capture, reading, start, finding, decision or task; `message` is a sentence.
@@ -271,6 +271,7 @@ def _reading_events(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
+    """Return an event for each finding in an item."""
     events = []
     for finding in ledger.items.findings(item):
         column = f" column {finding.column}" if finding.column is not None else ""
@@ -297,6 +298,7 @@ def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Me
 
 
 def _decision_events(ledger: Ledger, item: int) -> list[Event]:
+    """Return an event for each decision of an operator on an item."""
     events = []
     for decision in ledger.items.decisions(item):
         text = decision.act.meaning
@@ -307,6 +309,7 @@ def _decision_events(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _archive_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
+    """Return the documents in the archive that an attempt fetched, with their states."""
     members = ledger.members.brought(attempt)
     states_by_number = states(ledger, [member.member for member in members])
     return tuple(

@@ -43,7 +43,7 @@ Day = date | datetime
 
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
-    """Return one name or several as a tuple.
+    """Return a name, or several names, as a tuple.
 
     >>> _as_tuple("blog")
     ('blog',)
@@ -76,7 +76,7 @@ class Windrow:
     def __init__(
         self, start: Path | str | None = None, flags: Mapping[str, Any] | None = None, *, named: Path | None = None
     ) -> None:
-        """Open the workspace at `start` or above it; without `start`, the one that a command would use here.
+        """Open the workspace at `start` or above it; without `start`, the workspace that a command would use here.
 
         `flags` are settings by name, which override all others; `named` is the folder of the option `--workspace`.
         """
@@ -94,7 +94,7 @@ class Windrow:
         return cls(named=prepare(Path(folder)).folder)
 
     def prepare(self) -> Prepared:
-        """Upgrade the workspace as `init` does, and return what was done; it may be repeated."""
+        """Upgrade the workspace as `init` does, and return what was done, with a line for each action."""
         from windrow.app.begin import prepare
 
         return prepare(self.config.root)

@@ -184,7 +184,7 @@ class CaptureSink:
 
     @property
     def answered(self) -> HttpHead:
-        """The head of the response; if this transfer continued an earlier one, that of the earlier response."""
+        """The head of the response, or of the earlier response if this transfer continued an earlier one."""
         return read_head(self._head)
 
     @property
@@ -314,6 +314,7 @@ class CaptureSink:
         )
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
+        """Move a complete part file into the archive; a body that is known or compressible is written as a record."""
         body_digest, size = part.digest(), part.held
         if body_digest == self._last.digest:
             part.drop()
@@ -368,7 +369,7 @@ class CaptureSink:
             )
 
     def leave(self) -> None:
-        """End a broken transfer; its part file is kept for the next one."""
+        """End a broken transfer, and keep its part file for the next transfer of the same file."""
         if self._part:
             if self._part_name:
                 self._part.close()

@@ -49,14 +49,14 @@ class PartFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
-        self._record = self._block = self._body = 0  # offsets of the record, of its block, and of the body
+        self._record_offset = self._block_offset = self._body_offset = 0
         self.head = self.request = b""  # the HTTP heads of the first transfer
         self.date = ""  # its WARC-Date
         self._changed = threading.Condition()
-        self._complete = False
+        self._is_complete = False
         self._digest_thread: threading.Thread | None = None
         self._hasher = Hasher()
-        self._failed: OSError | None = None
+        self._read_error: OSError | None = None
         if self._size:
             self._find_body()
 
@@ -64,33 +64,33 @@ class PartFile:
         """Find the record and its body in the part file of an earlier transfer, or empty the file if it is broken."""
         head = os.pread(self._fd, 65536, 0)
         try:
-            self._record, record = find_document(head)
+            self._record_offset, record = find_document(head)
         except (ArchiveError, KeyError, ValueError):
             self.clear()
             return
-        self._block = self._body = self._record + record.length
+        self._block_offset = self._body_offset = self._record_offset + record.length
         if record.kind == "response":
-            self._body = max(self._block, head.find(END, self._block) + len(END))
-        if self._size < self._body or (record.kind == "response" and self._body == self._block):
+            self._body_offset = max(self._block_offset, head.find(END, self._block_offset) + len(END))
+        if self._size < self._body_offset or (record.kind == "response" and self._body_offset == self._block_offset):
             self.clear()
             return
-        self.head, self.request = head[self._block : self._body], find_request(head)
+        self.head, self.request = head[self._block_offset : self._body_offset], find_request(head)
         self.date = record.fields.get("warc-date", "")
 
     @property
     def held(self) -> int:
         """The number of bytes of the body that are in the file."""
-        return max(0, self._size - self._body)
+        return max(0, self._size - self._body_offset)
 
     @property
     def begun(self) -> bool:
         """Whether the record's header is written."""
-        return self._body > 0
+        return self._body_offset > 0
 
     def clear(self) -> None:
         """Empty the file."""
         os.ftruncate(self._fd, 0)
-        self._size = self._record = self._block = self._body = 0
+        self._size = self._record_offset = self._block_offset = self._body_offset = 0
         self.head = self.request = b""
         self.date = ""
 
@@ -98,9 +98,9 @@ class PartFile:
         """Empty the file, and write the warcinfo record `info`, the record's WARC header and its HTTP head."""
         self.clear()
         write_all(self._fd, info + header + http_head, self.path)
-        self._record = len(info)
-        self._block = self._record + len(header)
-        self._body = self._size = self._block + len(http_head)
+        self._record_offset = len(info)
+        self._block_offset = self._record_offset + len(header)
+        self._body_offset = self._size = self._block_offset + len(http_head)
 
     def write(self, block: bytes | memoryview) -> None:
         """Append a block to the body."""
@@ -115,12 +115,12 @@ class PartFile:
 
     def _digest_body(self) -> None:
         """Compute the digest of the body while it grows: reading it back costs less than making the writer wait."""
-        offset = self._body
+        offset = self._body_offset
         buffer = bytearray(_BLOCK_SIZE)
         try:
             while True:
                 with self._changed:
-                    while self._size - offset < _BLOCK_SIZE and not self._complete:
+                    while self._size - offset < _BLOCK_SIZE and not self._is_complete:
                         self._changed.wait()
                     available = min(self._size - offset, _BLOCK_SIZE)
                 if available <= 0:
@@ -129,24 +129,24 @@ class PartFile:
                 self._hasher.update(memoryview(buffer)[:count])
                 offset += count
         except OSError as error:
-            self._failed = error
+            self._read_error = error
 
     def digest(self) -> str:
-        """Wait for the digest of the whole body and return it; raise ArchiveError if the file cannot be read."""
+        """Wait until the whole body is digested, and return the digest; raise ArchiveError if it cannot be read."""
         if self._digest_thread is None:
             self._digest_thread = threading.Thread(target=self._digest_body, daemon=True)
             self._digest_thread.start()
         with self._changed:
-            self._complete = True
+            self._is_complete = True
             self._changed.notify()
         self._digest_thread.join()
-        if self._failed:
-            raise ArchiveError(f"{self.path.name} cannot be read back: {self._failed.strerror}")
+        if self._read_error:
+            raise ArchiveError(f"{self.path.name} cannot be read back: {self._read_error.strerror}")
         return self._hasher.digest()
 
     def read(self, count: int | None = None, start: int = 0) -> bytes:
         """Return the whole body, or `count` bytes from `start`."""
-        return os.pread(self._fd, self.held if count is None else count, self._body + start)
+        return os.pread(self._fd, self.held if count is None else count, self._body_offset + start)
 
     def finish(self, digest: str, destination: Path) -> tuple[int, int]:
         """Fill in length and digest, move the file to `destination`, and return the record's offset and length."""
@@ -157,18 +157,18 @@ class PartFile:
             os.ftruncate(self._fd, self._size)  # the next transfer continues at the end of the body
             raise
         with guarded(self.path):
-            open_header = os.pread(self._fd, self._block - self._record, self._record)
-            os.pwrite(self._fd, close_header(open_header, digest, self._size - self._block), self._record)
+            open_header = os.pread(self._fd, self._block_offset - self._record_offset, self._record_offset)
+            os.pwrite(self._fd, close_header(open_header, digest, self._size - self._block_offset), self._record_offset)
             os.fdatasync(self._fd)
             self.path.rename(destination)
-        length = self._size + len(END) - self._record
+        length = self._size + len(END) - self._record_offset
         self.close()
-        return self._record, length
+        return self._record_offset, length
 
     def close(self) -> None:
         """Stop the thread and close the file, which is kept for the next transfer."""
         with self._changed:
-            self._complete = True
+            self._is_complete = True
             self._changed.notify()
         if self._digest_thread is not None:
             self._digest_thread.join()

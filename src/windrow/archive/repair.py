@@ -46,7 +46,7 @@ def lock_archive(folder: Path) -> Iterator[None]:
 
 
 def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, int]) -> None:
-    """Raise ConfigError if an archive belongs to another ledger: repairing it by this one would remove its captures.
+    """Raise ConfigError if an archive belongs to another ledger: repairing it by this ledger would remove captures.
 
     `ledger` is the identity of this ledger, empty before its first session; for `recorded_ends` see `repair_archive`.
     """

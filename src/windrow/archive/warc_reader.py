@@ -132,7 +132,7 @@ class _PlainSource:
 
 
 class _GzipSource:
-    """One gzip member, inflated block by block."""
+    """The bytes of a record that is a gzip member, inflated block by block."""
 
     def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:
         self._file = file
@@ -151,6 +151,10 @@ class _GzipSource:
         """Do nothing: the next bytes are only known after inflating the record."""
 
     def read(self, max_size: int) -> bytes:
+        """Return at most `max_size` inflated bytes, none at the end of the member.
+
+        Raises `_BrokenRecord` if the member is broken or inflates too much.
+        """
         stream = self._stream
         while not stream.eof:
             packed = stream.unconsumed_tail

@@ -1,4 +1,4 @@
-"""Write WARC files: append records to one file, and begin the next when it is full."""
+"""Write WARC files: append records to a file, and begin the next file when it is full."""
 
 from __future__ import annotations
 
@@ -124,6 +124,7 @@ class WarcWriter:
             return place
 
     def _open_next(self) -> None:
+        """Close the current file, and open the next one with a warcinfo record."""
         self.close()
         while self._fd < 0:
             self._number += 1
@@ -145,7 +146,7 @@ class WarcWriter:
         self._size = len(info_record)
 
     def sync(self) -> None:
-        """Flush what was written to the disk."""
+        """Flush the current file to the disk."""
         if self._fd >= 0:
             os.fdatasync(self._fd)
 

@@ -1,4 +1,4 @@
-"""`windrow changes` lists what changed since a time; `windrow diff` compares two versions of a page."""
+"""`windrow changes` lists the changes since a time; `windrow diff` compares two versions of a page."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Of this kind only.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
 def changes_command(console: Console, since: datetime | None, source: str, kind: str | None, form: str) -> None:
-    """List what is new, changed or gone at the sources, with a line on the difference.
+    """List new, changed and gone pages and records at the sources, each with a line on the difference.
 
     A page has changed if its text, title, description or language changed; other bytes do not count. It is gone
     after a 410, or the second 404 in a row. A session lists the changes it wrote, even if an earlier session fetched
-    the page: what a run that was stopped or killed had not written is listed by the next run.
+    the page: changes that a stopped or killed run had not written are listed by the next run.
     """
     workspace = console.open()
     changes = workspace.changes(since, source=source, kind=kind or "")
@@ -76,7 +76,7 @@ _SIGN_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 @option("--new", default="", metavar="DATE", help="The new version (the latest).")
 @option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Lines shown around changes (2).")
 def diff_command(console: Console, url: str, old: str, new: str, context: int) -> None:
-    """Show what changed in a page: its title and other metadata, then the lines of its text.
+    """Show the difference between two versions of a page: its title and other metadata, then the lines of its text.
 
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
     that was current at its end is compared, which may be that the page was gone. Changes in menus, footers and

@@ -1,4 +1,4 @@
-"""What all commands share: the layout of the help, common options, and printing results and remarks."""
+"""Shared by all commands: the layout of the help, common options, and printing of results and remarks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Console:
         sys.stdout.flush()
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
-        """Print an error and its hint to standard error, even with `--quiet`; with `--json` as one message."""
+        """Print an error and its hint to standard error, even with `--quiet`; with `--json` it is a line of JSON."""
         if self.json:
             message = {"type": "error", "message": text, "hint": hint, "exit_code": code, "reason": reason}
             _write(sys.stderr, escape_json(json.dumps(message)))

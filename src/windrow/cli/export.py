@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ExportCommand(Command):
-    """`export`, whose help lists what the archive and the installed collections can write."""
+    """The command `export`; its help lists the exports of the archive and of the installed collections."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of exports with their forms, then the options."""
@@ -48,9 +48,9 @@ class ExportCommand(Command):
 @click.argument("name", metavar="WHAT", shell_complete=complete_exports)
 @option("--as", "form", required=True, metavar="FORM", help="The form, one of those listed for WHAT.")
 def export_command(console: Console, name: str, form: str) -> int:
-    """Write what the workspace holds to standard output, in a standard form.
+    """Write records, changes or captures of the workspace to standard output, in a standard form.
 
-    WHAT is one of the names below: those of the archive, and of the collections that are installed.
+    WHAT is one of the exports below, which are those of the archive and of the installed collections.
     """
     from windrow.app.export import write_export  # noqa: PLC0415 `--help` needs no database
 

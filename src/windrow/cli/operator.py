@@ -56,7 +56,7 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the failed items of a source or with a reason are selected. What was loaded before stays.
+    Without names, the failed items of a source or with a reason are selected. Records loaded before stay.
     """
     return _decide("retry", console, names, **selection)
 
@@ -67,7 +67,7 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
     """Stop work on items: they stay in their phase until `windrow retry`.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the waiting items of a source or with a reason are selected. What was loaded before stays.
+    Without names, the waiting items of a source or with a reason are selected. Records loaded before stay.
     """
     return _decide("cancel", console, names, **selection)
 
@@ -89,9 +89,9 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
     """Take pages and sites down: remove their bytes, texts, versions and index entries.
 
     X is the address of a page, a host, or a site of windrow.toml. Its records in the archive are overwritten,
-    other records stay as they are, and so do other pages with the same text. What other collections made of
-    the same captures is removed too. A tombstone remains, with the time, the reason and who did it, and nothing of X
-    is fetched again. Without X, takedowns are finished that were killed, or that could not remove everything because
+    other records stay as they are, and so do other pages with the same text. Records that other collections read from
+    the same captures are removed too. A tombstone with the time, the reason and the user remains, and X is not fetched
+    again. Without X, takedowns are finished that were killed, or that could not remove everything because
     another process was reading a database.
     """
     workspace = console.open()
@@ -134,6 +134,7 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
 
 
 def _confirm(count: int) -> None:
+    """Ask the user to confirm the takedown of `count` targets; raise UsageError without a terminal."""
     if not sys.stdin.isatty():
         raise UsageError(
             "the takedown cannot be confirmed: standard input is not a terminal",

@@ -120,7 +120,7 @@ class SettingType(click.ParamType):  # type: ignore[type-arg]
     name = "value"
 
     def __init__(self, setting: Setting) -> None:
-        """Take the setting whose values are given."""
+        """Take the setting that the option sets."""
         self._kind = setting.kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -138,7 +138,7 @@ class DeclaredOptions(Command):
     section = ""
 
     def declared(self) -> Iterable[Setting]:
-        """Return the settings whose flags this command takes."""
+        """Return the settings that can be set by flags of this command."""
         raise NotImplementedError
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:

@@ -45,7 +45,7 @@ class RunCommand(DeclaredOptions):
         return (setting for collection in installed().values() for setting in collection.configuration.settings)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, then what each collection can adopt."""
+        """Write the help, then a paragraph for each collection that can adopt folders."""
         super().format_help_text(ctx, formatter)
         from windrow.adapters.adapter import Adopts  # noqa: PLC0415
         from windrow.contract.registry import capable  # noqa: PLC0415
@@ -92,11 +92,11 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     """Harvest all sources, or the named collections and sources.
 
     NAME may also be WARC files of other programs, folders of them, or lists with one file on each line. They
-    are taken into the archive and summarised like what was crawled here, and nothing is fetched; --source names
+    are imported into the archive and summarised like crawled pages, and nothing is fetched; --source names
     their source, which is otherwise named after the file.
 
-    Running again resumes: what is done is not done again. The first Ctrl-C finishes the items in progress,
-    the second stops at once; the next run goes on from there. The summary goes to standard error.
+    Running again resumes: finished items are not done again. The first Ctrl-C finishes the items in progress,
+    the second stops at once; the next run continues from there. The summary is printed to standard error.
     """
     console.quiet = quiet
     flags = {name.replace("__", "."): arguments.pop(name) for name in list(arguments) if "__" in name}

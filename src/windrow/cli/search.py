@@ -1,4 +1,4 @@
-"""`windrow search`: search what was harvested, in all collections."""
+"""`windrow search` searches the harvested records of all collections."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SearchCommand(Command):
 def search_command(
     console: Console, *, words: tuple[str, ...], collection: tuple[str, ...], limit: int, page: int, explain: bool
 ) -> None:
-    """Search what was harvested, in all collections.
+    """Search the harvested records of all collections.
 
     Any text is a query: words, "phrases", -words to leave out, OR, parentheses and filters such as
     site:, lang:, type:, before:, after: and as-of:, which searches the pages as they were on a day.

@@ -70,7 +70,7 @@ def _print_messages(console: Console, story: Story) -> None:
 
 
 def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: int, name: str) -> None:
-    """Print the items that a name may mean; `more` is the number of further ones."""
+    """Print the items with this name; `more` is the number of further items that are not printed."""
     if console.json:
         for candidate in candidates:
             console.message("candidate", candidate)
@@ -80,6 +80,7 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
 
 
 def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
+    """Return a table of items and their states."""
     head = ["number", "kind", "name", "owner", "state", "reason"]
     return table(
         head,

@@ -134,6 +134,7 @@ class CouchDocuments:
         return StoreError(f"{self._url}: the answer is not one of CouchDB", hint="check the setting events.documents")
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """Send one request, connecting to the server if necessary; return the answer's status and body."""
         if self._connection is None:
             host, port = self._host_port
             if self._secure:
@@ -152,6 +153,7 @@ class CouchDocuments:
         return self._read_number(f"/{self._first}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
 
     def _set_checkpoint(self, number: int) -> None:
+        """Write the checkpoint into the first database; repeat it if another client writes it at the same time."""
         for _ in range(_MAX_ATTEMPTS):
             answer = self._request("GET", f"/{self._first}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
             document = {"_id": _CHECKPOINT_ID, "checkpoint": number}

@@ -225,6 +225,7 @@ class SqliteDocuments(SqliteStore):
             base += _ROWS_PER_SECOND  # all rows of this second are taken: use those of the next second
 
     def _remove(self, database: DocumentDatabase, document_id: str) -> None:
+        """Remove a document, if it exists, with its long text and its search entry."""
         run, table = self._connection.execute, database.name
         deleted = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (document_id,)).fetchone()
         if deleted is None:
@@ -281,8 +282,8 @@ class SqliteDocuments(SqliteStore):
     ) -> Iterator[StoredDocument]:
         """Yield documents that have all the words of a text and are in a span of a view; any text is a valid query.
 
-        Those with all words in the first searched field come first, then the others, each the newest first. Ranking by
-        rarity of words would read every document that has one of them.
+        Documents with all words in the first searched field precede the others; in each group the newest is first.
+        Ranking them by the rarity of words would require reading every document with one of the words.
         """
         declared = self._databases[database]
         words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))

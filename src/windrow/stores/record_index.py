@@ -79,6 +79,7 @@ class RecordIndex:
             return self._find(query, kind, offset, limit, anew=True)
 
     def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
+        """Open the index, with `anew` a new one instead of the damaged one, and search it."""
         index = open_for_search(
             self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
         )
@@ -88,6 +89,7 @@ class RecordIndex:
             index.close()
 
     def _search(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
+        """Search the open index, first for all words of the query, then for smaller shares of them."""
         query_words = dict.fromkeys(word for term in wanted(query.root) for word in words(term.text))
         frequency = {word: index.frequency(" ".join(pieces(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:

@@ -109,7 +109,7 @@ def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:
 
 
 def remove_record(connection: sqlite3.Connection, record: int) -> None:
-    """Remove a record and its names."""
+    """Remove the record with this id, and its names and aliases."""
     connection.execute("DELETE FROM record WHERE id = ?", (record,))
     connection.execute("DELETE FROM other_name WHERE record = ?", (record,))
     connection.execute("DELETE FROM alias WHERE record = ?", (record,))
@@ -126,7 +126,7 @@ def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mappin
 
 
 def format_time(at: datetime) -> str:
-    """Format a time in UTC so that texts sort by time; one without a zone is taken as UTC."""
+    """Format a time in UTC, so that such texts sort by time; a time without a zone is taken as UTC."""
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="microseconds")
 

@@ -43,6 +43,6 @@ def adopt_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Conne
 
 
 def attempts_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
-    """Return the first and last attempt that the sessions (first, last) wrote; if none, the last is the smaller one."""
+    """Return the first and last attempt that the sessions (first, last) wrote; if none, the last is smaller."""
     first, last = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
     return int(first), int(last)

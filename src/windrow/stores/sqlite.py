@@ -170,7 +170,7 @@ def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lamb
 
 
 class SqliteStore:
-    """A file with one connection; its errors name the file."""
+    """An SQLite file with one connection; the messages of its errors contain the path."""
 
     def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
         """Open the file and create the tables of `schema`; with `read_only` it must exist and is not changed."""
@@ -223,7 +223,7 @@ _REASONS_BY_ERROR = {
 
 
 class SqliteReader:
-    """Reads a file with one connection for each thread, kept until `close`."""
+    """Reads an SQLite file with one connection for each thread, which stays open until `close`."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
         """Take the path, and functions by name that the SQL may call; the file is not opened yet."""
@@ -234,7 +234,7 @@ class SqliteReader:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read in one transaction, so that the block sees one state; a nested block joins it."""
+        """Read in one transaction, so that the block sees one state of the file; a nested block uses the same one."""
         with self._guarded():
             if getattr(self._local, "is_reading", False):
                 yield self._local.connection

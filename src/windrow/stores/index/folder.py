@@ -54,7 +54,7 @@ def format_note(version: str, fields: list[list[str]]) -> str:
 
 
 def write_note(folder: Path, text: str) -> None:
-    """Replace the note atomically."""
+    """Write the note of an index into its folder, replacing an older note atomically."""
     part = folder / _NOTE_DRAFT
     part.unlink(missing_ok=True)
     with part.open("x") as file:
@@ -85,7 +85,7 @@ _MOVE_HINT = "name another folder for the index (pages.index), move the store th
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:
-    """Return whether a folder, given with the names in it, is empty, an index, or a new index of a killed process."""
+    """Return whether a folder, which contains files with these names, is empty, an index, or an unfinished index."""
     text = folder / TEXT_FOLDER
     if TEXT_FOLDER in names and (text.is_symlink() or not text.is_dir()):
         return False
@@ -97,6 +97,7 @@ def _is_ours(folder: Path, names: list[str]) -> bool:
 
 
 def _is_note(path: Path) -> bool:
+    """Return whether a file is the note of an index."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > 1 << 20:
         return False
     try:
