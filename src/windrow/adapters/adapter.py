@@ -427,9 +427,9 @@ class Forgets(Protocol):
         ...
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the data of a target that these attempts, of any collection, obtained; it may be repeated.
+        """Remove the data of a target that these attempts of any collection obtained; return the number of records.
 
-        Returns the number of records removed.
+        It may be repeated.
         """
         ...
 

@@ -89,8 +89,7 @@ class NewSource(NamedTuple):
 def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml` in the workspace `root`, and return its path.
 
-    It is checked by reading the whole configuration with it: the file is removed again if that fails. Raises UsageError
-    if the source exists already, or if its name, address or settings are not valid.
+    Raises UsageError, and leaves no new file, if the source exists already or the configuration would not be valid.
     """
     registry.collection(new.collection)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
@@ -150,10 +149,8 @@ def add_collection(name: str, into: Path) -> NewCollection:
     _check_name(name)
     folder = into / f"windrow-{name.replace('_', '-')}"
     substitutes = {"name": name, "package": f"windrow_{name}", "project": folder.name}
-    texts = {
-        path.replace(_NAME_PLACEHOLDER, name): Template(text).substitute(substitutes)
-        for path, text in sorted(_read_template())
-    }
+    template = {path.replace(_NAME_PLACEHOLDER, name): Template(text) for path, text in sorted(_read_template())}
+    texts = {path: text.substitute(substitutes) for path, text in template.items()}
     written_paths: list[Path] = []
     try:
         into.mkdir(parents=True, exist_ok=True)
@@ -197,10 +194,7 @@ def _check_name(name: str) -> None:
 
 
 def _read_template(folder: Traversable | None = None, prefix: str = "") -> list[tuple[str, str]]:
-    """Return the path of each file of the template and its text, for one folder of it or all.
-
-    `prefix` is the path of `folder` within the template, with a slash at its end.
-    """
+    """Return the paths and texts of the files in a folder of the template, or in all of it; `prefix` is its path."""
     texts: list[tuple[str, str]] = []
     for file in (folder or files("windrow.app") / "collection_template").iterdir():
         if file.is_dir():

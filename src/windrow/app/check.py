@@ -34,12 +34,12 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     Raises Locked if a projection differs while a run is under way: during a run projections are always a little behind.
     """
     checkup = Checkup()
-    for checked in check_archive(ledger, workspace.archive.folder):
-        if isinstance(checked, Fault):
-            checkup.faults.append(checked)
+    for fault_or_size in check_archive(ledger, workspace.archive.folder):
+        if isinstance(fault_or_size, Fault):
+            checkup.faults.append(fault_or_size)
         else:
             checkup.captures += 1
-            checkup.bytes += checked
+            checkup.bytes += fault_or_size
     checkup.faults += check_index(ledger, workspace.archive.folder)
     checkup.faults += check_states(ledger)
     harvested = harvested_collections(workspace, ledger)

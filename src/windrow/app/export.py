@@ -15,10 +15,7 @@ from windrow.ledger import Ledger
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
-    """Write a CDXJ line for every capture, sorted as CDXJ requires; return the number of lines.
-
-    File names in the lines are relative to the archive.
-    """
+    """Write a CDXJ line for every capture, in CDXJ order, with file names relative to the archive; return the count."""
     del form
     count = 0
     if not workspace.ledger.exists():

@@ -78,10 +78,15 @@ def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str
     adapters = _state_adapters({*collections})
     counts = [
         RestCount(
-            row.collection, row.kind, row.step, Status.FAILED if row.reason else Status.DONE, row.reason, row.number
+            count.collection,
+            count.kind,
+            count.step,
+            Status.FAILED if count.reason else Status.DONE,
+            count.reason,
+            count.number,
         )
-        for row in ledger.items.read_between(span)
-        if row.collection not in adapters
+        for count in ledger.items.read_between(span)
+        if count.collection not in adapters
     ]
     return [*counts, *(rest for adapter in adapters.values() for rest in adapter.count_rests(ledger, span))]
 

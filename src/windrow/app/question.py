@@ -49,14 +49,8 @@ class ItemLookup:
 
     def items(self, name: str) -> list[ItemKey]:
         """Return the items with a name, from the most exact look-up that finds any."""
-        for find_keys in (
-            self._by_number,
-            self._by_key,
-            self._by_address,
-            self._by_warc,
-            self._by_tail,
-            self._by_left_out,
-        ):
+        exact = (self._by_number, self._by_key, self._by_address)
+        for find_keys in (*exact, self._by_warc, self._by_tail, self._by_left_out):
             if keys := find_keys(name):
                 self.total = max(len(keys), self.total)
                 return keys

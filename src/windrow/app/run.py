@@ -372,17 +372,13 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
     """
     declared_names = {*collection_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in declared_names and Path(name).is_dir()]
-    adopters = (
-        [adapter for adapter in capable(Adopts).values() if first_phase == adapter.ADOPTED_AT]
-        if folders and first_phase
-        else []
-    )
+    adapters = capable(Adopts).values() if folders and first_phase else ()
+    adopters = [adapter for adapter in adapters if first_phase == adapter.ADOPTED_AT]
     if not adopters:
         return config, names, first_phase
     if len(names) > 1:
-        raise UsageError(
-            "only one folder can be adopted in a run", hint=f"windrow run --from {first_phase} {folders[0]}"
-        )
+        hint = f"windrow run --from {first_phase} {folders[0]}"
+        raise UsageError("only one folder can be adopted in a run", hint=hint)
     source = adopters[0].adopt(config, Path(folders[0]))
     return replace(config, sources=(*config.sources, source)), (source.name,), ""
 
@@ -394,11 +390,7 @@ def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _harvests(config: Workspace, names: Sequence[str], spans: Mapping[str, PhaseSpan]) -> Iterator[Harvest]:
-    """Yield the harvest of each chosen collection, in the order of the run.
-
-    All adapters check first that requests can be made; the stores of a collection are opened when its harvest is
-    yielded.
-    """
+    """Yield the harvest of each chosen collection, with its stores opened, after all adapters have checked theirs."""
     chosen = choose_sources(config, names)
     for collection_name in chosen:
         if spans[collection_name].fetch:  # reading kept captures makes no requests
@@ -422,10 +414,7 @@ def _import_harvest(config: Workspace, arguments: RunArguments) -> dict[str, Har
 
 
 def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
-    """Return a session's summary, after passing it to the command of `run.notify`.
-
-    `unusable` are messages on sources that could not be harvested: they become errors of the summary.
-    """
+    """Return a session's summary with `unusable` among its errors, after passing it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
     counts = content_counts(config, ledger)
     summary = summarise(ledger, number, phases(), tuple(session.mended), content_counts=counts)

@@ -69,30 +69,28 @@ class WorkspaceState:
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
-    """Return the state of the workspace."""
+    """Return the state of the sources and items of a workspace, with the summary of its last session."""
     sources = (*workspace.sources, *_undeclared_sources(workspace, ledger))
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
-    asking = {source.name: frontiers.get(source.collection) for source in sources}
+    frontiers_by_source = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for session in ledger.sessions.by_source():
-        if _asked_source(asking.get(session.source), session):
+        if _asked_source(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
-    last_session = ledger.sessions.latest()
+    number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
     return WorkspaceState(
-        workspace.name,
-        workspace.root,
-        running_process(ledger),
-        summarise(ledger, last_session, phases, content_counts=content_counts(workspace, ledger))
-        if last_session
-        else None,
-        _source_states(workspace, ledger, sources, sessions_by_source, phases),
-        count_states(ledger),
-        count_reasons([*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]),
-        _resting_files(workspace, frontiers),
-        tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
-        _service_waits(workspace, ledger),
-        _left_out_by_rules(workspace, frontiers),
-    )  # fmt: skip
+        workspace=workspace.name,
+        folder=workspace.root,
+        holder=running_process(ledger),
+        last=summarise(ledger, number, phases, content_counts=counts) if number else None,
+        sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
+        states=count_states(ledger),
+        reasons=count_reasons([*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]),
+        resting=_resting_files(workspace, frontiers),
+        unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
+        waits=_service_waits(workspace, ledger),
+        left_out=_left_out_by_rules(workspace, frontiers),
+    )
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
@@ -158,9 +156,8 @@ def _source_states(
                 summarise(ledger, number, phases, content_counts=content_counts(workspace, ledger), until_now=True),
             )
             count = next((source_count for source_count in summary.sources if source_count.source == source.name), None)
-        records = (
-            records_by_source[source.collection].get(source.name, 0) if source.collection in records_by_source else None
-        )
+        record_counts = records_by_source.get(source.collection)
+        records = None if record_counts is None else record_counts.get(source.name, 0)
         frontier = frontiers.get(source.name, FrontierCount())
         state = _source_state(workspace, source, sessions, (count or SourceCount(source.name), frontier, records))
         failed = frontier.failing + failing.get(source.name, 0) + failed_captures.get(source.name, 0)

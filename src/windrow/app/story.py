@@ -150,40 +150,32 @@ def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name
 def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     """Return the story of an item; `numbers` are the items with its key, of which the latest fetch is described."""
     items = [item for number in numbers if (item := ledger.items.get(number))]
-    latest = max(items, key=lambda item: (item.attempt, item.seq))
-    number, collection_name = latest.seq, latest.collection
-    seen_text = f"seen for the first time, as {latest.key}"
-    events = [Event(latest.at, number, latest.session, "seen", seen_text, digest=latest.digest, size=latest.size)]
+    item = max(items, key=lambda item: (item.attempt, item.seq))
+    number, collection_name = item.seq, item.collection
+    seen_text = f"seen for the first time, as {item.key}"
+    events = [Event(item.at, number, item.session, "seen", seen_text, digest=item.digest, size=item.size)]
     archive_key = ""
     collection = installed().get(collection_name)
     fetch_phase = frontier_of(ledger, collection).fetched_at if collection else ""
-    if latest.file and (file := ledger.items.get(latest.file)):
-        archive_key = file.key
-        attempts = [*filter(None, [ledger.attempts.get(latest.attempt)])]
+    if item.file and (archive := ledger.items.get(item.file)):
+        archive_key = archive.key
+        attempts = [*filter(None, [ledger.attempts.get(item.attempt)])]
     else:
         attempts = ledger.attempts.of_file(number)
-    events += _listing_events(ledger, latest.file or number) + _attempt_events(attempts, fetch_phase)
+    events += _listing_events(ledger, item.file or number) + _attempt_events(attempts, fetch_phase)
     events += _reading_events(ledger, number) + _finding_events(ledger, collection_name, number)
     events += _decision_events(ledger, number)
-    members = () if archive_key else _archive_members(ledger, latest.latest)
+    latest_attempt = item.latest
+    members = () if archive_key else _archive_members(ledger, latest_attempt)
     phase, status = states(ledger, [number])[number]
     events += _member_finding_events(ledger, collection_name, members)
-    sources = [mirror.source for mirror in ledger.mirrors.of_files([latest.file or number])]
+    sources = [mirror.source for mirror in ledger.mirrors.of_files([item.file or number])]
     return Story(
-        number,
-        collection_name,
-        latest.kind,
-        latest.key,
-        latest.owner,
-        phase,
-        status,
-        latest.reason or "",
-        offered_by=(*sources, *ledger.imports.names(number)),
-        within=archive_key,
+        number, collection_name, item.kind, item.key, item.owner, phase, status, item.reason or "",
+        offered_by=(*sources, *ledger.imports.names(number)), within=archive_key,
         events=tuple(sorted(events, key=lambda event: event.number)),
-        members=members,
-        others=tuple(duplicate for duplicate in numbers if duplicate != number),
-    )
+        members=members, others=tuple(duplicate for duplicate in numbers if duplicate != number),
+    )  # fmt: skip
 
 
 def _listing_events(ledger: Ledger, file: int) -> list[Event]:
@@ -196,18 +188,8 @@ def _listing_events(ledger: Ledger, file: int) -> list[Event]:
         if listing.event != "gone":
             text += f" at {listing.path}" + (f", {listing.size:,} bytes" if listing.size is not None else "")
             text += f" of {listing.modified:%Y-%m-%d %H:%M:%S}" if listing.modified else ""
-        events.append(
-            Event(
-                listing.at,
-                listing.seq,
-                listing.session,
-                listing.event,
-                text,
-                listing.source,
-                listing.path,
-                size=listing.size,
-            )
-        )
+        fact = (listing.at, listing.seq, listing.session, listing.event)
+        events.append(Event(*fact, text, listing.source, listing.path, size=listing.size))
     return events
 
 

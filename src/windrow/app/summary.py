@@ -201,10 +201,7 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Count by source the session's attempts, and the changes in listings that it reports.
-
-    `reported_facts` are the first and last fact whose changes the session reports.
-    """
+    """Count by source the session's attempts, and the changes in listings among the facts (first, last) it reports."""
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(reported_facts):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
@@ -230,33 +227,27 @@ def _count_sources(
 def _count_by_content(
     session: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the counts by source, with `new`, `changed` and `gone` counted by content instead of bytes.
-
-    `visited` and `written` are the counts of `ContentCounts`.
-    """
+    """Return the counts by source, in which those of `ContentCounts` replace `new`, `changed` and `gone`."""
     counts = {source: Counter(counter) for source, counter in session.sources.items()}
     for source, count in counts.items():
         if source in visited:
-            content = visited[source]
-            bytes_differ = count["new"] + count["changed"]
-            count["failed"] += max(0, count["gone"] - content["gone"])
-            count.update({"same_text": max(0, bytes_differ - content["new"] - content["changed"] - content["moved"])})
-            count["redirected"] += content["moved"]
-    for source, content in written.items():
-        if source in counts or any(content[kind] for kind in _CHANGE_KINDS):
+            by_content = visited[source]
+            real_changes = by_content["new"] + by_content["changed"] + by_content["moved"]
+            count["failed"] += max(0, count["gone"] - by_content["gone"])
+            count["same_text"] += max(0, count["new"] + count["changed"] - real_changes)
+            count["redirected"] += by_content["moved"]
+    for source, by_content in written.items():
+        if source in counts or any(by_content[kind] for kind in _CHANGE_KINDS):
             count = counts.setdefault(source, Counter())
             for kind in _CHANGE_KINDS:
-                count[kind] = content[kind]
+                count[kind] = by_content[kind]
     return counts
 
 
 def _count_outcomes(
     recorded_outcomes: Iterable[OutcomeCount], facts: tuple[int, int], content_counts: ContentCounts
 ) -> tuple[OutcomeCount, ...]:
-    """Correct the ledger's counts of outcomes by content; return the most frequent first.
-
-    `facts` are the first and last fact of the session.
-    """
+    """Correct the ledger's counts of a session's outcomes (`facts`: first, last); return the most frequent first."""
     counts_by_collection: dict[str, Counter[str]] = {}
     for count in recorded_outcomes:
         counts_by_collection.setdefault(count.collection, Counter())[count.outcome] += count.attempts

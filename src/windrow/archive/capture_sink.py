@@ -21,17 +21,7 @@ from windrow.clock import spell
 from windrow.digest import digest, warc
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.http import HttpHead, media_type, read_head, validator
-from windrow.formats.warc import (
-    END,
-    NOT_MODIFIED,
-    REVISIT,
-    header,
-    open_header,
-    packed,
-    record_id,
-    target,
-    warcinfo,
-)
+from windrow.formats.warc import END, NOT_MODIFIED, REVISIT, header, open_header, packed, record_id, target, warcinfo
 from windrow.model import ArchivePlace, FetchJob, KeptResponse, Limits
 from windrow.reasons import Reason
 

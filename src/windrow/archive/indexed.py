@@ -61,10 +61,7 @@ def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
 
 
 def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, after_line: int) -> Iterator[LineBlock]:
-    """Yield those of the lines that are after line `after_line` as one block; nothing if there are none.
-
-    `first_number` is the number of the first of `lines`, `legend` the layout before it.
-    """
+    """Yield the lines after line `after_line` as one block, if there are any; `legend` is the layout before them."""
     if first_number + len(lines) - 1 <= after_line or not lines:
         return
     skipped = max(0, after_line + 1 - first_number)

@@ -72,7 +72,7 @@ class _Form(NamedTuple):
     """The form of a file's records."""
 
     is_gzip: bool  # whether each record is a gzip member
-    begin: re.Pattern[bytes]  # matches the start of a record
+    start_pattern: re.Pattern[bytes]  # matches the start of a record
     read_header: Callable[[bytes], warc.Header]
     is_arc: bool  # whether the header is one line, as in ARC files
 
@@ -115,7 +115,7 @@ class _PlainSource:
             raise _BrokenRecord(Reason.TRUNCATED, f"the record is {missing} bytes shorter than its header states")
         self._file.seek(position + size)
         next_bytes = self._file.read(_PROBE_SIZE if form.is_arc else _SHORT_PROBE_SIZE)
-        if next_bytes.strip(b"\r\n") and not form.begin.match(next_bytes):
+        if next_bytes.strip(b"\r\n") and not form.start_pattern.match(next_bytes):
             raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record does not have the length that its header states")
         self._file.seek(position)
 
@@ -151,10 +151,7 @@ class _GzipSource:
         """Do nothing: the next bytes are only known after inflating the record."""
 
     def read(self, max_size: int) -> bytes:
-        """Return at most `max_size` inflated bytes, none at the end of the member.
-
-        Raises `_BrokenRecord` if the member is broken or inflates too much.
-        """
+        """Return at most `max_size` inflated bytes, or none at the end; raise `_BrokenRecord` if that is too much."""
         stream = self._stream
         while not stream.eof:
             packed = stream.unconsumed_tail
@@ -410,7 +407,7 @@ def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
     """Yield the offsets in a window, except 0, at which a record may begin."""
     if not form.is_gzip:
         yield from (
-            match.start() for match in _RECORD_START.finditer(window) if form.begin.match(window, match.start())
+            match.start() for match in _RECORD_START.finditer(window) if form.start_pattern.match(window, match.start())
         )
         return
     position = window.find(GZIP, 1)
@@ -423,6 +420,6 @@ def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
 def _begins_record(start: bytes, form: _Form) -> bool:
     """Return whether these bytes are the start of a gzip member with a record."""
     try:
-        return bool(form.begin.match(isal_zlib.decompressobj(wbits=31).decompress(start, _PROBE_SIZE)))
+        return bool(form.start_pattern.match(isal_zlib.decompressobj(wbits=31).decompress(start, _PROBE_SIZE)))
     except _INFLATE_ERROR:
         return False

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 @command(
-    "changes",
-    examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"],
+    "changes", examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"]
 )
 @option(
     "--since", type=Day(), metavar="WHEN", help="Changes seen since then (UTC); without it, those of the last session."

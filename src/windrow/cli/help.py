@@ -87,10 +87,7 @@ COMPLETION_VARIABLE = "_WINDROW_COMPLETE"
 
 @command(
     "completion",
-    examples=[
-        'eval "$(windrow completion bash)"',
-        "windrow completion fish > ~/.config/fish/completions/windrow.fish",
-    ],
+    examples=['eval "$(windrow completion bash)"', "windrow completion fish > ~/.config/fish/completions/windrow.fish"],
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context

@@ -136,10 +136,8 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
 def _confirm(count: int) -> None:
     """Ask the user to confirm the takedown of `count` targets; raise UsageError without a terminal."""
     if not sys.stdin.isatty():
-        raise UsageError(
-            "the takedown cannot be confirmed: standard input is not a terminal",
-            hint="windrow forget --yes, or --dry-run",
-        )
+        message = "the takedown cannot be confirmed: standard input is not a terminal"
+        raise UsageError(message, hint="windrow forget --yes, or --dry-run")
     target = "this" if count == 1 else f"these {count}"
     click.confirm(f"Take {target} down for good?", abort=True, err=True)
 

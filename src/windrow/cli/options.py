@@ -49,23 +49,15 @@ class Day(click.ParamType):  # type: ignore[type-arg]
 
 def complete_names(ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Return completions for the names of sources and collections; outside a workspace there are none."""
-    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
-
     console = ctx.find_object(Console) or Console()
-    folder = next(
-        (
-            context.params.get("workspace")
-            for context in (ctx, ctx.parent)
-            if context and context.params.get("workspace")
-        ),
-        None,
-    )
+    folders = [context.params.get("workspace") for context in (ctx, ctx.parent) if context]
+    folder = next(filter(None, folders), None)
     try:
         config = Console(workspace=folder or console.workspace).open().config
     except WindrowError:
         return []
     completions = [CompletionItem(source.name, help=source.site.address()) for source in config.sources]
-    completions += [CompletionItem(name, help="collection") for name in collection_names()]
+    completions += [CompletionItem(name, help="collection") for name in list_collections()]
     return [completion for completion in completions if str(completion.value).startswith(prefix)]
 
 
@@ -86,9 +78,7 @@ def complete_phases(_ctx: click.Context, _param: click.Parameter, prefix: str) -
 
 def complete_collections(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Return completions for the names of collections."""
-    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
-
-    return [CompletionItem(name) for name in collection_names() if name.startswith(prefix)]
+    return [CompletionItem(name) for name in list_collections() if name.startswith(prefix)]
 
 
 def list_collections() -> tuple[str, ...]:

@@ -60,11 +60,7 @@ class RunCommand(DeclaredOptions):
 @command(
     "run",
     shape=RunCommand,
-    examples=[
-        "windrow run",
-        "windrow run blog --limit 10 --dry-run",
-        "windrow run --every 6h",
-    ],
+    examples=["windrow run", "windrow run blog --limit 10 --dry-run", "windrow run --every 6h"],
     declared=True,
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
@@ -82,7 +78,7 @@ class RunCommand(DeclaredOptions):
         help="Begin at this phase; after `download`, nothing is listed or fetched.")  # fmt: skip
 @option(
     "--to", "last", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
-    help="End with this phase.",
+    help="End with this phase."
 )  # fmt: skip
 @option("--again", is_flag=True, section=SELECTION, help="Fetch and read again what is done already.")
 @option("--dry-run", is_flag=True, section=HOW, help="Only list what would be fetched from where; connects to nothing.")
@@ -114,10 +110,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
-    """Run one session, print its progress and summary, and return its exit code.
-
-    `flags` are settings by name, `arguments` those of `Windrow.run`.
-    """
+    """Run a session with settings by name and the arguments of `Windrow.run`; print progress and summary."""
     from windrow.contract.registry import names  # noqa: PLC0415
     from windrow.engine.progress import Progress, ProgressLines  # noqa: PLC0415
 

@@ -26,18 +26,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     """Return a session's summary as lines and tables."""
     text = [_summary_head(summary), *(f"mended: {line}" for line in summary.repairs)]
     if summary.sources:
-        head = [
-            "source",
-            "offered",
-            "new",
-            "changed",
-            "gone",
-            "refused",
-            "fetched",
-            "same",
-            "failed",
-            "received",
-        ]
+        head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         page_columns = ["moved", "left", "same text"] if summary.outcomes else []
         rows = [(*source[:9], size(source.received), *source[11:][: len(page_columns)]) for source in summary.sources]
         text.append(table([*head, *page_columns], rows, "  "))
@@ -153,21 +142,10 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     """Return the state of a workspace as tables: its sources, its items, and what it left out or could not read."""
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
-        (
-            source.source,
-            source.owner,
-            source.state,
-            source.last_good,
-            source.items,
-            source.new,
-            source.changed,
-            source.same,
-            source.gone,
-            source.failed,
-            source.next_due,
-        )
+        (source.source, source.owner, source.state, source.last_good, source.items,
+         source.new, source.changed, source.same, source.gone, source.failed, source.next_due)
         for source in state.sources
-    ]
+    ]  # fmt: skip
     lines: list[str] = [
         table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection COLLECTION"
     ]

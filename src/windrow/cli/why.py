@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 @command(
     "why",
-    examples=[
-        "windrow why https://example.org/a/page",
-        "windrow why blog",
-        "windrow why 1234 --json",
-    ],
+    examples=["windrow why https://example.org/a/page", "windrow why blog", "windrow why 1234 --json"],
     declared=True,
 )
 @click.argument("name", metavar="X", shell_complete=complete_sources)

@@ -30,6 +30,10 @@ _MAX_ATTEMPTS = 5
 _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
+_Changes = dict[str, Mapping[str, Any] | None]
+"""Documents to write, by id; None stands for a removal."""
+
+
 class _Response(NamedTuple):
     """The status of a response, and its body as parsed JSON."""
 
@@ -86,10 +90,9 @@ class CouchDocuments:
     def _request(
         self, method: str, path: str, document: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
     ) -> _Response:
-        """Send a request, and repeat it after a temporary failure.
+        """Send a request, and repeat it after a temporary failure; raise StoreError if that does not help.
 
-        `good` are the accepted statuses, `shape` is the required type of the answer's JSON. Raises StoreError for any
-        other answer, and StoreUnreachable if all attempts failed.
+        `good` are the accepted statuses, `shape` is the required type of the answer's JSON.
         """
         # CouchDB refuses a request with a lone surrogate, which the JSON of a source may contain.
         body = None if document is None else json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
@@ -131,7 +134,7 @@ class CouchDocuments:
         return number
 
     def _unexpected_answer(self) -> StoreError:
-        return StoreError(f"{self._url}: the answer is not one of CouchDB", hint="check the setting events.documents")
+        return StoreError(f"{self._url}: this is not an answer of CouchDB", hint="check the setting events.documents")
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         """Send one request, connecting to the server if necessary; return the answer's status and body."""
@@ -173,7 +176,7 @@ class CouchDocuments:
         revisions that a replication left are removed.
         """
         new_count = 0
-        changes: dict[str, Mapping[str, Any] | None] = dict.fromkeys(removed)
+        changes: _Changes = dict.fromkeys(removed)
         changes |= {str(document["_id"]): document for document in documents}
         for chunk in _split_into_chunks(changes):
             new_count += self._write_chunk(database, chunk)
@@ -181,8 +184,8 @@ class CouchDocuments:
             self._set_checkpoint(max(checkpoint, self.checkpoint()))
         return new_count
 
-    def _write_chunk(self, database: str, documents: dict[str, Mapping[str, Any] | None]) -> int:
-        """Write documents by id, of which None stands for a removal; return how many are new."""
+    def _write_chunk(self, database: str, documents: _Changes) -> int:
+        """Write or remove documents; return how many are new."""
         remaining, new_count = dict(documents), 0
         for attempt in range(_MAX_ATTEMPTS):
             existing = self._read_existing(database, list(remaining))
@@ -202,16 +205,14 @@ class CouchDocuments:
                 return new_count
         raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(remaining))!r}")
 
-    def _write_bulk(
-        self, database: str, revisions: list[dict[str, Any]], documents: dict[str, Mapping[str, Any] | None]
-    ) -> dict[str, Mapping[str, Any] | None]:
+    def _write_bulk(self, database: str, revisions: list[dict[str, Any]], documents: _Changes) -> _Changes:
         """Write revisions in one request; return their `documents` that another client has written meanwhile."""
         if not revisions:
             return {}
         answer = self._request("POST", f"/{database}/_bulk_docs", {"docs": revisions}, good=(201, 202, 413), shape=list)
         if answer.status == 413:
             return self._write_split(database, revisions, documents)
-        conflicts: dict[str, Mapping[str, Any] | None] = {}
+        conflicts: _Changes = {}
         for row in answer.content:
             if row.get("error") == "conflict":
                 conflicts[row["id"]] = documents[row["id"]]
@@ -219,9 +220,7 @@ class CouchDocuments:
                 raise StoreError(f"{self._url}: {database}: {row.get('id')}: {row['error']}: {row.get('reason')}")
         return conflicts
 
-    def _write_split(
-        self, database: str, revisions: list[dict[str, Any]], documents: dict[str, Mapping[str, Any] | None]
-    ) -> dict[str, Mapping[str, Any] | None]:
+    def _write_split(self, database: str, revisions: list[dict[str, Any]], documents: _Changes) -> _Changes:
         """Write too large a number of revisions in halves, and too large a single one without its long text."""
         if len(revisions) > 1:
             half = len(revisions) // 2
@@ -325,11 +324,9 @@ def _map_functions(views: Any) -> dict[str, Any]:
     return {name: view.get("map") for name, view in views.items()} if isinstance(views, dict) else {}
 
 
-def _split_into_chunks(
-    documents: Mapping[str, Mapping[str, Any] | None],
-) -> Iterator[dict[str, Mapping[str, Any] | None]]:
-    """Yield the documents of each bulk write, by id: at most `_CHUNK_SIZE`, and about `_MAX_BULK_BYTES`."""
-    chunk: dict[str, Mapping[str, Any] | None] = {}
+def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
+    """Yield the documents of each bulk write: at most `_CHUNK_SIZE`, and about `_MAX_BULK_BYTES`."""
+    chunk: _Changes = {}
     size = 0
     for id_, document in documents.items():
         length = len(json.dumps(document)) if document is not None else 0

@@ -60,9 +60,7 @@ def connect(url: str, password: str | None = None, *, durable: bool = True, page
             parsed = parsed.set(query={})
         return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
     except exc.NoSuchModuleError:
-        raise ConfigError(
-            "this kind of database is not supported: use sqlite, postgresql+psycopg or mariadb+pymysql"
-        ) from None
+        raise ConfigError("the database is not supported: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
     except exc.ArgumentError:
         raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
     except ImportError:

@@ -189,22 +189,18 @@ class SqliteDocuments(SqliteStore):
         old_row, old_text_digest = existing or (None, "")
         row = self._row_number(database, document, old_row)
         if existing:
-            run(
-                f'UPDATE "{table}" SET rowid = ?, body = ?, once = ? WHERE rowid = ?',
-                (row, json_text, text_digest, old_row),
-            )
+            columns = (row, json_text, text_digest, old_row)
+            run(f'UPDATE "{table}" SET rowid = ?, body = ?, once = ? WHERE rowid = ?', columns)
             self._drop_text(database, old_text_digest)
         else:
-            run(
-                f'INSERT INTO "{table}" (rowid, id, body, once) VALUES (?, ?, ?, ?)',
-                (row, document_id, json_text, text_digest),
-            )
+            columns = (row, document_id, json_text, text_digest)
+            run(f'INSERT INTO "{table}" (rowid, id, body, once) VALUES (?, ?, ?, ?)', columns)
         if database.texts:
             if existing:
                 run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (old_row,))
             texts = [str(body.get(field) or "") for field in database.texts]
-            columns, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
-            run(f'INSERT INTO "{table}_search" ({columns}) VALUES ({marks})', (row, *texts))
+            names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
+            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *texts))
         return existing is None
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:

@@ -162,9 +162,6 @@ def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Conn
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the values of records by key, None for a gone record.
-
-    Unless `before` is 0, only attempts before that number are considered.
-    """
+    """Return the values of records by key, None if gone, as of before the attempt `before`, or now if that is 0."""
     rows = connection.execute(_LATEST_VALUES, (json.dumps([*keys]), before)).fetchall()
     return {key: json.loads(json_text) if json_text else None for key, json_text in rows}
