@@ -12,7 +12,7 @@ from warcio.checker import Checker
 from windrow.archive import (
     ArchiveWriter,
     CaptureSink,
-    alone,
+    lock_archive,
     mark_ledger,
     open_capture,
     open_response,
@@ -232,7 +232,7 @@ class TestMend:
         first, second = put(keep, ZIP), put(keep, ZIP)
         keep.close()
         end = first.place.offset + first.place.length
-        with alone(folder):
+        with lock_archive(folder):
             messages = repair_archive(folder, {first.place.warc: end})
         assert (folder / first.place.warc).stat().st_size == end == second.place.offset
         assert "cut back" in messages[0]

@@ -132,10 +132,15 @@ def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, exp
     score = round(entry.score, 4)
     published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))
     hit = RecordHit(
-        entry.url, entry.title, "".join(piece for piece, _ in shown), snippet_marks(shown), published, updated,
-        score, name, entry.key, json.loads(entry.json),
+        entry.url, entry.title, snippet="".join(piece for piece, _ in shown), marks=snippet_marks(shown),
+        published=published, updated=updated, score=score,
+        collection=name, key=entry.key, value=json.loads(entry.json),
     )  # fmt: skip
     remarks = (f"score {score:.3f}: how well its key, title, address and text match the words",)
     key = "" if entry.key in {entry.title, entry.url} else entry.key
     description = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
-    return SearchResult(title, entry.url, description, shown, remarks if explain else (), "record_result", hit, updated)
+    shown_remarks = remarks if explain else ()
+    return SearchResult(
+        title, entry.url, about=description, snippet=shown, remarks=shown_remarks, type="record_result", details=hit,
+        at=updated,
+    )  # fmt: skip

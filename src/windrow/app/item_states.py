@@ -45,7 +45,7 @@ def _last_phase(collection: Collection | None, kind: str) -> str:
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Return phase and status of items, in words, by item number."""
+    """Return phase and status of items, in words, by item number; unknown items are left out."""
     rows = [row for item in items if (row := ledger.items.get(item))]
     states_by_item = {row.seq: _state_by_step(row.collection, row.kind, row.step, row.status) for row in rows}
     for name, adapter in _state_adapters({row.collection for row in rows}).items():

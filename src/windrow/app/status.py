@@ -202,10 +202,11 @@ def _source_state(
         due = (now() if frontier.due else frontier.next) if state == "available" else None
     if records is not None:
         items, same = records, records - count.new - count.changed
-    good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
+    last_good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
-        source.name, source.collection, source.owner, state, good, count.new, count.changed, max(0, same), count.gone,
-        0, due, count.error, items,
+        source.name, source.collection, source.owner, state, last_good,
+        new=count.new, changed=count.changed, same=max(0, same), gone=count.gone, failed=0,
+        next_due=due, error=count.error, items=items,
     )  # fmt: skip
 
 

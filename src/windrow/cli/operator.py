@@ -56,7 +56,7 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the failed items of a source or with a reason are selected. Records loaded before stay.
+    Without names, the failed items of a source or with a reason are selected. Records that were loaded stay.
     """
     return _decide("retry", console, names, **selection)
 
@@ -67,7 +67,7 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
     """Stop work on items: they stay in their phase until `windrow retry`.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the waiting items of a source or with a reason are selected. Records loaded before stay.
+    Without names, the waiting items of a source or with a reason are selected. Records that were loaded stay.
     """
     return _decide("cancel", console, names, **selection)
 

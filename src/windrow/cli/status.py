@@ -162,10 +162,9 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     if state.unread:
         lines += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread_rows(state))]
     if state.resting:
-        rests = [
-            (row.key, row.sessions, row.until, f"windrow retry {row.key}") for row in state.resting[:_RESTING_SHOWN]
-        ]
-        lines += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], rests)]
+        files = state.resting[:_RESTING_SHOWN]
+        resting = [(file.key, file.sessions, file.until, f"windrow retry {file.key}") for file in files]
+        lines += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], resting)]
         if len(state.resting) > _RESTING_SHOWN:
             lines.append(f"and {len(state.resting) - _RESTING_SHOWN:,} more")
     return lines

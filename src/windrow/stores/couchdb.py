@@ -278,15 +278,14 @@ class CouchDocuments:
         """Yield the ids of all documents of a database."""
         last_id = ""
         while True:
-            parameters = (
-                {"limit": _PAGE_SIZE + 1, "startkey": json.dumps(last_id)} if last_id else {"limit": _PAGE_SIZE + 1}
-            )
-            rows = self._request_rows("GET", f"/{database}/_all_docs?{urlencode(parameters)}")
-            names = [row["id"] for row in rows if row["id"] != last_id]
-            yield from (name for name in names if not name.startswith("_"))
+            start = {"startkey": json.dumps(last_id)} if last_id else {}
+            parameters = urlencode({"limit": _PAGE_SIZE + 1, **start})
+            rows = self._request_rows("GET", f"/{database}/_all_docs?{parameters}")
+            ids = [row["id"] for row in rows if row["id"] != last_id]
+            yield from (id_ for id_ in ids if not id_.startswith("_"))
             if len(rows) <= _PAGE_SIZE:
                 return
-            last_id = names[-1]
+            last_id = ids[-1]
 
     def rewind(self) -> None:
         """Set the checkpoint to 0; the documents stay."""

@@ -271,7 +271,7 @@ class SqliteDocuments(SqliteStore):
             f"{column} {direction}" for column in [*columns[len(span.first) :], "d.id"]
         )  # the leading columns are equal
         clauses = f"WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ? OFFSET ?"
-        return self._rows(database, clauses, [*parameters, span.limit, span.skip])
+        return self._read_documents(database, clauses, [*parameters, span.limit, span.skip])
 
     def search(
         self, database: str, text: str, view: str = "", span: ViewRange = FIRST_THOUSAND
@@ -299,18 +299,18 @@ class SqliteDocuments(SqliteStore):
             FROM "{database}_search" s CROSS JOIN "{database}" d ON d.rowid = s.rowid
             WHERE {" AND ".join(conditions)} ORDER BY s.rowid DESC LIMIT ?
         """
-        wanted = span.skip + span.limit
+        row_count = span.skip + span.limit
         with self._guarded():
             rows = self._connection.execute(
-                f"SELECT d.rowid {clauses}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, wanted)
+                f"SELECT d.rowid {clauses}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, row_count)
             )
             row_ids = dict.fromkeys(row for (row,) in rows)
-            if len(row_ids) < wanted:
+            if len(row_ids) < row_count:
                 rows = self._connection.execute(
-                    f"SELECT d.rowid {clauses}", (f"{words}", *parameters, wanted + len(row_ids))
+                    f"SELECT d.rowid {clauses}", (f"{words}", *parameters, row_count + len(row_ids))
                 )
                 row_ids |= dict.fromkeys(row for (row,) in rows)
-        for row in [*row_ids][span.skip : wanted]:
+        for row in [*row_ids][span.skip : row_count]:
             yield from self._read_documents(database, "WHERE d.rowid = ?", [row])
 
     def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:

@@ -95,7 +95,8 @@ def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) 
         return None
     key, json_text, text, url, first_seen, changed_at = row
     title = title_of(json.loads(json_text), key)
-    return Entry(key, title, url, _to_seconds(first_seen), _to_seconds(changed_at), text, json_text, score)
+    published, updated = _to_seconds(first_seen), _to_seconds(changed_at)
+    return Entry(key, title, url, published, updated, text=text, json=json_text, score=score)
 
 
 def title_of(record: Any, key: str) -> str:

@@ -162,6 +162,6 @@ def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Conn
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the values of records by key, None if gone, as of before the attempt `before`, or now if that is 0."""
+    """Return the values of records by key before an attempt, or the current ones for 0; None for a gone record."""
     rows = connection.execute(_LATEST_VALUES, (json.dumps([*keys]), before)).fetchall()
     return {key: json.loads(json_text) if json_text else None for key, json_text in rows}
