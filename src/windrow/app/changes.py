@@ -45,14 +45,12 @@ def changes(
     harvested = harvested_collections(workspace, ledger)
     for collection in installed():
         if collection in harvested and (not source or collections_by_source[source] == collection):
-            for change in _collection_changes(collection, workspace, ledger, window):
+            for change in _changes_in(collection, workspace, ledger, window):
                 if (not source or change.source == source) and (not kind or change.kind == kind):
                     yield change
 
 
-def _collection_changes(
-    collection: str, workspace: Workspace, ledger: Ledger, window: Window
-) -> Iterator[SourceChange]:
+def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
     if adapters := capable(ListsChanges, {collection}):
         yield from adapters[collection].changes(workspace, ledger, window)
     else:

@@ -108,9 +108,8 @@ def take_down(
             )
             for name, adapter in adapters_by_name.items()
         }
-        return take_down_targets(
-            session, _find_targets(workspace, session.ledger, names, adapters_by_name), reason, stores
-        )
+        targets = _find_targets(workspace, session.ledger, names, adapters_by_name)
+        return take_down_targets(session, targets, reason, stores)
 
 
 def lift_takedowns(

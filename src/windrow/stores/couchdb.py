@@ -245,7 +245,7 @@ class CouchDocuments:
         return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
     def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield documents in the order of a view."""
+        """Yield the documents in a range of a view, in its order."""
         declared = self._databases[database].view(name)
         return islice(self._view_rows(database, declared, span), span.skip, span.skip + span.limit)
 

@@ -79,7 +79,7 @@ class DocumentStore(Protocol):
         ...
 
     def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield documents in the order of a view."""
+        """Yield the documents in a range of a view, in its order."""
         ...
 
     def count(self, database: str) -> int:
@@ -137,10 +137,8 @@ class SqliteDocuments(SqliteStore):
         with transaction(self._connection):
             if self._version() == TABLES_VERSION:
                 return  # another process did it
-            for name in (
-                "windrow_meta",
-                *(f"{database}{part}" for database in self._databases for part in _TABLE_SUFFIXES),
-            ):
+            tables = [f"{database}{suffix}" for database in self._databases for suffix in _TABLE_SUFFIXES]
+            for name in ("windrow_meta", *tables):
                 self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
             self._connection.execute(f"PRAGMA user_version = {TABLES_VERSION}")
 
@@ -251,7 +249,7 @@ class SqliteDocuments(SqliteStore):
         return documents
 
     def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield documents in the order of a view."""
+        """Yield the documents in a range of a view, in its order."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
         conditions = [f"{column} = ?" for column in columns[: len(span.first)]]

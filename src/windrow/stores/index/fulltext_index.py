@@ -258,7 +258,7 @@ def fill_index(
     folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Filled],
     wait: Callable[[], bool],
 ) -> Filled:  # fmt: skip
-    """Lock the index in a folder and call `fill` to update it; with an empty one if its files prove to be damaged.
+    """Lock the index in a folder and call `fill` to update it; if its files prove to be damaged, fill an empty index.
 
     While another process has the lock, `wait` is called, and StoreUnreachable is raised when it returns False.
     """
