@@ -117,7 +117,7 @@ def test_phases_bound_a_run(workspace, windrow) -> None:
     [
         (
             ["nosuch"],
-            "there is no source or collection 'nosuch'; there are: drops, events, harwell, news, pages, papers",
+            "there is no source or collection 'nosuch'; the names are: drops, events, harwell, news, pages, papers",
         ),
         (["--from", "nosuch"], "--from: drops has no phase 'nosuch'; its phases are download, zip_name"),
         (["--from", "data", "--to", "xsd"], "--from data comes after --to xsd"),

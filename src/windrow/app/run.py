@@ -347,10 +347,8 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
         choices = sorted({*collections_by_source, *collection_names()})
         matches = get_close_matches(unknown[0], choices, 1)
         suggestion = f"did you mean {matches[0]}? " if matches else ""
-        raise UsageError(
-            f"there is no source or collection {unknown[0]!r}; {suggestion}there are: {', '.join(choices) or 'none'}",
-            hint="windrow config",
-        )
+        message = f"there is no source or collection {unknown[0]!r}; {suggestion}the names are: {', '.join(choices)}"
+        raise UsageError(message, hint="windrow config")
     for source in config.sources:
         state = source.options.get("state", "available")
         if source.name in names and state in {"maintenance", "removed"}:

@@ -56,7 +56,7 @@ def search(
     adapters = capable(Searches, searched)
     if unknown := sorted(set(collections) - set(adapters)):
         raise UsageError(
-            f"there is no collection {unknown[0]!r} that can be searched; such are: {', '.join(capable(Searches))}",
+            f"{unknown[0]!r} cannot be searched; collections with a search are {', '.join(capable(Searches))}",
             hint="windrow search --help",
         )
     is_single = len(adapters) == 1

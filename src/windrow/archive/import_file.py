@@ -220,7 +220,7 @@ def _check_free_space(folder: Path, size: int, limits: Limits) -> None:
     """Raise DiskFull unless `size` bytes and `limits.free_space` fit on the disk of a folder."""
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < size + limits.free_space:
-        raise DiskFull(f"{limits.free_space} bytes must stay free on the disk of {folder}")
+        raise DiskFull(f"the disk of {folder} is full: {limits.free_space} bytes must stay free")
 
 
 IMPORTED_FOLDER = "foreign"
@@ -301,7 +301,7 @@ def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
     disk = os.statvfs(temporary.parent)
     if disk.f_bavail * disk.f_frsize < size + free_space:
-        raise DiskFull(f"{path.name} has {size} bytes, and {free_space} must stay free")
+        raise DiskFull(f"the disk is full: {path.name} has {size} bytes, and {free_space} must stay free")
     with source, guarded(temporary), temporary.open("wb") as target:
         shutil.copyfileobj(source, target, _BLOCK_SIZE)
         target.flush()

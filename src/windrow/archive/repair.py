@@ -63,7 +63,7 @@ def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, i
         is_foreign = bool(files and recorded_ends) and not any(name in recorded_ends for name in files)
     if is_foreign:
         origin = "that this ledger did not write" if ledger else "and the ledger is new"
-        problem = f"holds WARC files {origin}" if files else "belongs to another ledger"
+        problem = f"contains WARC files {origin}" if files else "belongs to another ledger"
         hint = "set ledger.path to the archive's own ledger, or archive.folder to another folder"
         hint += f"; if the archive is empty and not needed: rm {folder / LEDGER_MARK}" if not files else ""
         raise ConfigError(f"the archive {folder} {problem}; nothing in it was touched", hint=hint)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @option(
     "--since", type=Day(), metavar="WHEN", help="Changes seen since then (UTC); without it, those of the last session."
 )
-@option("--source", default="", metavar="NAME", shell_complete=complete_sources, help="Of this source only.")
-@option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Of this kind only.")
+@option("--source", default="", metavar="NAME", shell_complete=complete_sources, help="Only changes at this source.")
+@option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Only changes of this kind.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
 def changes_command(console: Console, since: datetime | None, source: str, kind: str | None, form: str) -> None:
     """List new, changed and gone pages and records at the sources, each with a line on the difference.

@@ -80,8 +80,8 @@ class RunCommand(DeclaredOptions):
     "--to", "last", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
     help="End with this phase."
 )  # fmt: skip
-@option("--again", is_flag=True, section=SELECTION, help="Fetch and read again what is done already.")
-@option("--dry-run", is_flag=True, section=HOW, help="Only list what would be fetched from where; connects to nothing.")
+@option("--again", is_flag=True, section=SELECTION, help="Fetch and read finished items again.")
+@option("--dry-run", is_flag=True, section=HOW, help="Only list the items that would be fetched; makes no connection.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
 @option("--quiet", is_flag=True, section=HOW, help="Print no progress and no summary, only errors.")
 def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:

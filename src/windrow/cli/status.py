@@ -24,7 +24,7 @@ _CHANGES_SHOWN = 20
 
 def summary_lines(summary: SessionSummary) -> list[str]:
     """Return a session's summary as lines and tables."""
-    text = [_summary_head(summary), *(f"mended: {line}" for line in summary.repairs)]
+    text = [_summary_head(summary), *(f"repaired: {line}" for line in summary.repairs)]
     if summary.sources:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         page_columns = ["moved", "left", "same text"] if summary.outcomes else []
@@ -115,7 +115,7 @@ def status_command(console: Console) -> int:
     console.inform(_status_head(state))
     console.print(_status_lines(state))
     if failing := [source.source for source in state.sources if source.failed]:
-        console.inform(f"try: windrow why NAME ({', '.join(failing)}) for what failed there")
+        console.inform(f"try: windrow why NAME ({', '.join(failing)}) for the errors at these sources")
     return 0
 
 
@@ -134,8 +134,11 @@ def _status_head(state: WorkspaceState) -> str:
 
 
 def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
-    """Return rows of documents not read for a fault of a reader or a server, with when a run reads them again."""
-    return [(*row[:4], row.due or f"a mended version; windrow retry --reason {row.reason}") for row in state.unread]
+    """Return table rows on documents that were not read by a fault of ours, each with when they are read again."""
+    return [
+        (*count[:4], count.due or f"a corrected version; windrow retry --reason {count.reason}")
+        for count in state.unread
+    ]
 
 
 def _status_lines(state: WorkspaceState) -> list[str]:

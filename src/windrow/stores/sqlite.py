@@ -136,7 +136,7 @@ def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
     )
     if foreign:
         raise StoreError(
-            f"{folder} holds {foreign[0]!r}, which windrow did not put there; nothing in it was touched",
+            f"{folder} contains {foreign[0]!r}, which windrow did not put there; nothing in it was touched",
             hint=f"move that elsewhere, or remove {folder}",
         )
     for path in paths:
