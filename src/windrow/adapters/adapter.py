@@ -436,7 +436,7 @@ class Forgets(Protocol):
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Overwrite removed data in the stores' files; return a message for each file in which some data remains.
 
-        `pulse` is called often, so that the caller can show progress and renew its lease.
+        `pulse` is called often, so that the caller can show progress.
         """
         ...
 

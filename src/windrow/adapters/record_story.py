@@ -100,7 +100,7 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
 
 
 class RecordHit(NamedTuple):
-    """A record that a search found: `published` is when it was first seen at its source, `updated` when it changed."""
+    """A record that a search found: `published` is when its source first had it, `updated` when it last changed."""
 
     url: str
     title: str

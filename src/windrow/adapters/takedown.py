@@ -19,11 +19,8 @@ def named_origins(
     source = workspace.source(name)
     source_name = name if source and source.collection == collection else ""
     host_name = "" if source_name else host.lower()
-    for origin in (
-        ledger.addresses.host_states(source_name, host_name, 0)
-        if source_name or (host_name and "/" not in host_name)
-        else ()
-    ):
+    is_valid = source_name or (host_name and "/" not in host_name)
+    for origin in ledger.addresses.host_states(source_name, host_name, 0) if is_valid else ():
         if origin.collection == collection:
             yield origin, source_name
 

@@ -208,8 +208,7 @@ def _remove_written(folder: Path, written_paths: list[Path]) -> None:
     """Remove the files of a package that could not be completed, and then their folders."""
     for path in written_paths:
         path.unlink(missing_ok=True)
-    for path in sorted(
-        {parent for file in written_paths for parent in file.relative_to(folder).parents}, key=str, reverse=True
-    ):
+    folders = {parent for file in written_paths for parent in file.relative_to(folder).parents}
+    for path in sorted(folders, key=str, reverse=True):
         if (folder / path).is_dir():
             (folder / path).rmdir()

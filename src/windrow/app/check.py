@@ -97,8 +97,7 @@ def take_down(
 
     Raises Locked if a run is under way. A tombstone with the reason stays, and the target is never requested again. If
     another process that reads a database prevents the erasure, the result contains that error, and the next call
-    repeats the erasure. `adapters` are by collection; the default is the adapters of all collections that have or had
-    sources.
+    repeats the erasure. `adapters` are by collection, by default those of all that have or had sources.
     """
     with Session(setup, "forget") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)

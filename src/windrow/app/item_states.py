@@ -63,9 +63,8 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for row in rows:
         if row.collection not in adapters:
-            counts[row.collection, row.kind, *_state_by_step(row.collection, row.kind, row.step, row.status)] += (
-                row.number
-            )
+            phase, status = _state_by_step(row.collection, row.kind, row.step, row.status)
+            counts[row.collection, row.kind, phase, status] += row.number
     for name, adapter in adapters.items():
         state_counts = adapter.count_states(ledger)
         for kind, state in sorted(state_counts):

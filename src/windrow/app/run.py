@@ -388,7 +388,7 @@ def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _harvests(config: Workspace, names: Sequence[str], spans: Mapping[str, PhaseSpan]) -> Iterator[Harvest]:
-    """Yield the harvest of each chosen collection, with its stores opened, after all adapters have checked theirs."""
+    """Yield the harvest of each chosen collection, with its stores opened, once all adapters are ready for requests."""
     chosen = choose_sources(config, names)
     for collection_name in chosen:
         if spans[collection_name].fetch:  # reading kept captures makes no requests

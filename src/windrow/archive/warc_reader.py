@@ -47,7 +47,7 @@ _MAX_WASTE_RATIO = 4  # so many times the file's size
 
 
 class WarcRecord(NamedTuple):
-    """A record, or a broken part of a file, which has a `reason` and cannot be used.
+    """A record, or a broken part of a file; with a `reason` it cannot be used.
 
     `offset` and `length` are its place in the file, `next` is the offset of the next record. `head` is the HTTP head at
     the start of its block; `digest` and `size` are those of the payload, which follows the head.
@@ -151,7 +151,7 @@ class _GzipSource:
         """Do nothing: the next bytes are only known after inflating the record."""
 
     def read(self, max_size: int) -> bytes:
-        """Return at most `max_size` inflated bytes, or none at the end; raise `_BrokenRecord` if that is too much."""
+        """Return at most `max_size` inflated bytes, or none at the end; raise `_BrokenRecord` if they are broken."""
         stream = self._stream
         while not stream.eof:
             packed = stream.unconsumed_tail

@@ -156,9 +156,8 @@ def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
     try:
         while not _try_lock(descriptor):
             if not wait():
-                raise StoreUnreachable(
-                    f"the search index in {folder} is locked: another process writes it", hint="try again later"
-                )
+                message = f"the search index in {folder} is locked: another process writes it"
+                raise StoreUnreachable(message, hint="try again later")
             sleep(_POLL_INTERVAL)
         yield
     finally:
