@@ -121,19 +121,19 @@ config_command.add_command(trust)
         "curl -s https://example.org/a/page | windrow extract - --url https://example.org/a/page --json",
     ],
 )
-@click.argument("place", metavar="FILE|URL|-")
+@click.argument("page", metavar="FILE|URL|-")
 @option("--as", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
         help="What is printed; json has all of it, and why each block was kept or dropped.")  # fmt: skip
 @option(
     "--url", default="", metavar="URL", help="The address of a FILE, which its relative links are resolved against."
 )
-def extract_command(console: Console, place: str, form: str, url: str) -> int:
+def extract_command(console: Console, page: str, form: str, url: str) -> int:
     """Print the main content of a page: without menus, teasers, comments and advertisements.
 
     FILE is HTML in any encoding, - is standard input; URL is fetched with the workspace's contact, and redirects
     are followed. Nothing is kept, and a FILE needs no workspace.
     """
-    extract = _extract_page(console, place, url)
+    extract = _extract_page(console, page, url)
     if console.json or form == "json":
         console.message("extract", {
             "url": extract.url, "title": extract.title, "authors": extract.authors, "site": extract.site,

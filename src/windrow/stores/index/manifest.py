@@ -82,7 +82,8 @@ class IndexManifest:
             marks = ",".join("?" * len(chunk))
             sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})"
             with self._guarded():
-                entries |= {row[0]: ManifestEntry(*row) for row in self._connection.execute(sql, chunk)}
+                found = map(ManifestEntry._make, self._connection.execute(sql, chunk))
+                entries |= {entry.id: entry for entry in found}
         return entries
 
     def write(self, entries: Iterable[ManifestEntry], removed: Iterable[int] = ()) -> None:
