@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from command import verbs
-from windrow.cli.command import EXITS
+from windrow.cli.command import EXIT_CODES
 
 
 def escaped(text: str) -> str:
@@ -41,7 +41,7 @@ def page() -> str:
     for name, command in commands[1:]:
         lines += [f".SS {escaped(name)}", *_described(command)]
     lines += [".SH OPTIONS OF EVERY COMMAND", *_options(commands[0][1], every=True), ".SH EXIT STATUS"]
-    for code, meaning in EXITS.items():
+    for code, meaning in EXIT_CODES.items():
         lines += [".TP", f".B {code}", escaped(meaning)]
     lines += [".SH SEE ALSO", "The manual:", ".B windrow help"]
     return "\n".join(lines) + "\n"

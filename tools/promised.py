@@ -17,8 +17,8 @@ import click
 import windrow
 from command import MESSAGES, PARTS, shape, verbs
 from python_api import RESULTS, _fields, _kind, methods
-from windrow.app.export import forms
-from windrow.cli.command import COMMON, EXITS
+from windrow.app.export import exports_by_name
+from windrow.cli.command import COMMON_SECTION, EXIT_CODES
 from windrow.config import declared_settings, settings_of_sources
 from windrow.contract import registry
 from windrow.reasons import Reason
@@ -51,14 +51,14 @@ def _command_line() -> Iterator[str]:
         yield " ".join(["command", name, *places])
         options = (param for param in parameters if isinstance(param, click.Option))
         yield from (f"option {_option(name, option)}" for option in options)
-    for name, export in forms().items():
+    for name, export in exports_by_name().items():
         yield from (f"export {name} as {form}" for form in export.forms)
 
 
 def _option(command: str, option: click.Option) -> str:
     choices = option.type.choices if isinstance(option.type, click.Choice) else (option.type.name,)
     kind = "" if option.is_flag else f": {', '.join(map(str, choices))}"
-    of_all = "--help" in option.opts or getattr(option, "section", "") == COMMON
+    of_all = "--help" in option.opts or getattr(option, "section", "") == COMMON_SECTION
     return f"{'windrow ... ' if of_all else f'{command} '}{', '.join(option.opts)}{kind}"
 
 
@@ -82,7 +82,7 @@ def _words() -> Iterator[str]:
     yield "environment WINDROW_WORKSPACE"
     yield "environment WINDROW_ and a setting's name"
     yield from (f"reason {reason}" for reason in Reason)
-    yield from (f"exit code {code}: {meaning}" for code, meaning in EXITS.items())
+    yield from (f"exit code {code}: {meaning}" for code, meaning in EXIT_CODES.items())
     for collection, phases in registry.phases().items():
         yield from (f"phase {collection} {phase}" for phase in phases)
 

@@ -24,7 +24,7 @@ from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, free_port, place, running, scratch
 from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST, TEXTS
 from windrow.stores.couchdb import CouchDocuments
-from windrow.stores.documents import DocumentDatabase, Span, SqliteDocuments
+from windrow.stores.documents import DocumentDatabase, SqliteDocuments, ViewRange
 
 COUNT = 100_000
 TURNS, SLICE, BULK = 3, 500, 10_000
@@ -138,11 +138,11 @@ def queries(count: int = COUNT, questions: int = ASKED) -> Iterator[Comparison]:
     with scratch() as folder:
         store, _ = fill_store(folder / "ours.db", documents(count))
 
-        def span(*first: str) -> Span:
+        def span(*first: str) -> ViewRange:
             day = f"20{chance.randint(20, 29)}-{chance.randint(1, 12):02}"
-            return Span(first, start=day, end=f"{day}-28", limit=20, descending=bool(chance.getrandbits(1)))
+            return ViewRange(first, start=day, end=f"{day}-28", limit=20, descending=bool(chance.getrandbits(1)))
 
-        def found(text: str, within: Span = Span(limit=20)) -> list[Any]:  # noqa: B008 an immutable value
+        def found(text: str, within: ViewRange = ViewRange(limit=20)) -> list[Any]:  # noqa: B008 an immutable value
             return list(store.search("vd_events", text, "all", within))
 
         queries_by_name: dict[str, Callable[[], list[Any]]] = {

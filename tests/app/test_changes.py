@@ -14,7 +14,7 @@ import pytest
 from tests.collections.pages.database.crawl_events import URLS, Event, settle_events
 from tests.crash.workspace import finish_run, make_workspace
 from windrow.adapters.adapter import SourceChange, Window
-from windrow.app.changes import atom, changes, html
+from windrow.app.changes import changes, format_atom, format_html
 from windrow.collections.pages.adapter.changes import page_changes
 from windrow.collections.pages.database.page_versions import timelines
 from windrow.collections.pages.database.store import SummaryStore
@@ -75,7 +75,7 @@ def test_two_attempts_within_a_second_tell_what_both_saw_once() -> None:
 
 
 def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
-    feed = ET.fromstring(atom([CHANGE], "my & workspace", AT))
+    feed = ET.fromstring(format_atom([CHANGE], "my & workspace", AT))
     name = "{http://www.w3.org/2005/Atom}"
     (entry,) = feed.findall(f"{name}entry")
     assert entry.findtext(f"{name}title") == "changed: <T> \N{REPLACEMENT CHARACTER} & more"
@@ -87,10 +87,10 @@ def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
 
 
 def test_a_page_of_changes_is_escaped() -> None:
-    page = html([CHANGE], "<w>")
+    page = format_html([CHANGE], "<w>")
     assert "<T>" not in page
     assert '<a href="https://b.example/?a=1&amp;b=2">' in page
-    assert "Nothing changed" in html([], "w")
+    assert "Nothing changed" in format_html([], "w")
 
 
 def test_what_came_changed_and_went_at_a_drop_is_told_by_what_its_listings_say(tmp_path: Path) -> None:

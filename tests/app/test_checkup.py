@@ -7,7 +7,7 @@ import pytest
 
 import windrow
 from tests.crash.workspace import finish_run, make_workspace, open_files, read_tables
-from windrow.app.check import check
+from windrow.app.check import check_workspace
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
 from windrow.errors import StoreError
@@ -25,7 +25,7 @@ def faults(root):
     workspace = windrow.open(root)
     ledger = workspace.ledger()
     try:
-        return check(workspace.config, ledger).faults
+        return check_workspace(workspace.config, ledger).faults
     finally:
         ledger.close()
 

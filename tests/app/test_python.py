@@ -148,7 +148,7 @@ def test_a_page_is_extracted_from_bytes_and_from_a_file(farm, tmp_path: Path) ->
         assert [link.url for link in extract.links] == ["https://tea.example/cups"]
     with pytest.raises(windrow.UsageError, match="there is no file"):
         farm.extract(tmp_path / "none.html")
-    with pytest.raises(windrow.UsageError, match="for bytes and files"):
+    with pytest.raises(windrow.UsageError, match="only be given with bytes or a file"):
         farm.extract("https://tea.example/", "https://tea.example/")
 
 

@@ -12,12 +12,12 @@ from warcio.checker import Checker
 from windrow.archive import (
     ArchiveWriter,
     CaptureSink,
-    alone,
+    lock_archive,
     mark_ledger,
-    mend,
     open_capture,
     open_response,
     refuse_other_ledger,
+    repair_archive,
 )
 from windrow.clock import spell
 from windrow.digest import digest, warc_digest
@@ -193,7 +193,7 @@ def test_a_revisit_names_the_record_that_it_refers_to(folder):
 
 def test_sizes_and_checksums_must_be_as_announced(folder):
     keep = keeper(folder)
-    with pytest.raises(TransientFailure, match="the listing says 5") as caught:
+    with pytest.raises(TransientFailure, match="the listing states 5") as caught:
         put(keep, XML, size=5)
     assert caught.value.reason is Reason.SIZE_MISMATCH
     for body in (XML, LARGE_ZIP):
@@ -232,8 +232,8 @@ class TestMend:
         first, second = put(keep, ZIP), put(keep, ZIP)
         keep.close()
         end = first.place.offset + first.place.length
-        with alone(folder):
-            messages = mend(folder, {first.place.warc: end})
+        with lock_archive(folder):
+            messages = repair_archive(folder, {first.place.warc: end})
         assert (folder / first.place.warc).stat().st_size == end == second.place.offset
         assert "cut back" in messages[0]
         with open_capture(folder, first.place) as view:
@@ -247,14 +247,14 @@ class TestMend:
         path = folder / first.place.warc
         with path.open("r+b") as file:
             file.truncate(path.stat().st_size - cut)
-        mend(folder, {path.name: second.place.offset})
+        repair_archive(folder, {path.name: second.place.offset})
         assert path.stat().st_size == second.place.offset
 
     def test_a_large_file_not_on_record_becomes_a_part_again_and_is_not_fetched_twice(self, folder):
         keep = keeper(folder)
         put(keep, LARGE_ZIP, part="large", size=len(LARGE_ZIP))
         keep.close()
-        mend(folder, {})
+        repair_archive(folder, {})
         assert not list(folder.glob("*.warc*"))
         file = ListedFile("x", size=len(LARGE_ZIP), part="large")
         deposit = CaptureSink(keeper(folder), FetchJob(1, "ftp://h/x", file=file), NOW)
@@ -268,7 +268,7 @@ class TestMend:
         keep = keeper(folder)
         kept = put(keep, ZIP)
         keep.close()
-        messages = mend(folder, {kept.place.warc: 10**9, "gone.warc": 10})
+        messages = repair_archive(folder, {kept.place.warc: 10**9, "gone.warc": 10})
         assert any("captures in it are lost" in line for line in messages)
         assert any("gone.warc is missing" in line for line in messages)
 
@@ -277,7 +277,7 @@ class TestMend:
         names = ["holiday.warc.gz", "windrow.warc", "windrow-000001.warc.gz", "rec-20260101-large.warc"]
         for name in names:
             (folder / name).write_bytes(b"mine")
-        assert mend(folder, {}) == []
+        assert repair_archive(folder, {}) == []
         assert {path.name for path in folder.glob("*.warc*")} == set(names)
 
     def test_an_archive_is_not_mended_by_another_ledger(self, folder):

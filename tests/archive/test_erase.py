@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
-from windrow.archive.erase import ErasedSpan, _fill_member, _fill_record, erase, related
+from windrow.archive.erase import ErasedSpan, _fill_member, _fill_record, erase, related_records
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, read_header
 from windrow.model import ArchivePlace, FetchJob, Limits
@@ -67,7 +67,9 @@ def spans(folder: Path, places: list[ArchivePlace], number: int) -> list[ErasedS
     """Return the spans of a capture's record and of its request."""
     place = places[number]
     bounds = (floor(places, place), place.offset)
-    spans_found = list(related(folder / place.warc, bounds, Limits(), f"https://secret.example/{number}".__eq__))
+    spans_found = list(
+        related_records(folder / place.warc, bounds, Limits(), f"https://secret.example/{number}".__eq__)
+    )
     assert len(spans_found) == 1
     return [*spans_found, ErasedSpan(place.offset, place.length)]
 

@@ -21,7 +21,7 @@ from tests.archive.foreign_records import (
 )
 from tests.cpu import cpu_seconds
 from windrow.archive import open_capture
-from windrow.archive.import_file import sweep, take
+from windrow.archive.import_file import import_warc_file, remove_leftovers
 from windrow.archive.warc_reader import detect_form, read_records
 from windrow.digest import digest
 from windrow.errors import ArchiveError
@@ -148,13 +148,13 @@ def test_damage_never_stops_the_reading(tmp_path_factory, data):
 
 def test_a_file_is_taken_in_once(write, tmp_path):
     path, archive = write(RECORDS), tmp_path / "archive"
-    taken = take(archive, path, Limits(free_space=0))
+    taken = import_warc_file(archive, path, Limits(free_space=0))
     assert (archive / taken.warc).read_bytes() == path.read_bytes()
     assert taken.warc == f"foreign/{taken.digest[7:]}.warc{'.gz' if path.suffix == '.gz' else ''}"
-    assert take(archive, write(RECORDS, "other"), Limits(free_space=0)) == taken
+    assert import_warc_file(archive, write(RECORDS, "other"), Limits(free_space=0)) == taken
     for ending in ("", ".warc.gz", ".warc.gz.plain"):
         (archive / f"foreign/.{'0' * 32}{ending}").write_bytes(b"x")
-    sweep(archive)
+    remove_leftovers(archive)
     assert [record_.name for record_ in (archive / "foreign").iterdir()] == [taken.warc.removeprefix("foreign/")]
 
 
@@ -215,8 +215,8 @@ def zstd(content, words=b""):
 def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, content):
     path, archive = tmp_path / "x.bin", tmp_path / "archive"
     path.write_bytes(content())
-    taken = take(archive, path, Limits(free_space=0))
-    assert take(archive, path, Limits(free_space=0)).warc == taken.warc
+    taken = import_warc_file(archive, path, Limits(free_space=0))
+    assert import_warc_file(archive, path, Limits(free_space=0)).warc == taken.warc
     assert len(list((archive / "foreign").iterdir())) == 1
     kept = archive / taken.warc
     records = read(kept)
@@ -233,7 +233,7 @@ def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, content):
 def test_an_arc_file_written_anew_is_what_warcio_reads_in_the_original(tmp_path, content):
     path, archive = tmp_path / "x.bin", tmp_path / "archive"
     path.write_bytes(content())
-    kept = archive / take(archive, path, Limits(free_space=0)).warc
+    kept = archive / import_warc_file(archive, path, Limits(free_space=0)).warc
 
     def fields_and_content(file):
         with file.open("rb") as opened:
@@ -249,7 +249,7 @@ def test_an_arc_file_written_anew_is_what_warcio_reads_in_the_original(tmp_path,
 def test_one_gzip_stream_written_anew_is_what_fastwarc_reads_in_the_original(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
     path.write_bytes(gzip.compress(b"".join(RECORDS)))
-    kept = archive / take(archive, path, Limits(free_space=0)).warc
+    kept = archive / import_warc_file(archive, path, Limits(free_space=0)).warc
 
     def fields_and_content(file):
         with file.open("rb") as opened:
@@ -263,7 +263,7 @@ def test_one_gzip_stream_written_anew_is_what_fastwarc_reads_in_the_original(tmp
 def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
     path.write_bytes(gzip.compress(b"".join(RECORDS))[:-2_000])
-    taken = take(archive, path, Limits(free_space=0))
+    taken = import_warc_file(archive, path, Limits(free_space=0))
     assert "ends within its gzip stream" in taken.trouble
     records = read(archive / taken.warc)
     assert [record_.reason for record_ in records][-1] is not None
@@ -276,7 +276,7 @@ def test_a_bomb_is_not_unpacked(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
     path.write_bytes(gzip.compress(b"".join([*RECORDS, response_record("http://a.example/", bytes(300 << 20))])))
     with pytest.raises(ArchiveError, match="inflates beyond"):
-        take(archive, path, Limits(free_space=0))
+        import_warc_file(archive, path, Limits(free_space=0))
     assert list((archive / "foreign").iterdir()) == []
 
 

@@ -94,7 +94,7 @@ def test_an_address_that_several_collections_know_is_counted_once(tmp_path, site
     monkeypatch.setattr(check, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
     with closing(Ledger(workspace.ledger)) as ledger:
         url = f"{site.url}article1.html"
-        (counted,) = check.estimate(workspace, ledger, [url])
+        (counted,) = check.estimate_takedowns(workspace, ledger, [url])
         assert (counted.target, counted.addresses) == (url, 1)
 
 

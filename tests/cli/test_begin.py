@@ -92,8 +92,8 @@ def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> Non
         ("harwell", "ftp://h/", "there is a source harwell already"),
         ("bad", "ftp://u:hunter2@h/", "may not contain a password"),
         ("bad", "gopher://h/", "expected an address that begins with one of"),
-        ("../bad", "ftp://h/", "is not a name for a source"),
-        ("b d", "ftp://h/", "is not a name for a source"),
+        ("../bad", "ftp://h/", "cannot name a source"),
+        ("b d", "ftp://h/", "cannot name a source"),
         ("bad", "ftp://h/", "a source of drops needs a centre; declared centres: Bcm, "),
     ],
 )

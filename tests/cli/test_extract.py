@@ -66,7 +66,7 @@ def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> 
     ("words", "code", "message"),
     [
         (("nowhere.html",), 2, "there is no file nowhere.html"),
-        (("https://site.example/", "--url", "https://x.example/"), 2, "url is for bytes and files"),
+        (("https://site.example/", "--url", "https://x.example/"), 2, "url can only be given with bytes or a file"),
         (("gopher://x/",), 2, "is not a web address"),
         (("https://site.example/",), 4, "contact is missing"),
     ],
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_said_with_what_to_do(words, code, message, tmp_p
 
 
 def test_a_page_too_large_is_refused(page, monkeypatch, windrow) -> None:
-    monkeypatch.setattr("windrow.app.extract.LARGEST", 100)
+    monkeypatch.setattr("windrow.app.extract.MAX_PAGE_SIZE", 100)
     output = windrow("extract", page.name)
     assert output.code == 2
     assert "larger than 100 bytes" in output.err

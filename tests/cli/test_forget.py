@@ -170,7 +170,7 @@ def test_nobody_is_asked_twice_and_nothing_goes_unasked(root: Path, village, win
     assert windrow("forget", url, "--dry-run").out.splitlines()[1].split()[1:4] == ["1", "2", "2"]
     assert windrow("forget", "https://elsewhere.example/", "--yes").code == 2
     assert databases(remains(root, SECRET)) == databases(before)
-    assert windrow("forget", "--yes").err.endswith("there was nothing left to do\n")
+    assert windrow("forget", "--yes").err.endswith("there is no takedown to finish\n")
 
 
 def databases(names: list[str]) -> set[str]:

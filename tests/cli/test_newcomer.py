@@ -245,7 +245,7 @@ def test_a_dry_run_sets_the_collections_apart(root, partner, small, windrow) -> 
 def test_a_mistyped_name_of_a_source_is_guessed(workspace, windrow) -> None:
     output = windrow("run", "harwel")
     assert output.code == 2
-    assert "no source or collection 'harwel'; did you mean harwell? there are: " in output.err
+    assert "no source or collection 'harwel'; did you mean harwell? the names are: " in output.err
 
 
 def test_why_of_a_name_that_drops_would_leave_out_says_that_it_speaks_of_drops(workspace, windrow) -> None:

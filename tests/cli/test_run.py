@@ -117,9 +117,9 @@ def test_phases_bound_a_run(workspace, windrow) -> None:
     [
         (
             ["nosuch"],
-            "there is no source or collection 'nosuch'; there are: drops, events, harwell, news, pages, papers",
+            "there is no source or collection 'nosuch'; the names are: drops, events, harwell, news, pages, papers",
         ),
-        (["--from", "nosuch"], "--from: drops has no phase 'nosuch'; there are download, zip_name"),
+        (["--from", "nosuch"], "--from: drops has no phase 'nosuch'; its phases are download, zip_name"),
         (["--from", "data", "--to", "xsd"], "--from data comes after --to xsd"),
         (["--every", "often"], "expected a duration"),
         (["--since", "yesterday"], "'yesterday' is not a date like 2026-01-31"),

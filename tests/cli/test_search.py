@@ -68,7 +68,7 @@ def test_hits_are_bold_for_a_person(root: Path, windrow, monkeypatch: pytest.Mon
 
 def test_pages_follow_each_other(root: Path, windrow) -> None:
     first = windrow("search", "walrus", "--limit", "20")
-    assert first.err.endswith("1 to 20, and there is more; next page: --page 2\n")
+    assert first.err.endswith("1 to 20, and there are more; next page: --page 2\n")
     second = windrow("search", "walrus", "--limit", "20", "--page", "2", "--json")
     assert [hit["rank"] for hit in second.of("page_result")] == list(range(21, 32))
     assert second.of("search") == [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import put
-from windrow.cli.command import Console, clean
+from windrow.cli.command import Console, escape_lines
 from windrow.formats.text import escape, escape_json, table
 
 ACTING = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F),
@@ -32,7 +32,7 @@ def test_what_acts_on_a_terminal_is_spelled(sign: str) -> None:
 
 def test_letters_of_all_scripts_stay() -> None:
     text = "Ærø 東京 עברית नमस्ते 👩‍👧 e\u0301"
-    assert escape(text) == escape_json(text) == clean(text) == text
+    assert escape(text) == escape_json(text) == escape_lines(text) == text
 
 
 def test_a_line_end_in_a_name_makes_no_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,8 +42,8 @@ def test_a_line_end_in_a_name_makes_no_line(capsys: pytest.CaptureFixture[str]) 
     console.print(["first", name, table(["name"], [["x"]])])
     console.inform([name, ""])
     output = capsys.readouterr()
-    assert output.out.splitlines() == [clean(name), "first", clean(name), "name", "x"]
-    assert output.err.splitlines() == [clean(name), ""]
+    assert output.out.splitlines() == [escape_lines(name), "first", escape_lines(name), "name", "x"]
+    assert output.err.splitlines() == [escape_lines(name), ""]
 
 
 def test_a_file_whose_name_holds_a_line_end_prints_no_false_line_in_its_story(

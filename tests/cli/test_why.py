@@ -22,7 +22,7 @@ def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
     output = windrow("why", ZIP)
     assert output.code == 0
     assert output.out.startswith(f"add/{ZIP} (drops zip, number ")
-    assert "stands at overview: done" in output.out
+    assert "is at overview: done" in output.out
     order = ["  seen ", "  listed ", "  fetch ", "capture ", "download: done", "unzip: done", "unzip (version 1)"]
     events = output.out.partition("\n\n")[2]
     places = [events.index(word) for word in order]
@@ -60,7 +60,7 @@ def test_json_is_as_documented(harvested, windrow) -> None:
 
 def test_a_document_has_its_archives_story_too(harvested, windrow) -> None:
     output = windrow("why", f"add/{ZIP}/H.2026-01-12.1.specimen.impc.xml")
-    assert f"lies in add/{ZIP}" in output.out
+    assert f"contained in add/{ZIP}" in output.out
     assert "kept at windrow-" in output.out
     assert "upload (version " in output.out
     assert "data: done" in output.out
@@ -79,7 +79,7 @@ def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
     put(partner, "add/H.2026-01-20.1.impc.zip", pack({"H.2026-01-20.1.specimen.impc.xml": broken}))
     windrow("run")
     output = windrow("why", "H.2026-01-20.1.specimen.impc.xml")
-    assert "stands at xsd: failed, the document is not valid against its schema" in output.out
+    assert "is at xsd: failed, the document is not valid against its schema" in output.out
     line = next(line for line in output.out.splitlines() if "finding" in line)
     assert re.search(r"error, line \d+ column \d+: \w+: ", line)
     (event,) = [message for message in windrow("why", "H.2026-01-20.1.specimen.impc.xml", "--json").of("event")
@@ -146,7 +146,7 @@ def test_changes_of_a_listing_are_told(harvested, partner, windrow) -> None:
     name, content = drop("H", "2026-01-12", 2, 2)
     put(partner, f"add/{name}", content)
     windrow("run")
-    assert "harwell does not offer it any more" in windrow("why", ZIP).out
+    assert "harwell no longer offers it" in windrow("why", ZIP).out
     output = windrow("why", name)
     assert "harwell offers it changed" in output.out
     assert "ContentChanged" in output.out

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests import programs
 from tests.waiting import PATIENCE
-from windrow.app.check import check
+from windrow.app.check import check_workspace
 from windrow.collections.drops.adapter.current_states import all_states, read_xml_states
 from windrow.collections.drops.states import StateEvent, xml_state
 from windrow.config import load
@@ -114,7 +114,7 @@ def find_faults(root: Path) -> list[Fault]:
     workspace = load(root)
     ledger = Ledger(workspace.ledger)
     try:
-        return check(workspace, ledger).faults
+        return check_workspace(workspace, ledger).faults
     finally:
         ledger.close()
 

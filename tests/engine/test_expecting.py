@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from windrow.archive import ArchiveWriter
-from windrow.archive.capture_sink import SMALL
+from windrow.archive.capture_sink import MAX_BODY_IN_MEMORY
 from windrow.engine.fetchers.message import AttemptEnded, Event, TransferBatch
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.engine.listed.transfer import run_batch
@@ -74,11 +74,11 @@ def calls_of_batch(folder: Path, *jobs: FetchJob, pace: float = 0.0) -> list[str
 
 
 def test_the_next_small_file_is_expected_before_the_last_is_kept(tmp_path: Path) -> None:
-    jobs = [listed(number, f"{number}", size) for number, size in enumerate((5, SMALL, 0))]
+    jobs = [listed(number, f"{number}", size) for number, size in enumerate((5, MAX_BODY_IN_MEMORY, 0))]
     assert calls_of_batch(tmp_path, *jobs) == ["get 0", "expect 1", "get 1", "expect 2", "get 2"]
 
 
-@pytest.mark.parametrize("second", [listed(2, "b", None), listed(2, "b", SMALL + 1)])
+@pytest.mark.parametrize("second", [listed(2, "b", None), listed(2, "b", MAX_BODY_IN_MEMORY + 1)])
 def test_what_may_be_large_is_not_expected(second: FetchJob, tmp_path: Path) -> None:
     assert calls_of_batch(tmp_path, listed(1, "a", 5), second) == ["get a", "get b"]
 

@@ -18,7 +18,7 @@ def test_to_cancel_a_zip_that_is_through_is_refused_and_its_records_stay(make_wo
     put(workspace.add_folder("own"), NAME, CONTENT)
     assert workspace.run().code == 0
     ledger = Ledger(workspace.root / "ledger.sqlite")
-    with pytest.raises(UsageError, match="done already"):
+    with pytest.raises(UsageError, match="is finished"):
         decide(Windrow(workspace.root).config, ledger, "cancel", [NAME])
     ledger.close()
     workspace.assert_complete(KEY)

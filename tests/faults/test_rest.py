@@ -5,7 +5,7 @@ from datetime import timedelta
 from tests.faults.server import rogue_server
 from tests.faults.workspace import DAY, put
 from windrow.app.workspace import Windrow
-from windrow.cli.status import meaning
+from windrow.cli.status import describe_end
 from windrow.clock import now
 from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.partner import drop, pack, specimens
@@ -29,7 +29,7 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
         (note,) = summary.notes
         assert KEY in note
         assert "windrow retry" in note
-        assert meaning(summary) == "done, 1 warning"
+        assert describe_end(summary) == "done, 1 warning"
         (resting_zip,) = windrow.status().resting
         assert (resting_zip.key, resting_zip.sessions, resting_zip.reason) == (KEY, SESSIONS, "not_found")
         assert timedelta(hours=5) < resting_zip.until - now() < timedelta(hours=6)

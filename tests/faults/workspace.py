@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tests.crash.workspace import TRACKER, misplaced_documents, reached
 from tests.waiting import PATIENCE
-from windrow.app.check import check
+from windrow.app.check import check_workspace
 from windrow.app.status import WorkspaceState
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.adapter.current_states import states
@@ -135,7 +135,7 @@ class RunnableWorkspace(WorkspaceDatabases):
         assert misplaced_documents(self.root) == []
         ledger = Ledger(self.root / "ledger.sqlite")
         try:
-            return check(Windrow(self.root).config, ledger).faults
+            return check_workspace(Windrow(self.root).config, ledger).faults
         finally:
             ledger.close()
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 import windrow
 from tests.crash.workspace import STORE, TRACKER, finish_run, kill_when, make_workspace, reached_query, read_tables
-from windrow.app.check import check
+from windrow.app.check import check_workspace
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
 from windrow.errors import UsageError
@@ -58,7 +58,7 @@ def make_with_databases(tmp_path, url):
 
 def faults(workspace):
     with closing(workspace.ledger()) as ledger:
-        return check(workspace.config, ledger).faults
+        return check_workspace(workspace.config, ledger).faults
 
 
 def test_replay_into_an_empty_database_gives_the_same_rows(tmp_path, url, expected):

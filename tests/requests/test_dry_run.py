@@ -1,7 +1,7 @@
 """A dry run of a source of requests: it shows the first requests, and sends none."""
 
 from tests.requests.glossary import COLLECTION, configure, run
-from windrow.app.run import preview, span
+from windrow.app.run import phase_span, preview
 from windrow.app.summary import summarise
 from windrow.contract.registry import phases
 from windrow.engine.frontier import FetchBounds
@@ -10,7 +10,7 @@ from windrow.ledger import Ledger
 
 def previewed_requests(workspace):
     ledger = Ledger(workspace.ledger)
-    shown = preview(ledger, COLLECTION, workspace.sources, span(COLLECTION), FetchBounds())
+    shown = preview(ledger, COLLECTION, workspace.sources, phase_span(COLLECTION), FetchBounds())
     ledger.close()
     return [request.key for request in shown.waiting], [source.waiting for source in shown.sources]
 

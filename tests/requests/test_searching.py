@@ -218,7 +218,7 @@ def test_a_folder_of_somebody_else_beside_a_store_is_refused_and_left_alone(stor
     folder.mkdir()
     (folder / "letters.txt").write_text("mine")
     for act in (lambda: keys(store, "tea"), lambda: store.update_index(lambda: True)):
-        with pytest.raises(ConfigError, match="holds no index of windrow"):
+        with pytest.raises(ConfigError, match="has files that are not an index of windrow"):
             act()
     assert read_tree(folder) == {"letters.txt": b"mine"}
 
@@ -278,7 +278,7 @@ from windrow.stores.index import fulltext_index
 from windrow.stores.records import RecordStore
 
 left = int(sys.argv[2])
-record_index.BATCH = 5
+record_index.BATCH_SIZE = 5
 
 def kill_within(function):
     def call(*args, **more):

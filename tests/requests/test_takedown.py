@@ -3,7 +3,7 @@
 from tests.requests.test_secrets import read_all_files
 from tests.requests.workshop import Workshop, collection, documents, send_parts
 from tests.sessions import session_settings
-from windrow.app.check import let_again, take_down
+from windrow.app.check import lift_takedowns, take_down
 from windrow.contract import Ask, FollowResult, Observation, Offering, Request, Skip
 from windrow.engine.crawl import crawling
 from windrow.model import Finding
@@ -85,7 +85,7 @@ def test_a_forgotten_document_may_be_asked_for_again_once_that_is_lifted(tmp_pat
     shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
     shop.run()
     forget(shop, f"{api.url}a")
-    let_again(shop.workspace, session_settings(shop.workspace), [f"{api.url}a"], {"workshop": shop.adapter})
+    lift_takedowns(shop.workspace, session_settings(shop.workspace), [f"{api.url}a"], {"workshop": shop.adapter})
     shop.run()
     assert set(shop.records()) == {f"a-{MARK}"}
 

@@ -97,7 +97,7 @@ def test_clauses(tmp_path: Path, clause: object, expected: set[int]) -> None:
 def test_what_is_put_again_takes_the_place(tmp_path: Path) -> None:
     index = open_index(tmp_path)
     index.write(ENTRIES)
-    index.write([entry(1, "other")], gone=[2])
+    index.write([entry(1, "other")], removed=[2])
     assert len(index) == 3
     assert ids(index, WordSequence("red", IN_MAIN)) == set()
     assert ids(open_index(tmp_path), WordSequence("other", IN_MAIN)) == {1}
@@ -236,12 +236,12 @@ def test_the_order_is_that_of_scores_then_numbers_then_ids_however_an_index_grew
     for start in range(59, 0, -7):
         in_steps.write(entries[max(0, start - 7) : start])
     for clause, scored in ((WordSequence("red", IN_MAIN), True), (Everything(), False)):
-        whole = [hit.id for hit in at_once.ordered(clause, 100, "when", scored=scored)]
-        assert whole == [hit.id for hit in in_steps.ordered(clause, 100, "when", scored=scored)]
+        whole = [hit.id for hit in at_once.search_in_order(clause, 100, "when", scored=scored)]
+        assert whole == [hit.id for hit in in_steps.search_in_order(clause, 100, "when", scored=scored)]
         assert whole == sorted(whole, key=lambda number: (scored and number % 3 > 0, -(number % 5), number))
         for most in (1, 2, 7, 30, 59):
-            assert [hit.id for hit in in_steps.ordered(clause, most, "when", scored=scored)] == whole[:most]
-    assert at_once.ordered(WordSequence("blue", IN_MAIN), 5, "when", scored=True) == []
+            assert [hit.id for hit in in_steps.search_in_order(clause, most, "when", scored=scored)] == whole[:most]
+    assert at_once.search_in_order(WordSequence("blue", IN_MAIN), 5, "when", scored=True) == []
 
 
 def make_foreign_folder(folder: Path) -> Path:
@@ -265,7 +265,7 @@ def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note
     before = read_tree(tmp_path)
     searched = (tmp_path, FIELDS, "1", lambda index: False, lambda index: None)
     for act in (lambda: open_index(tmp_path), lambda: remove_index(tmp_path), lambda: open_for_search(*searched)):
-        with pytest.raises(ConfigError, match="not empty and holds no index of windrow"):
+        with pytest.raises(ConfigError, match="has files that are not an index of windrow"):
             act()
     assert read_tree(tmp_path) == before
 

@@ -12,8 +12,8 @@ import pytest
 
 from tests.servers.pouchdb import couchdb
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.couchdb import DESIGN, CouchDocuments, _map_function
-from windrow.stores.documents import DocumentDatabase, DocumentView, Span, SqliteDocuments
+from windrow.stores.couchdb import DESIGN_ID, CouchDocuments, _map_function
+from windrow.stores.documents import DocumentDatabase, DocumentView, SqliteDocuments, ViewRange
 
 NUMBERS = count()
 VIEWS = (
@@ -83,14 +83,14 @@ def test_documents_come_back_as_they_were_written_and_writing_them_again_is_no_n
 def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(opener):
     store, (first, _) = opener.make(), opener.names
     store.write(first, [document(number) for number in range(1, 11)])
-    span = Span(start="2026-01-03", end="2026-01-06T00:00:00Z")
+    span = ViewRange(start="2026-01-03", end="2026-01-06T00:00:00Z")
     assert ids(store.view(first, "all", span)) == ["d3", "d4", "d5"]
     assert ids(store.view(first, "all", span._replace(descending=True))) == ["d5", "d4", "d3"]
     assert ids(store.view(first, "all", span._replace(descending=True, limit=1, skip=1))) == ["d4"]
-    assert ids(store.view(first, "all", Span(limit=2, skip=8))) == ["d9", "d10"]
-    assert ids(store.view(first, "kind", Span(("b",), start="2026-01-05"))) == ["d5", "d7", "d9"]
-    assert ids(store.view(first, "kind", Span(("a",), end="2026-01-04T00:00:00Z", descending=True))) == ["d2"]
-    assert ids(store.view(first, "kind", Span(("none",)))) == []
+    assert ids(store.view(first, "all", ViewRange(limit=2, skip=8))) == ["d9", "d10"]
+    assert ids(store.view(first, "kind", ViewRange(("b",), start="2026-01-05"))) == ["d5", "d7", "d9"]
+    assert ids(store.view(first, "kind", ViewRange(("a",), end="2026-01-04T00:00:00Z", descending=True))) == ["d2"]
+    assert ids(store.view(first, "kind", ViewRange(("none",)))) == []
     store.close()
 
 
@@ -135,7 +135,7 @@ def test_many_documents_are_written_in_several_requests_and_seen_in_pages(opener
     store, (first, _) = opener.make(), opener.names
     documents = [{"_id": f"n{number:04}", "at": f"{number:04}", "kind": "k"} for number in range(1203)]
     assert store.write(first, documents) == 1203
-    assert ids(store.view(first, "all", Span(limit=2000))) == ids(documents)
+    assert ids(store.view(first, "all", ViewRange(limit=2000))) == ids(documents)
     assert list(store.ids(first)) == ids(documents)
     store.close()
 
@@ -166,9 +166,9 @@ def test_sqlite_sorts_nothing_for_a_view_since_its_index_is_in_order(tmp_path):
     store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS)])
     requests = []
     store._connection.set_trace_callback(requests.append)
-    for span in (Span(("b",), start="2026"), Span(("b",), end="2027", descending=True)):
+    for span in (ViewRange(("b",), start="2026"), ViewRange(("b",), end="2027", descending=True)):
         list(store.view("a", "kind", span))
-    list(store.view("a", "all", Span(descending=True)))
+    list(store.view("a", "all", ViewRange(descending=True)))
     store._connection.set_trace_callback(None)
     for query in requests:
         assert not any("TEMP B-TREE" in row[3] for row in store._connection.execute(f"EXPLAIN QUERY PLAN {query}"))
@@ -193,12 +193,12 @@ def test_sqlite_finds_titles_first_then_the_newest_within_a_span_and_page_by_pag
     documents += [document(number, title="Other", place="board room") for number in (7, 2)]
     store.write("a", documents)
     assert ids(store.search("a", "board")) == ["d9", "d5", "d3", "d1", "d7", "d2"]
-    assert ids(store.search("a", "board", span=Span(limit=2, skip=3))) == ["d1", "d7"]
-    assert ids(store.search("a", "board hall", "kind", Span(("b",), start="2026-01-03", end="2026-01-09"))) == [
+    assert ids(store.search("a", "board", span=ViewRange(limit=2, skip=3))) == ["d1", "d7"]
+    assert ids(store.search("a", "board hall", "kind", ViewRange(("b",), start="2026-01-03", end="2026-01-09"))) == [
         "d5",
         "d3",
     ]
-    assert ids(store.search("a", "board", "kind", Span(("a",)))) == ["d2"]
+    assert ids(store.search("a", "board", "kind", ViewRange(("a",)))) == ["d2"]
     store.write("a", [document(1, title="Board", at="2026-01-30T00:00:00Z"), document(9, title="gone")])
     assert ids(store.search("a", "board"))[:2] == ["d1", "d5"]
     assert ids(store.search("a", "gone")) == ["d9"]
@@ -268,13 +268,13 @@ def test_a_view_of_a_couchdb_answers_a_plain_query_with_its_rows_as_any_client_a
     url, secret = server
     name = f"w{os.getpid()}_{secrets.token_hex(3)}_plain"
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
-    design = store._request("GET", f"/{name}/{DESIGN}").content
+    design = store._request("GET", f"/{name}/{DESIGN_ID}").content
     counting = {view_name: {**view, "reduce": "_count"} for view_name, view in design["views"].items()}
-    store._request("PUT", f"/{name}/{DESIGN}", {**design, "views": counting}, good=(201,))  # of an earlier windrow
+    store._request("PUT", f"/{name}/{DESIGN_ID}", {**design, "views": counting}, good=(201,))  # of an earlier windrow
     store.close()
     store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
     store.write(name, [document(number) for number in range(1, 5)])
-    view = f"/{name}/{DESIGN}/_view"
+    view = f"/{name}/{DESIGN_ID}/_view"
     rows = store._request("GET", f"{view}/all").content["rows"]
     assert [(row["id"], row["key"]) for row in rows] == [(f"d{n}", document(n)["at"]) for n in range(1, 5)]
     newest = "descending=true&endkey=%222026-01-02%22&startkey=%222026-01-04%22"
@@ -295,8 +295,8 @@ def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views
         def do_GET(self):
             requests.append((self.command, self.path))
             views_now = {view.name: {**views, "map": _map_function(view)} for view in VIEWS}
-            design = {"_id": DESIGN, "language": "javascript", "views": views_now}
-            body = json.dumps(design if self.path.endswith(DESIGN) else {"doc_count": 1}).encode()
+            design = {"_id": DESIGN_ID, "language": "javascript", "views": views_now}
+            body = json.dumps(design if self.path.endswith(DESIGN_ID) else {"doc_count": 1}).encode()
             self.send_response(200 if self.command == "GET" else 401)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -315,8 +315,8 @@ def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views
         )
         store.close()
         http_server.shutdown()
-    assert requests[:2] == [("GET", "/a"), ("GET", f"/a/{DESIGN}")]
-    assert all(where == ("PUT", f"/a/{DESIGN}") for where in requests[2:])
+    assert requests[:2] == [("GET", "/a"), ("GET", f"/a/{DESIGN_ID}")]
+    assert all(where == ("PUT", f"/a/{DESIGN_ID}") for where in requests[2:])
 
 
 def test_a_server_that_is_away_and_one_that_is_none_are_said(tmp_path, monkeypatch):
@@ -333,7 +333,7 @@ def test_an_answer_that_is_none_of_a_couchdb_is_said(body):
     class Handler(BaseHTTPRequestHandler):
         def answer(self):
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            is_design = self.path.endswith(DESIGN) and body.startswith(b"{")
+            is_design = self.path.endswith(DESIGN_ID) and body.startswith(b"{")
             content = b"{}" if is_design else body
             self.send_response(201 if self.command == "PUT" and is_design else 200)
             self.send_header("Content-Length", str(len(content)))

@@ -1,7 +1,7 @@
 """The interface between a collection and a workspace: its configuration, stores and projection.
 
-A collection names its adapter as `module:name`; it may be a module or an object. It must have the methods of
-`Adapter`. The protocols after it are optional; a command looks for the adapters that have its own (`capable`).
+A collection names its adapter as `module:name`; the adapter is a module or an object with the methods of `Adapter`. The
+other protocols are optional: a command uses the adapters that have the methods of its protocol (`registry.capable`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) -> set[str]:
-    """Return the collections that have or had sources in a workspace: commands load only the adapters of these.
+    """Return the names of the collections that have or had sources in a workspace: only their adapters are loaded.
 
     Without `ledger`, the ledger of the workspace is opened if it exists.
     """
@@ -48,7 +48,7 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
 
 
 def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
-    """Raise ConfigError if `host` is another machine and no contact is configured; `windrow try` has no workspace."""
+    """Raise ConfigError if `host` is another machine and no contact is configured; None stands for no workspace."""
     from windrow.fetch.politeness.guard import is_loopback  # noqa: PLC0415 loaded when used
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
@@ -57,17 +57,16 @@ def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
     first_step = "" if workspace else "windrow init, then: "
     path = workspace.root / "windrow.toml" if workspace else "windrow.toml"
     raise ConfigError(
-        f"windrow.toml: contact is missing, and {host} must be told who asks",
+        f"windrow.toml: contact is missing, but requests to {host} must name one",
         hint=f'{first_step}contact = "https://example.org/our-crawler" at the top of {path}',
     )
 
 
 class LazyAdapter:
-    """An adapter whose members lie in the modules of a package, each imported when it is first used.
+    """An adapter whose methods are defined in several modules of a package, each imported when it is first used.
 
-    So a search does not import what only a harvest needs, and the other way round. `capabilities` names the members
-    without importing anything. `modules` maps a member to its module below `package`; `constants` are members that
-    need no import.
+    So a search does not import the modules of a harvest. `modules` maps the name of a method to its module below
+    `package`; `constants` are attributes that need no import; `capabilities` are the names of both.
     """
 
     def __init__(self, package: str, modules: Mapping[str, str], **constants: Any) -> None:
@@ -82,12 +81,12 @@ class LazyAdapter:
             member = getattr(import_module(f"{self._package}.{self._modules[name]}"), name)
         except ImportError as error:
             raise ConfigError(f"{name!r} of the adapter {self._package!r} cannot be loaded: {error}") from error
-        self.__dict__[name] = member  # so the next access does not come here
+        self.__dict__[name] = member  # `__getattr__` is not called for the next access
         return member
 
 
 class FetchedBytes(NamedTuple):
-    """The bytes that `windrow try` read: their address, size, digest, and the reason if their name would be refused."""
+    """The bytes that `windrow try` read; with a `reason` if a run would refuse them by their name."""
 
     address: str
     key: str
@@ -98,7 +97,7 @@ class FetchedBytes(NamedTuple):
 
 
 class DocumentReport(NamedTuple):
-    """One document of a trial: the last phase it reached, and the reason if it was refused there."""
+    """One document that `windrow try` read: the last phase it reached, and the reason if it was refused there."""
 
     name: str
     kind: str
@@ -110,7 +109,7 @@ class DocumentReport(NamedTuple):
 
 
 class RecordPreview(NamedTuple):
-    """One record as it would be loaded: its first row, the columns by name."""
+    """One record that `windrow try` read, as a run would load it: the columns of its first row by name."""
 
     document: str
     kind: str
@@ -120,7 +119,7 @@ class RecordPreview(NamedTuple):
 
 
 class DocumentFinding(NamedTuple):
-    """A finding in a document of a trial."""
+    """A finding in a document that `windrow try` read."""
 
     document: str
     phase: str
@@ -140,11 +139,11 @@ TRIAL_TYPES: Mapping[type[TrialPart], str] = {
     RecordPreview: "record",
     DocumentFinding: "finding",
 }
-"""The `type` of each as a line of JSON."""
+"""The `type` of each part in JSON."""
 
 
 class VersionCounts(NamedTuple):
-    """Versions of records before and after a replay; `changed` of them differ from every version before."""
+    """Numbers of versions before and after a replay; `changed` counts the new versions that did not exist before."""
 
     session: int
     before: int
@@ -153,7 +152,7 @@ class VersionCounts(NamedTuple):
 
 
 class ReplayResult(NamedTuple):
-    """What a replay did: the number of its session, and what changed."""
+    """The result of a replay: the number of its session, and either the changed documents or counts of versions."""
 
     session: int
     changes: tuple[ReplayChange, ...] = ()
@@ -161,7 +160,7 @@ class ReplayResult(NamedTuple):
 
 
 class TakedownEstimate(NamedTuple):
-    """How much a takedown would remove; `bytes` is their size in the archive, compressed."""
+    """How much a takedown would remove; `bytes` is the compressed size of the captures in the archive."""
 
     target: str
     addresses: int
@@ -171,7 +170,7 @@ class TakedownEstimate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of JSON: its type and its value; with `omit_empty`, empty fields are left out."""
+    """A line of JSON: its type, and its value, whose empty fields are left out with `omit_empty`."""
 
     type: str
     value: Any
@@ -179,7 +178,7 @@ class Message(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The answer of `windrow why`: the object itself, its messages for `--json`, and its lines for people."""
+    """An answer of `windrow why`: the object it is about, its messages for `--json`, and its lines for people."""
 
     subject: Any
     messages: tuple[Message, ...]
@@ -197,9 +196,9 @@ class Export(NamedTuple):
 
 
 class SourceChange(NamedTuple):
-    """Something appeared, changed or disappeared at a source; `key` is its address or name.
+    """A page, file or record appeared, changed or disappeared at a source; `key` is its address or name.
 
-    `at` is when that was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
+    `at` is when the change was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
     """
 
     at: datetime
@@ -216,7 +215,7 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 
 
 class Window(NamedTuple):
-    """Which changes to list: those written by the sessions between two facts of the ledger, or seen since a time.
+    """Which changes to list: those seen since a time, and those written by the sessions of `facts` (first, last).
 
     A session also writes the answers to requests of earlier sessions that were stopped before they wrote them.
     """
@@ -226,10 +225,10 @@ class Window(NamedTuple):
 
 
 class Adapter(Protocol):
-    """What every collection must implement."""
+    """The methods that every adapter must have."""
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest that the configuration describes, its databases opened."""
+        """Return the harvest that the configuration describes, with its databases opened."""
         ...
 
     def require_ready(self, workspace: Workspace) -> None:
@@ -245,15 +244,15 @@ class Adapter(Protocol):
         ...
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield where the collection's own store or projection disagrees with the ledger."""
+        """Yield a fault for each difference between the collection's store or projection and the ledger."""
         ...
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Read the kept captures again with today's readers; None if there is nothing to rebuild."""
+        """Read the kept captures again with the current readers; return None if there is nothing to rebuild."""
         ...
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch one address or file, read it as the collection does, and keep nothing."""
+        """Fetch one address or file, read it as the collection does, and yield the results; nothing is stored."""
         ...
 
 
@@ -261,38 +260,41 @@ class Explains(Protocol):
     """Can explain names that are not items of the ledger, such as a page or a record."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a key, an address or a title; None if this collection does not have it."""
+        """Explain a key, an address or a title; return None if this collection does not have it."""
         ...
 
 
 class PredictsOutcome(Protocol):
-    """Can predict what would happen to a file or address that is not in the ledger."""
+    """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
-        """Apply the rules to a name and return a clause for a message; empty if no rule applies."""
+        """Return a clause on what the rules would do with this name, or an empty text if no rule applies."""
         ...
 
 
 class ListsChanges(Protocol):
-    """Can list from its own store what changed at its sources; for other collections their listings are compared."""
+    """Can list changes from its own store; for other collections, the changes in listings are listed."""
 
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-        """Yield what appeared, changed or disappeared at the collection's sources."""
+        """Yield the records or pages of the collection that appeared, changed or disappeared within the window."""
         ...
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count what `changes` yields for the sessions between two facts, by source and kind."""
+        """Count the changes that the sessions of `facts` (first, last) wrote, by source and kind."""
         ...
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count what the attempts between two facts observed, by source and kind; None if that is not known yet."""
+        """Count the changes that the attempts of `facts` (first, last) observed, by source and kind.
+
+        Returns None if these are not known yet.
+        """
         ...
 
 
 class RestCount(NamedTuple):
-    """How many items of a kind stopped in a phase, with a status and reason."""
+    """The number of items of a kind that stopped in a phase, with a status and reason."""
 
     collection: str
     kind: str
@@ -303,40 +305,40 @@ class RestCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives the states of items from the ledger as its projection shows them; others show the pending step."""
+    """Derives the states of items as its projection has them; for other collections, the pending step is shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
-        """Return the states of some of its items."""
+        """Return the states of items, by their numbers."""
         ...
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count its items by kind and state; of documents only those of the latest attempt."""
+        """Count its items by kind and state; only documents of a file's latest attempt count."""
         ...
 
     def count_rests(self, ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
-        """Count the states in which its items stopped between two facts, each once for each state and reason."""
+        """Count the states in which its items stopped between the facts `span` (first, last), by state and reason."""
         ...
 
 
 class CountsOutcomes(Protocol):
-    """Counts the outcomes of its crawl's attempts, which are known once the answers were read."""
+    """Counts the outcomes of its crawl's attempts, which are only known once the answers were read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Count attempts between two facts by `Crawl.outcome`; `counted` is the ledger's count."""
+        """Count the attempts of `facts` (first, last) by `Crawl.outcome`; `counted` are the ledger's counts."""
         ...
 
 
 class CountsRecords(Protocol):
-    """Makes records from its addresses, some only after a service has answered."""
+    """Makes records from its addresses, some of them only after a service has answered."""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Return the number of current records by source."""
         ...
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many records wait for which service, since when and why; None if no record waits."""
+        """Return how many records wait for services, since when and why, or None if no record waits."""
         ...
 
 
@@ -344,9 +346,9 @@ class Adopts(Protocol):
     """Can harvest a folder of documents that were fetched by other means."""
 
     ADOPTED_AT: str
-    """The phase at which adopted documents begin."""
+    """The phase in which adopted documents begin."""
     ADOPTS: str
-    """What may be adopted, for the help of `run`: `a folder of ...`."""
+    """A description of such a folder for the help of `run`, such as `a folder of zips`."""
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
         """Return a source that lists the documents of a folder."""
@@ -354,24 +356,24 @@ class Adopts(Protocol):
 
 
 class ImportsWarc(Protocol):
-    """Can read WARC files of other tools as if it had fetched what is in them."""
+    """Can import WARC files of other tools as if it had fetched their records."""
 
     IMPORTS_WARC: bool
 
 
 class Exports(Protocol):
-    """Can export what it holds in standard formats."""
+    """Can export its records in standard formats."""
 
     EXPORTS: tuple[Export, ...]
 
 
 class Comparison(NamedTuple):
-    """What changed between two versions of a page: each version's name, and when it was first seen.
+    """The difference between two versions of a page: `old` and `new` are their names, with when each was first seen.
 
-    `changes` are of short texts (title, description, ...), `lines` of the main text, each with a sign: `+`, `-`,
-    a blank for context, or `@` where lines are left out. `added` and `removed` count lines of the main text,
-    `elsewhere` changed lines outside of it. If the page was gone at one of the two times, `old_gone` or `new_gone`
-    says since when; that side then has no text, and its version is the last before.
+    `changes` are those of short texts (title, description, ...); `lines` are those of the main text, each with a sign:
+    `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` count lines of the main text,
+    `elsewhere` changed lines outside of it. If the page was gone at one of the two times, `old_gone` or `new_gone` is
+    the time since which it was gone; that side has no text, and names the last version before.
     """
 
     url: str
@@ -390,15 +392,15 @@ class Comparison(NamedTuple):
 
 
 class Compares(Protocol):
-    """Can show what changed between two versions of a page."""
+    """Can compare two versions of a page."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-        """Compare two versions of a page. Raises UsageError if it does not have them."""
+        """Compare the versions of a page at the ends of two days. Raises UsageError if it does not have the page."""
         ...
 
 
 class Searches(Protocol):
-    """Can search what it holds."""
+    """Can search its records."""
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
         """Return the results from `offset` on, at most `limit`; any text is a valid query."""
@@ -409,45 +411,45 @@ class ChecksTree(Protocol):
     """Can check a folder of files against the standard of its collection."""
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Yield each fault, and the size of each file in bytes."""
+        """Yield each fault found, and for each file its size in bytes."""
         ...
 
 
 class Forgets(Protocol):
-    """Can remove what it holds of a target; only a tombstone stays."""
+    """Can remove all data of a target from its stores."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a store is in a place that is not windrow's own: then nothing may be taken down."""
+        """Raise ConfigError if a store is in a folder that is not windrow's own: then nothing can be taken down."""
         ...
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
-        """Return the targets that a name stands for; empty if the name is not known."""
+        """Return the targets with this name; none if the name is unknown."""
         ...
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove what these attempts, of any collection, brought of a target from the stores; return the number.
+        """Remove the data of a target that these attempts of any collection obtained; return the number of records.
 
-        It is idempotent.
+        It may be repeated.
         """
         ...
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Overwrite removed data in the stores' files; return a sentence for each file in which some remains.
+        """Overwrite removed data in the stores' files; return a message for each file in which some data remains.
 
-        `pulse` is called often, so the caller can show progress.
+        `pulse` is called often, so that the caller can show progress.
         """
         ...
 
 
 class SnippetMark(NamedTuple):
-    """A match in the snippet, as a range of characters; `end` is not part of it."""
+    """A match in a snippet, as a range of characters from `start` to before `end`."""
 
     start: int
     end: int
 
 
 def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]:
-    """Return the ranges of the matches in a text that is given as pieces of (text, whether it is a match)."""
+    """Return the ranges of the matches in a text given as pieces: (text, whether it is a match)."""
     marks, start = [], 0
     for text, is_match in pieces:
         if is_match:
@@ -457,10 +459,10 @@ def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]
 
 
 class SearchResult(NamedTuple):
-    """One search result. Title and snippet are pieces of (text, whether it is a match).
+    """One search result. Title and snippet are given as pieces: (text, whether it is a match).
 
-    `details` is its collection's own description, such as a `PageHit`, and `type` the type of that as a line of JSON;
-    `at` is when it was last changed or published, if known.
+    `details` is its collection's own description, such as a `PageHit`, and `type` the type of this in JSON; `at` is
+    when it was last changed or published, if that is known.
     """
 
     title: Sequence[tuple[str, bool]]
@@ -476,8 +478,8 @@ class SearchResult(NamedTuple):
 class SearchAnswer(NamedTuple):
     """The results of a query from `offset` on, best first; whether there are `further` results, and notes for people.
 
-    `relaxed` is true if nothing has all the words and results with most of them are shown. `frequency` is in how many
-    of the `documents` searched each word occurs.
+    `relaxed` is true if no document has all the words, so that documents with most of them are shown. `frequency` is
+    the number of documents that have each word, of the `documents` searched.
     """
 
     query: str

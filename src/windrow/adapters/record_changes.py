@@ -17,15 +17,15 @@ from windrow.stores.record_entries import title_of
 from windrow.stores.records import RecordStore
 
 _MAX_LENGTH = 60
-"""Characters shown of each value that changed."""
-_CONTEXT = 20
+"""The most characters that are shown of each changed value."""
+_CONTEXT_LENGTH = 20
 """Characters shown before the first difference in a long value."""
 _MAX_FIELDS = 4
-"""Changed fields that are shown of a record; further ones are counted."""
+"""The most changed fields of a record that are shown; further ones are counted."""
 
 
 DescribeRemoval = Callable[[Any], str]
-"""Returns a short text if a record's value says that its subject is gone, or an empty text if it does not."""
+"""Takes a record's value; returns a short text if the value states that its subject is gone, or an empty text."""
 
 
 def changes(
@@ -37,10 +37,10 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each at the time of its attempt.
 
-    For a window since a time, the session before its first is read too: it may have been running at that time.
+    For a window since a time, the session before the window is read too: it may have been running at that time.
     """
 
-    @lru_cache(maxsize=1_000)  # one answer may hold many records
+    @lru_cache(maxsize=1_000)  # one answer may contain many records
     def attempt_time(attempt: int) -> datetime | None:
         attempts = ledger.attempts.by_numbers([attempt])
         return max(attempts[0].opened, attempts[0].attempt.started) if attempts else None
@@ -69,9 +69,9 @@ def count_changes(
     *,
     visited: bool = False,
 ) -> dict[str, Counter[str]]:
-    """Count new, changed and gone records by source: those written by the sessions between two facts.
+    """Count the new, changed and gone records by source that the sessions of `facts` (first, last) wrote.
 
-    With `visited`, those observed by the attempts between them, whichever session wrote them.
+    With `visited`, the records that the attempts of `facts` observed are counted, whichever session wrote them.
     """
     counts: dict[str, Counter[str]] = {}
     for _, version in store.changed_versions(facts) if visited else store.written_versions(facts):
@@ -81,7 +81,7 @@ def count_changes(
 
 
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
-    """Return the number of versions in a store, in the new store that replaces it, and in the new store only."""
+    """Return the numbers of versions in a store, in the new store that replaces it, and only in the new store."""
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions = {(version.key, version.digest, version.change) for version in old_store.versions()}
         new_versions = [(version.key, version.digest, version.change) for version in new_store.versions()]
@@ -89,15 +89,15 @@ def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
 
 
 def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
-    """Return the attempts that observe fewer records in the store `after` than in `before`, which it replaces."""
-    lost = []
+    """Return those of the attempts of which the new store lacks a record that the old store has."""
+    poorer_attempts = []
     for attempt in attempts:
         old_keys, new_keys = (
             {statement.key for statement in store.statements([attempt]) if statement.reason is None}
             for store in (old_store, new_store)
         )
-        lost += [attempt] if old_keys - new_keys else []
-    return lost
+        poorer_attempts += [attempt] if old_keys - new_keys else []
+    return poorer_attempts
 
 
 def describe_difference(old: Any, new: Any) -> str:
@@ -119,12 +119,14 @@ def describe_difference(old: Any, new: Any) -> str:
 
 
 def _describe_change(old_value: Any, new_value: Any) -> str:
-    """Show the old and the new value; long values are shown from shortly before the first difference on."""
+    """Return the old and the new value, `old -> new`; of long values, a part that contains the first difference."""
     old, new = _format_value(old_value), _format_value(new_value)
     shared_length = next(
-        (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+        (index for index, (before, after) in enumerate(zip(old, new, strict=False)) if before != after),
+        min(len(old), len(new)),
     )
-    start = shared_length - _CONTEXT if max(len(old), len(new)) > _MAX_LENGTH and shared_length > _CONTEXT else 0
+    is_cut = max(len(old), len(new)) > _MAX_LENGTH and shared_length > _CONTEXT_LENGTH
+    start = shared_length - _CONTEXT_LENGTH if is_cut else 0
     return f"{_shorten(old, start)} -> {_shorten(new, start)}"
 
 

@@ -1,4 +1,4 @@
-"""Records for people and programs: their lines in `windrow why`, and as results of a search."""
+"""Show records to people and programs: in `windrow why`, and as results of a search."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from windrow.stores.records import RecordStore
 
 
 class RecordAddress(NamedTuple):
-    """An address of a collection of records, and where it was found.
+    """An address of a collection of records; `via_url` is the address of the page on which it was found.
 
-    `due` is the time of the next request, None for never; it may be in the past, even 1970, if it is due now.
+    `due` is the time of the next request, or None for never; a time in the past, even 1970, means now.
     """
 
     url: str
@@ -40,13 +40,13 @@ class RecordAddress(NamedTuple):
 
 
 def record_address(row: AddressRow) -> RecordAddress:
-    """Return an address as `why --json` shows it."""
+    """Return an address in the form for `why --json`."""
     due = None if row.due is None else datetime.fromtimestamp(row.due, UTC)
     return RecordAddress(row.url, row.origin, row.source, row.collection, row.via_url, due, row.failures)
 
 
 def describe_state(version: RecordVersion) -> str:
-    """Describe the state of a record by its last version: gone, or there."""
+    """Describe in a clause whether a record is gone, by its last version."""
     return "gone" if version.change == "gone" or not version.json else "there when it was last looked at"
 
 
@@ -64,7 +64,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield the findings, requests and end of a followed answer."""
+    """Yield the results of following an answer as findings: its findings, its requests, and its end."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -74,7 +74,7 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
 
 
 def describe_capture(source: str, capture: ExplainedCapture) -> tuple[str, dict[str, Any]]:
-    """Describe, as a line and as JSON, why a source took a capture of others or left it out."""
+    """Return a line and a JSON object on why a source takes a capture of another collection or leaves it out."""
     left_out, started = capture.left_out, show(capture.recorded.attempt.started)
     verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
     message = {"source": source, "from": capture.found_in, "attempt": capture.recorded.seq}
@@ -83,7 +83,7 @@ def describe_capture(source: str, capture: ExplainedCapture) -> tuple[str, dict[
 
 
 def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
-    """Yield lines with the keys of the records read from an answer, at limit `limit` keys."""
+    """Yield lines with the keys of the records that were read from an answer, at most `limit` of them."""
     for key in keys[:limit]:
         yield f"      made of it: {key}"
     if len(keys) > limit:
@@ -91,7 +91,7 @@ def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
 
 
 def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
-    """Describe a takedown of an address or of its whole origin."""
+    """Yield lines on a takedown of an address or of its whole origin."""
     yield f"  {show(tombstone.at)}  {takedown_line(tombstone.target, tombstone.holder, tombstone.reason)}"
     if tombstone.lifted is not None:
         yield f"  {show(tombstone.lifted)}  lifted: it may be asked for again"
@@ -100,7 +100,7 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
 
 
 class RecordHit(NamedTuple):
-    """A record found: `published` is when its source first had it, `updated` when it last changed."""
+    """A record that a search found: `published` is when its source first had it, `updated` when it last changed."""
 
     url: str
     title: str
@@ -127,15 +127,20 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
 
 
 def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Return an entry of the collection `name` as a search result."""
+    """Return an entry of the collection `name` as a search result, with the matches of `find` marked."""
     shown, title = snippet(entry.text, find), mark_hits(entry.title, find)
     score = round(entry.score, 4)
     published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))
     hit = RecordHit(
-        entry.url, entry.title, "".join(piece for piece, _ in shown), snippet_marks(shown), published, updated,
-        score, name, entry.key, json.loads(entry.json),
+        entry.url, entry.title, snippet="".join(piece for piece, _ in shown), marks=snippet_marks(shown),
+        published=published, updated=updated, score=score,
+        collection=name, key=entry.key, value=json.loads(entry.json),
     )  # fmt: skip
     remarks = (f"score {score:.3f}: how well its key, title, address and text match the words",)
     key = "" if entry.key in {entry.title, entry.url} else entry.key
     description = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
-    return SearchResult(title, entry.url, description, shown, remarks if explain else (), "record_result", hit, updated)
+    shown_remarks = remarks if explain else ()
+    return SearchResult(
+        title, entry.url, about=description, snippet=shown, remarks=shown_remarks, type="record_result", details=hit,
+        at=updated,
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """A complete adapter for collections of JSON records: `ADAPTER = RecordAdapter(COLLECTION)`.
 
 The records are in one SQLite file (`windrow.stores.records`): the setting `NAME.store` if the collection declares it
-(`windrow.settings.setting.store_of`), else `NAME.db` in the workspace.
+(`windrow.settings.setting.store_of`), or `NAME.db` in the workspace.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
 
 _MAX_LISTED = 20
-"""Most attempts, and most versions, that `windrow why` lists."""
+"""The most attempts, versions and records that `windrow why` lists."""
 
 
 class RecordAdapter:
-    """Adapter of a collection that is discovered by requests or captures and settles records."""
+    """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:
         """Take a collection whose discovery is `Requests`, `Captures` or both, and that has one Settle step."""
@@ -80,20 +80,19 @@ class RecordAdapter:
     # The methods of every adapter.
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest that the configuration describes, its store opened."""
+        """Return the harvest that the configuration describes, with its store opened."""
         return Harvest(
             self._collection,
             workspace.of(self._collection.name),
             options=self._options(workspace),
             services=self._services(workspace),
             unasked=self._unasked(workspace),
-            version_store=self._open_store(
-                self._path(workspace)
-            ),  # last, so that an earlier failure leaves nothing open
+            # last, so that an earlier failure leaves nothing open
+            version_store=self._open_store(self._path(workspace)),
         )
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError for a service without a valid address, and for other machines without a contact."""
+        """Raise ConfigError if a service has no valid address, or if requests to other machines lack a contact."""
         self._services(workspace)
         for source in workspace.of(self._collection.name):
             if not source.active:
@@ -101,7 +100,7 @@ class RecordAdapter:
             if source.site.host and allowed_origins(self._collection, source):
                 refuse_without_contact(workspace, source.site.host)
             for remote in self._collection.inputs(source).remote:
-                if remote.secret is None:  # with a key, the server knows who asks
+                if remote.secret is None:  # a key tells the server who makes the request
                     refuse_without_contact(workspace, remote.site.host)
 
     def check_source(self, workspace: Workspace, source: Source) -> None:
@@ -109,7 +108,7 @@ class RecordAdapter:
         del workspace, source
 
     def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
-        """Do nothing: there is no projection beside the records."""
+        """Do nothing: the collection has no projection besides its records."""
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
@@ -123,7 +122,7 @@ class RecordAdapter:
             if checkpoint > last_attempt:
                 yield Fault(
                     path.name,
-                    f"has records up to attempt {checkpoint}; the ledger ends with attempt {last_attempt}",
+                    f"has records up to attempt {checkpoint}, but the last attempt on the ledger is {last_attempt}",
                     hint,
                 )
             for line in store.faults():
@@ -132,32 +131,32 @@ class RecordAdapter:
                 yield Fault(index_folder(path).name, line, f"windrow search --collection {self._collection.name} WORD")
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the store from the captures beside the old one, compare and swap them; None if no store exists."""
-        old = self._path(workspace)
+        """Rebuild the store from the captures and replace the old one; return None if no store exists."""
+        old_path = self._path(workspace)
 
-        def build(session: Session, new: Path) -> None:
+        def build(session: Session, new_path: Path) -> None:
             sources = self._replayed_sources(workspace, session.ledger)
             rebuilt = Harvest(
                 self._collection, sources, options=self._options(workspace),
-                version_store=RecordStore(new),
+                version_store=RecordStore(new_path),
                 services=self._services(workspace),
                 unasked=self._unasked(workspace),
                 reread=True,
             )  # fmt: skip
-            # Services were asked already: only those whose answers are not archived are asked again.
+            # Services have answered already: only those whose answers are not archived are asked again.
             services = tuple(replace(service, active=not is_archived(service)) for service in rebuilt.services)
             session.harvest(replace(rebuilt, services=services), fetch=False)
             if not session.stops:
-                with closing(self._open_store(old)) as old_store, closing(RecordStore(new)) as new_store:
+                with closing(self._open_store(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
                     new_store.carry_over(old_store, {source.name for source in sources})
                     poorer_attempts = record_changes.attempts_with_fewer_records(old_store, new_store, rebuilt.unread)
-                settle_unread(session.ledger, self._collection, rebuilt.unread, poorer_attempts, old)
+                settle_unread(session.ledger, self._collection, rebuilt.unread, poorer_attempts, old_path)
 
         def finish(session: Session) -> None:
-            with closing(self._open_store(old)) as store:
+            with closing(self._open_store(old_path)) as store:
                 store.update_index(lambda: not session.stops)
 
-        file = VersionFile(self._collection.name, old, build, record_changes.count_versions, finish)
+        file = VersionFile(self._collection.name, old_path, build, record_changes.count_versions, finish)
         return replay_versions(file, setup, progress)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
@@ -166,7 +165,7 @@ class RecordAdapter:
         return workspace.of(self._collection.name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch one address, follow its answer and read it by the step; services are not asked."""
+        """Fetch one address, follow its answer and read it with the collection's step; make no requests to services."""
         first_url = normalise(address).url
         if not first_url:
             raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow try --help")
@@ -217,20 +216,21 @@ class RecordAdapter:
                 yield from record_changes.changes(store, ledger, self._collection.name, window, self._describe_removal)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count new, changed and gone records by source, as the sessions between two facts wrote them."""
+        """Count the new, changed and gone records by source that the sessions of `facts` (first, last) wrote."""
         del ledger
         return self._count_changes(workspace, facts, visited=False)
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]]:
-        """Count new, changed and gone records by source, as the attempts between two facts observed them."""
+        """Count the new, changed and gone records by source that the attempts of `facts` (first, last) observed."""
         del ledger
         return self._count_changes(workspace, facts, visited=True)
 
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, visited: bool
     ) -> Mapping[str, Counter[str]]:
+        """Count changes as `record_changes.count_changes` does, also for sources without a change."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, visited=visited)
@@ -240,7 +240,7 @@ class RecordAdapter:
         return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
 
     def _describe_removal(self, record: Any) -> str:
-        """Return a short text if a record says that its subject is gone, or an empty text if it does not."""
+        """Return a short text if a record states that its subject is gone, or an empty text if it does not."""
         del record
         return ""
 
@@ -250,13 +250,13 @@ class RecordAdapter:
             return store.count_by_source() if store is not None else {}
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many records wait for services."""
+        """Return how many records wait for services, or None if no store exists."""
         with self._store(workspace) as store:
             services = [service.name for service in self._services(workspace)]
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a record by its key, or an address by its attempts and what they led to; None if it is not known."""
+        """Explain the record with this key, or the attempts at this address; return None if neither is known."""
         with self._store(workspace) as store:
             if store is not None and store.has_record(name):
                 return self._explain_record(ledger, store, name)
@@ -265,30 +265,31 @@ class RecordAdapter:
                 lines = [f"{name}: no record was read from it"]
                 lines += [f"  {skip.url}: {skip.reason} {skip.message}".rstrip() for skip in skipped]
                 return Explanation(name, tuple(Message("skipped", skip) for skip in skipped), tuple(lines))
-            row = self._address_row(ledger, name)
-            if row is None:
+            address = self._find_address(ledger, name)
+            if address is None:
                 explanation = self._explain_taken_down(ledger, store, name) if store is not None else None
                 return explanation or self._explain_not_taken(workspace, ledger, name)
             explanations = [
-                self._explain_address(ledger, store, source)
-                for source in ledger.addresses.of_sources(self._collection.name, row.digest)
+                self._explain_address(ledger, store, address_of_source)
+                for address_of_source in ledger.addresses.of_sources(self._collection.name, address.digest)
             ]
             messages = tuple(message for explanation in explanations for message in explanation.messages)
-            return Explanation(row, messages, tuple(line for explanation in explanations for line in explanation.lines))
+            lines = [line for explanation in explanations for line in explanation.lines]
+            return Explanation(address, messages, tuple(lines))
 
     def _explain_taken_down(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation | None:
         """Explain a record that is gone because its addresses were taken down."""
         lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
         attempts = ledger.attempts.by_numbers(store.taken_down(key))
         for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
-            row = ledger.addresses.get(self._collection.name, hash64(url))
-            for tombstone in ledger.takedowns.of(hash64(url), row.host if row else -1):
+            address = ledger.addresses.get(self._collection.name, hash64(url))
+            for tombstone in ledger.takedowns.of(hash64(url), address.host if address else -1):
                 lines += record_story.takedown_lines(tombstone)
                 messages.append(Message("tombstone", tombstone, omit_empty=True))
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain why no source took an address that others have captured."""
+        """Explain why no source took an address that other collections captured, or return None if none did."""
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
         lines, messages = [], []
         for source in workspace.of(self._collection.name) if url else ():
@@ -300,61 +301,57 @@ class RecordAdapter:
             return None
         return Explanation(url, tuple(messages), (f"{url}: it is not in {self._collection.name}", *lines))
 
-    def _address_row(self, ledger: Ledger, name: str) -> AddressRow | None:
+    def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
         return ledger.addresses.get(self._collection.name, hash64(url)) if url else None
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
+        """Explain a record by its latest versions, and by the answers of services that it waits for."""
         history = store.history(key)
         lines = [f"{key}: a record of {self._collection.name}, {record_story.describe_state(history[-1])}"]
         for version in [version for version in history if version.change != "same"][-_MAX_LISTED:]:
             lines.append(f"  {show(version.at)}  {version.change}  {version.url}")
             attempts = ledger.attempts.by_numbers([version.attempt])
             if attempts and (kept := attempts[0].attempt.kept):
-                lines.append(
-                    f"      from attempt {version.attempt}: "
-                    f"{kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
-                )
+                place_text = f"{kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
+                lines.append(f"      from attempt {version.attempt}: {place_text}")
         asks = store.pending_asks([version.attempt for version in history[-_MAX_LISTED:]])
         waits = describe_waits(ledger, self._collection.name, asks)
         lines += [wait.line for wait in waits]
         unchanged_times = [version.at for version in history if version.change == "same"]
         unchanged_count = len(unchanged_times)
         if unchanged_times:
-            lines.append(
-                f"  seen without a change {counted(unchanged_count, 'time')}, last {show(unchanged_times[-1])}"
-            )
-        messages = [
-            Message(
-                "record", {"key": key, "collection": self._collection.name, "versions": len(history) - unchanged_count}
-            )
-        ]
+            times = counted(unchanged_count, "time")
+            lines.append(f"  seen without a change {times}, last {show(unchanged_times[-1])}")
+        changed_count = len(history) - unchanged_count
+        record = {"key": key, "collection": self._collection.name, "versions": changed_count}
+        messages = [Message("record", record)]
         messages += [*(Message("version", version) for version in history), *(Message(*wait[1:]) for wait in waits)]
         return Explanation(key, tuple(messages), tuple(lines))
 
-    def _explain_address(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
-        attempts = ledger.attempts.of_address(row.host, row.digest)[-_MAX_LISTED:]
+    def _explain_address(self, ledger: Ledger, store: RecordStore | None, address: AddressRow) -> Explanation:
+        """Explain an address of one source by its latest attempts: their answers, and the records read from these."""
+        attempts = ledger.attempts.of_address(address.host, address.digest)[-_MAX_LISTED:]
         captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in attempts}
-        tombstones = ledger.takedowns.of(row.digest, row.host)
+        tombstones = ledger.takedowns.of(address.digest, address.host)
         was_indexed = any(capture is not None and capture.found_in for capture in captures.values())
-        was_taken = row.pause == ELSEWHERE or (bool(tombstones) and was_indexed)  # a takedown clears `pause`
-        lines = [f"{row.url}: {'taken' if was_taken else 'asked'} for {self._collection.name}, source {row.source}"]
-        if row.via_url:
-            lines.append(f"  found at {row.via_url}")
-        messages = [Message("address", record_story.record_address(row))]
+        was_taken = address.pause == ELSEWHERE or (bool(tombstones) and was_indexed)  # a takedown clears `pause`
+        verb = "taken" if was_taken else "asked"
+        lines = [f"{address.url}: {verb} for {self._collection.name}, source {address.source}"]
+        if address.via_url:
+            lines.append(f"  found at {address.via_url}")
+        messages = [Message("address", record_story.record_address(address))]
         lines += [line for tombstone in tombstones for line in record_story.takedown_lines(tombstone)]
         messages += [Message("tombstone", tombstone, omit_empty=True) for tombstone in tombstones]
         for attempt in attempts:
             status_text = f"status {attempt.status}" if attempt.status else "no answer"
             failure_text = f"; {attempt.reason}: {attempt.message}" if attempt.reason else ""
-            lines.append(
-                f"  {show(attempt.started)}  {status_text}{failure_text}"
-                + (f"  {attempt.warc} at {attempt.offset}" if attempt.warc else "")
-            )
+            place_text = f"  {attempt.warc} at {attempt.offset}" if attempt.warc else ""
+            lines.append(f"  {show(attempt.started)}  {status_text}{failure_text}{place_text}")
             messages.append(Message("attempt", attempt, omit_empty=True))
             if captured := captures[attempt.seq]:
                 origin_text = f"as {captured.collection}:{captured.source} kept it in attempt {captured.original}"
-                if not captured.original:  # the record of another maker
+                if not captured.original:  # a record of another program
                     origin_text = f"from {captured.warc} at {captured.offset}"
                 lines.append(f"      no request was made: it was taken {origin_text}")
                 messages.append(Message("captured", captured))
@@ -370,22 +367,20 @@ class RecordAdapter:
             lines += record_story.record_lines(keys, _MAX_LISTED)
             messages += [Message("attempt_record", {"attempt": attempt.seq, "key": key}) for key in keys[:_MAX_LISTED]]
         if store is not None:
-            waits = describe_waits(
-                ledger, self._collection.name, store.pending_asks([attempt.seq for attempt in attempts])
-            )
+            asks = store.pending_asks([attempt.seq for attempt in attempts])
+            waits = describe_waits(ledger, self._collection.name, asks)
             lines += [wait.line for wait in waits]
             messages += [Message(*wait[1:]) for wait in waits]
-            for skip in store.skipped(url=row.url):
+            for skip in store.skipped(url=address.url):
                 lines.append(f"  skipped {skip.key or 'the document'}: {skip.reason} {skip.message}".rstrip())
                 messages.append(Message("skipped", skip))
-        if row.due is not None:
-            lines.append(
-                "  due next" if row.due <= 1 else f"  due again at {show(datetime.fromtimestamp(row.due, UTC))}"
-            )
-        return Explanation(row, tuple(messages), tuple(lines))
+        if address.due is not None:
+            due_time = show(datetime.fromtimestamp(address.due, UTC))
+            lines.append("  due next" if address.due <= 1 else f"  due again at {due_time}")
+        return Explanation(address, tuple(messages), tuple(lines))
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Search the current records by the texts that the collection gave them."""
+        """Search the current records. Raises WindrowError if there is no store yet."""
         name, path = self._collection.name, self._path(workspace)
         if not path.is_file():
             raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
@@ -403,30 +398,30 @@ class RecordAdapter:
         del workspace
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets that a name stands for: an address, a host, a source, or the addresses of a record."""
+        """Yield the targets with this name: addresses of a record, an address, or the origins of a host or source."""
         with self._store(workspace) as store:
             attempts = store.attempts_of(name) if store else []
-            if store and not attempts and self._address_row(ledger, name) is None:
+            if store and not attempts and self._find_address(ledger, name) is None:
                 attempts = store.taken_down(name)
         for recorded in ledger.attempts.by_numbers(attempts):
             yield TakedownTarget(recorded.attempt.url, recorded.attempt.target, 0, self._collection.name)
         if attempts:
             return
-        if row := self._address_row(ledger, name):
-            yield TakedownTarget(row.url, row.digest, 0, self._collection.name)
+        if address := self._find_address(ledger, name):
+            yield TakedownTarget(address.url, address.digest, 0, self._collection.name)
             return
-        for origin, source in named_origins(workspace, ledger, self._collection.name, name, name):
+        for origin, source in named_origins(workspace, ledger, self._collection.name, name, host=name):
             target = f"what {source} asked of {origin.origin}" if source else origin.origin
             yield TakedownTarget(target, 0, origin.seq, self._collection.name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove what attempts observed; return the number of observations."""
+        """Remove the observations of these attempts; return the number of observations removed."""
         del target
         with self._store(workspace) as store:
             return store.forget(attempts) if store else 0
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase what was removed from the store's files; return a sentence for each place where it remains."""
+        """Erase removed data from the store's files; return a message for each file in which it remains."""
         path = self._path(workspace)
         remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:
@@ -458,16 +453,16 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that tells by key why no service is asked about a record; None if all may be asked."""
+        """Return a function from keys to the reasons not to ask services about these records; None allows all."""
         del workspace
         return None
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source of an address, or a new source that may only reach the private host of `first_url`."""
+        """Return the source of an address, or a new source; of private hosts, it may only reach that of `first_url`."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]
-        if matching:  # of several at one origin, the one with the longest matching base
+        if matching:  # of several sources at one origin, the source with the longest matching base
             return max(
                 matching, key=lambda source: len(source.site.base) if url.startswith(source.site.address("")) else 0
             )
@@ -489,6 +484,7 @@ class RecordAdapter:
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
+        """Open the store for this block, or return None if it does not exist."""
         path = self._path(workspace)
         if not path.is_file():
             yield None

@@ -1,4 +1,4 @@
-"""Replay of a collection that keeps versions in one file: built beside the old file, compared, and swapped."""
+"""Replay a collection that keeps versions in one file: build a new file, compare it with the old one, and swap them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from windrow.engine.session import Session, SessionSettings
 
 
 class VersionFile(NamedTuple):
-    """A collection's file of versions.
+    """A collection's file of versions, and functions for its replay.
 
-    `build` builds it at a path; `compare` returns the number of versions in the old file, in the new one, and in the
-    new one only; `finish` updates the search index of the file once it is in place.
+    `build` builds the file at a path; `compare` returns the numbers of versions in the old file, in the new file, and
+    only in the new file; `finish` updates the search index after the new file has replaced the old one.
     """
 
     collection: str
@@ -29,9 +29,9 @@ class VersionFile(NamedTuple):
 
 
 def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild a file of versions from the captures; None if the file does not exist yet.
+    """Rebuild a file of versions from the captures; return None if the file does not exist yet.
 
-    The old file is replaced once everything is read; a stop leaves it unchanged.
+    The old file is replaced after all captures were read; if the replay is stopped before, it stays unchanged.
     """
     old_path = file.path
     if not old_path.is_file():

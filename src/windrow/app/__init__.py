@@ -1,4 +1,4 @@
-"""The workspace as Python calls it: what every command, page and script is built on."""
+"""The workspace as a Python object, which all commands use."""
 
 from windrow.app.workspace import Windrow
 

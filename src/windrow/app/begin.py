@@ -13,7 +13,7 @@ from string import Template
 from types import MappingProxyType
 from typing import NamedTuple
 
-from windrow.app.export import forms
+from windrow.app.export import exports_by_name
 from windrow.config import default_toml, load
 from windrow.config.workspace import MAIN_FILE, SOURCES_FOLDER
 from windrow.contract import registry
@@ -22,11 +22,11 @@ from windrow.ledger import Ledger
 from windrow.ledger.database import newest_schema, schema
 from windrow.settings.setting import WORKSPACE_SETTINGS
 
-_SECRET = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
+_PASSWORD_IN_URL = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
 
 
 class Prepared(NamedTuple):
-    """A prepared workspace: what was done, a line for each step, and whether anything changed."""
+    """A prepared workspace: its folder, a line for each action, and whether anything changed."""
 
     folder: Path
     actions: tuple[str, ...]
@@ -34,14 +34,14 @@ class Prepared(NamedTuple):
 
 
 def prepare(folder: Path) -> Prepared:
-    """Make or upgrade a workspace; safe to repeat, overwrites nothing. Only its owner can read a folder made here."""
+    """Make or upgrade a workspace; it may be repeated and overwrites no file. Only the owner can read a new folder."""
     created: list[str] = []
     kept: list[str] = []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # harvested documents may be confidential
         folder = folder.resolve()
-        main = folder / MAIN_FILE
-        (created if _write_new(main, default_toml(folder.name or "windrow")) else kept).append(MAIN_FILE)
+        is_new = _write_new(folder / MAIN_FILE, default_toml(folder.name or "windrow"))
+        (created if is_new else kept).append(MAIN_FILE)
         sources = folder / SOURCES_FOLDER
         (kept if sources.is_dir() else created).append(f"{SOURCES_FOLDER}/")
         sources.mkdir(exist_ok=True)
@@ -56,7 +56,7 @@ def prepare(folder: Path) -> Prepared:
 
 
 def _prepare_ledger(path: Path) -> str:
-    """Make or upgrade the ledger; return a sentence that says what was done."""
+    """Make or upgrade the ledger; return a line on what was done."""
     newest = newest_schema()
     old_schema = schema(path)
     Ledger(path).close()
@@ -78,36 +78,39 @@ def _write_new(path: Path, text: str) -> bool:
 
 
 class NewSource(NamedTuple):
-    """The arguments of `windrow new source`; `more` has further settings of the source by name."""
+    """The arguments of `windrow new source`; `settings` are further settings of the source by name."""
 
     name: str
     url: str
     collection: str
-    more: Mapping[str, str] = MappingProxyType({})
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 def add_source(root: Path, new: NewSource) -> Path:
-    """Write `sources/NAME.toml`, checked by reading the whole configuration with it; return its path."""
+    """Write `sources/NAME.toml` in the workspace `root`, and return its path.
+
+    Raises UsageError, and leaves no new file, if the source exists already or the configuration would not be valid.
+    """
     registry.collection(new.collection)
-    if _SECRET.search(new.url):  # neither written nor repeated in the message
+    if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
         raise UsageError(
-            "an address may not contain a password: keep it in a file of its own", hint="windrow new source --help"
+            "an address may not contain a password: keep the password in a file", hint="windrow new source --help"
         )
     path = root / SOURCES_FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
-        raise UsageError(f"{new.name!r} is not a name for a source: letters, digits, - and _")
-    sources = {source.name: source for source in load(root).sources}
-    if new.name in sources or path.exists():
+        raise UsageError(f"{new.name!r} cannot name a source: only letters, digits, - and _ are allowed")
+    names = {source.name for source in load(root).sources}
+    if new.name in names or path.exists():
         raise UsageError(f"there is a source {new.name} already; {path} is left as it is", hint="windrow config")
-    settings = {"url": new.url, "collection": new.collection, **new.more}
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+    settings = {"url": new.url, "collection": new.collection, **new.settings}
+    lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     try:
         path.parent.mkdir(exist_ok=True)
         created = _write_new(path, "\n".join(lines) + "\n")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
     if not created:
-        raise UsageError(f"{path} is there already and left as it is")
+        raise UsageError(f"{path} exists already and is left as it is")
     try:
         workspace = load(root)
         source = workspace.source(new.name)
@@ -122,15 +125,15 @@ def add_source(root: Path, new: NewSource) -> Path:
     return path
 
 
-_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
-_ENDING = ".txt"
-"""Suffix of the template's files, so that no tool takes them for Python or TOML."""
-_PLACE = "NAME"
-"""Stands for the collection's name in the names of the template's files."""
+_COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
+_TEMPLATE_SUFFIX = ".txt"
+"""Suffix of the template's files: with it, no tool reads them as Python or TOML."""
+_NAME_PLACEHOLDER = "NAME"
+"""Is replaced by the collection's name in the names of the template's files."""
 
 
 class NewCollection(NamedTuple):
-    """The package of a new collection: its folder, its files relative to that, and the commands to run next."""
+    """The package of a new collection: its folder, its files relative to the folder, and the commands to run next."""
 
     name: str
     folder: Path
@@ -139,14 +142,15 @@ class NewCollection(NamedTuple):
 
 
 def add_collection(name: str, into: Path) -> NewCollection:
-    """Write the package of a new collection into a new folder `windrow-NAME`; return what was written.
+    """Write the package of a new collection into a new folder `windrow-NAME`; return its description.
 
-    Raises UsageError if the name cannot be that of a package or a table of the configuration, or the folder exists.
+    Raises UsageError if the name is not valid or in use, or if the folder exists; ConfigError if it cannot be written.
     """
     _check_name(name)
     folder = into / f"windrow-{name.replace('_', '-')}"
     substitutes = {"name": name, "package": f"windrow_{name}", "project": folder.name}
-    texts = {path.replace(_PLACE, name): Template(text).substitute(substitutes) for path, text in sorted(_template())}
+    template = {path.replace(_NAME_PLACEHOLDER, name): Template(text) for path, text in sorted(_read_template())}
+    texts = {path: text.substitute(substitutes) for path, text in template.items()}
     written_paths: list[Path] = []
     try:
         into.mkdir(parents=True, exist_ok=True)
@@ -157,7 +161,7 @@ def add_collection(name: str, into: Path) -> NewCollection:
             written_paths.append(target)
             target.write_text(text, encoding="utf-8")
     except FileExistsError:
-        raise UsageError(f"{folder} is there already and left as it is", hint=f"ls -ld {folder}") from None
+        raise UsageError(f"{folder} exists already and is left as it is", hint=f"ls -ld {folder}") from None
     except OSError as error:
         _remove_written(folder, written_paths)
         raise ConfigError(f"{folder} cannot be written: {error.strerror}", hint=f"ls -ld {into}") from error
@@ -173,38 +177,38 @@ def add_collection(name: str, into: Path) -> NewCollection:
 
 def _check_name(name: str) -> None:
     """Raise UsageError for a name that a collection may not have."""
-    if not _NAME.fullmatch(name):
+    if not _COLLECTION_NAME.fullmatch(name):
         suggestion = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:32].rstrip("_")
         raise UsageError(
-            f"{name!r} is not a name for a collection: up to 32 small letters of ASCII, digits and _, a letter first",
+            f"{name!r} cannot name a collection: use at most 32 lower-case ASCII letters, digits and _, a letter first",
             hint=f"windrow new collection {suggestion or 'items'}",
         )
     if name in registry.names():
         raise UsageError(f"a collection {name!r} is installed already", hint="windrow config")
-    reserved = {setting.name.partition(".")[0] for setting in WORKSPACE_SETTINGS} | {"source", *forms()}
+    reserved = {setting.name.partition(".")[0] for setting in WORKSPACE_SETTINGS} | {"source", *exports_by_name()}
     if name in reserved:
         raise UsageError(
-            f"a collection cannot be called {name!r}: that is a word of the configuration or of an export",
+            f"a collection cannot be called {name!r}: the configuration or an export uses that name",
             hint=f"windrow new collection {name}_items",
         )
 
 
-def _template(at: Traversable | None = None, path: str = "") -> list[tuple[str, str]]:
-    """Return the files of the template: their paths relative to its folder, and their text."""
+def _read_template(folder: Traversable | None = None, prefix: str = "") -> list[tuple[str, str]]:
+    """Return the paths and texts of the files in a folder of the template, or in all of it; `prefix` is its path."""
     texts: list[tuple[str, str]] = []
-    for file in (at or files("windrow.app") / "collection_template").iterdir():
+    for file in (folder or files("windrow.app") / "collection_template").iterdir():
         if file.is_dir():
-            texts += _template(file, f"{path}{file.name}/")
-        elif file.name.endswith(_ENDING):
-            texts.append((path + file.name.removesuffix(_ENDING), file.read_text(encoding="utf-8")))
+            texts += _read_template(file, f"{prefix}{file.name}/")
+        elif file.name.endswith(_TEMPLATE_SUFFIX):
+            texts.append((prefix + file.name.removesuffix(_TEMPLATE_SUFFIX), file.read_text(encoding="utf-8")))
     return texts
 
 
 def _remove_written(folder: Path, written_paths: list[Path]) -> None:
+    """Remove the files of a package that could not be completed, and then their folders."""
     for path in written_paths:
         path.unlink(missing_ok=True)
-    for path in sorted(
-        {parent for file in written_paths for parent in file.relative_to(folder).parents}, key=str, reverse=True
-    ):
+    folders = {parent for file in written_paths for parent in file.relative_to(folder).parents}
+    for path in sorted(folders, key=str, reverse=True):
         if (folder / path).is_dir():
             (folder / path).rmdir()

@@ -1,4 +1,4 @@
-"""Changes at the sources, as values, as an Atom feed and as a page of HTML; and comparing two versions of a record."""
+"""List the changes at the sources, format them as an Atom feed or an HTML page, and compare two versions of a page."""
 
 from __future__ import annotations
 
@@ -27,70 +27,73 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted, xml_text
 from windrow.ledger import Ledger
 
-MOST = 1_000
-"""The most changes that the summary of a session has."""
+MAX_SESSION_CHANGES = 1_000
+"""The most changes that the summary of a session lists."""
 
 
 def changes(
     workspace: Workspace, ledger: Ledger, window: Window, *, source: str = "", kind: str = ""
 ) -> Iterator[SourceChange]:
-    """Yield the changes within a window, collection by collection; `source` and `kind` narrow them, empty means any.
+    """Yield the changes within a window, collection by collection.
 
-    Raises UsageError for an unknown source.
+    `source` selects one source, `kind` one kind of change (new, changed or gone); empty selects all. Raises UsageError
+    for an unknown source.
     """
-    sources = {configured.name: configured.collection for configured in workspace.sources}
-    if source and source not in sources:
+    collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
+    if source and source not in collections_by_source:
         raise UsageError(f"there is no source {source!r}", hint="windrow status")
-    used = harvested_collections(workspace, ledger)
-    for name in installed():
-        if name in used and (not source or sources[source] == name):
-            for change in _collection_changes(name, workspace, ledger, window):
+    harvested = harvested_collections(workspace, ledger)
+    for collection in installed():
+        if collection in harvested and (not source or collections_by_source[source] == collection):
+            for change in _changes_in(collection, workspace, ledger, window):
                 if (not source or change.source == source) and (not kind or change.kind == kind):
                     yield change
 
 
-def _collection_changes(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    if adapters := capable(ListsChanges, {name}):
-        yield from adapters[name].changes(workspace, ledger, window)
+def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
+    if adapters := capable(ListsChanges, {collection}):
+        yield from adapters[collection].changes(workspace, ledger, window)
     else:
-        yield from of_listings(ledger, name, window)
+        yield from listing_changes(ledger, collection, window)
 
 
-def was_read(workspace: Workspace, ledger: Ledger) -> ContentCounts:
+def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
     """Return functions that count changes by content, for the collections that compare content and not bytes."""
-    used = harvested_collections(workspace, ledger)
+    harvested = harvested_collections(workspace, ledger)
 
-    def visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+    def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
-        for adapter in capable(ListsChanges, used).values():
+        for adapter in capable(ListsChanges, harvested).values():
             counts |= adapter.content_of_attempts(workspace, ledger, facts) or {}
         return counts
 
-    def written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+    def count_written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         counts: dict[str, Counter[str]] = {}
-        for adapter in capable(ListsChanges, used).values():
+        for adapter in capable(ListsChanges, harvested).values():
             counts |= adapter.content(workspace, ledger, facts)
         return counts
 
-    def outcomes(name: str, facts: tuple[int, int], visited: Counter[str]) -> Counter[str]:
-        adapters = capable(CountsOutcomes, {name})
-        return adapters[name].outcomes(workspace, ledger, facts, visited) if adapters else visited
+    def correct_outcomes(collection: str, facts: tuple[int, int], counts_by_outcome: Counter[str]) -> Counter[str]:
+        adapters = capable(CountsOutcomes, {collection})
+        if not adapters:
+            return counts_by_outcome
+        return adapters[collection].outcomes(workspace, ledger, facts, counts_by_outcome)
 
-    return ContentCounts(visited, written, outcomes)
+    return ContentCounts(count_visited, count_written, correct_outcomes)
 
 
-def of_session(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session reports: at most `MOST`, and one more if there are more."""
+def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
+    """Return the first changes that a session reports: at most one more than `MAX_SESSION_CHANGES`."""
     window = Window(facts=ledger.sessions.reported_facts(session))
-    return tuple(islice(changes(workspace, ledger, window), MOST + 1))
+    return tuple(islice(changes(workspace, ledger, window), MAX_SESSION_CHANGES + 1))
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return the window of the changes seen since a time, or seen before it and written by a later session."""
+    """Return the window of the changes seen since a time, and of those seen earlier but written by a later session."""
     return Window(since, (ledger.sessions.last_before(since) + 1, 2**62))
 
 
-def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
+def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield the changes in the listings of a collection's sources."""
     facts = window.facts if window.facts and window.since is None else (0, 2**62)
     for change in ledger.mirrors.changes(collection, facts):
@@ -112,9 +115,10 @@ def _format_size(size: int | None) -> str:
 
 
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-    """Compare two versions of a page, by the first collection that has a page of this name.
+    """Compare the versions of a page at two times, with the first collection that has the page `name`.
 
-    Raises the error of the last collection tried if no collection has it.
+    `since` and `until` are dates or times, empty for the default; `context` is the number of unchanged lines around
+    changed ones. If no collection has the page, the error of the last collection is raised.
     """
     last_error: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
     for adapter in capable(Compares, harvested_collections(workspace)).values():
@@ -125,8 +129,8 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     raise last_error
 
 
-def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
-    """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's, `at` the present."""
+def format_atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
+    """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's, `at` the time."""
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
@@ -149,8 +153,8 @@ def atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
     return "\n".join([*lines, "</feed>", ""])
 
 
-def html(changes: Iterable[SourceChange], name: str) -> str:
-    """Return a page with a row for each change."""
+def format_html(changes: Iterable[SourceChange], name: str) -> str:
+    """Return an HTML page with a table row for each change; `name` is the workspace's name."""
     title = f"{xml_text(name)}: what changed"
     rows = [
         f"<tr><td>{change.at:%Y-%m-%d %H:%M}</td><td>{xml_text(change.source)}</td><td>{xml_text(change.kind)}</td>"

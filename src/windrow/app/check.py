@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from windrow.adapters.adapter import ChecksTree, Forgets, TakedownEstimate, harvested_collections
-from windrow.app.status import holder
+from windrow.app.status import running_process
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable
@@ -28,57 +28,60 @@ class Checkup:
     faults: list[Fault] = field(default_factory=list)
 
 
-def check(workspace: Workspace, ledger: Ledger) -> Checkup:
-    """Read every capture back, and compare the present state, stores and projections with the facts.
+def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
+    """Read every capture back, and compare the pending steps, the stores and the projections with the ledger.
 
-    Raises Locked if projections differ while a run is under way: they are always a little behind then.
+    Raises Locked if a projection differs while a run is under way: during a run projections are always a little behind.
     """
     checkup = Checkup()
-    for checked in check_archive(ledger, workspace.archive.folder):
-        if isinstance(checked, Fault):
-            checkup.faults.append(checked)
+    for fault_or_size in check_archive(ledger, workspace.archive.folder):
+        if isinstance(fault_or_size, Fault):
+            checkup.faults.append(fault_or_size)
         else:
             checkup.captures += 1
-            checkup.bytes += checked
+            checkup.bytes += fault_or_size
     checkup.faults += check_index(ledger, workspace.archive.folder)
     checkup.faults += check_states(ledger)
-    used = harvested_collections(workspace, ledger)
-    adapters = [registry.adapter(name) for name in registry.installed() if name in used]
-    interrupted = "is being taken down, and that was interrupted"
+    harvested = harvested_collections(workspace, ledger)
+    adapters = [registry.adapter(name) for name in registry.installed() if name in harvested]
     projection_faults = [
-        Fault(takedown.target, interrupted, "windrow forget finishes it") for takedown in ledger.takedowns.open()
+        Fault(takedown.target, "its takedown was interrupted", "windrow forget finishes it")
+        for takedown in ledger.takedowns.open()
     ]
     projection_faults += [
         *check_steps(ledger),
         *(fault for adapter in adapters for fault in adapter.check(workspace, ledger)),
     ]
-    if projection_faults and (holder_name := holder(ledger)):
+    if projection_faults and (process := running_process(ledger)):
         raise Locked(
-            f"{holder_name} runs here now and is writing the projections", hint="windrow status, then: windrow check"
+            f"{process} is harvesting in this workspace and writing the projections",
+            hint="windrow status, then: windrow check",
         )
     checkup.faults += projection_faults
     return checkup
 
 
 def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
-    """Check the files of a folder by the standard of a collection: yield faults, and the size of each file in bytes.
+    """Check the files of a folder by the standard of a collection: yield each fault, and each file's size in bytes.
 
-    `arguments` are the folder, or a collection and the folder; the only collection with such a standard may be omitted.
+    `arguments` are a collection and a folder; the collection may be omitted if only one has a standard for folders.
+    Raises UsageError for any other arguments.
     """
     adapters = registry.capable(ChecksTree)
-    name, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
-    if not name and folder in adapters:
+    collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
+    if not collection and folder in adapters:
         raise UsageError(f"name the folder to check: windrow check {folder} FOLDER")
-    if (name and name not in adapters) or (not name and len(adapters) != 1) or len(arguments) > 2:
+    is_unclear = collection not in adapters if collection else len(adapters) != 1
+    if is_unclear or len(arguments) > 2:
         raise UsageError(f"name one of {', '.join(sorted(adapters))}, and a folder", hint="windrow check --help")
     path = Path(folder)
     if not path.is_dir():
         raise UsageError(f"{folder} is not a folder")
-    yield from adapters[name or next(iter(adapters))].check_tree(path)
+    yield from adapters[collection or next(iter(adapters))].check_tree(path)
 
 
-def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
-    """Count what `take_down` would remove, by target."""
+def estimate_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
+    """Count for each named target the addresses, attempts, captures and bytes that `take_down` would remove."""
     targets = _find_targets(workspace, ledger, names, _takedown_adapters(workspace, ledger))
     return [TakedownEstimate(target.name, *ledger.takedowns.count(target.address, target.host)) for target in targets]
 
@@ -90,11 +93,11 @@ def take_down(
     reason: str = "",
     adapters: Mapping[str, Forgets] | None = None,
 ) -> list[TakedownResult]:
-    """Take down the targets named and those of an interrupted takedown; return what was removed, by target.
+    """Take down the named targets and those of interrupted takedowns; return a result for each target.
 
     Raises Locked if a run is under way. A tombstone with the reason stays, and the target is never requested again. If
-    another process that reads a database prevents the erasure, the result says so and the tombstone stays open for the
-    next call. `adapters` are those of the collections, by name; default: of all that have or had sources.
+    another process that reads a database prevents the erasure, the result contains that error, and the next call
+    repeats the erasure. `adapters` are by collection, by default those of all that have or had sources.
     """
     with Session(setup, "forget") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
@@ -104,29 +107,28 @@ def take_down(
             )
             for name, adapter in adapters_by_name.items()
         }
-        return take_down_targets(
-            session, _find_targets(workspace, session.ledger, names, adapters_by_name), reason, stores
-        )
+        targets = _find_targets(workspace, session.ledger, names, adapters_by_name)
+        return take_down_targets(session, targets, reason, stores)
 
 
-def let_again(
+def lift_takedowns(
     workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
-    """Let the next run request again what was taken down; return how many tombstones were lifted."""
+    """Allow runs to request the named targets again; return the number of tombstones lifted."""
     with Session(setup, "forget --lift") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))
 
 
 def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
-    """Return the adapters of the workspace's collections that support takedowns."""
+    """Return the adapters that support takedowns, by collection, for the collections that have or had sources."""
     return capable(Forgets, harvested_collections(workspace, ledger))
 
 
 def _find_targets(
     workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
 ) -> list[TakedownTarget]:
-    """Return the targets that the collections know by these names, each address once.
+    """Return the targets that the collections have under these names, each address or host once.
 
     Raises ConfigError if a store is in a folder that is not windrow's own, and UsageError for an unknown name.
     """
@@ -140,6 +142,7 @@ def _find_targets(
             for takedown_target in adapter.takedown_targets(workspace, ledger, name)
         ]
         if not found_targets:
-            raise UsageError(f"no collection has {name!r}, so it cannot be taken down", hint=f"windrow why {name}")
+            raise UsageError(f"{name!r} cannot be taken down: it is not in any collection", hint=f"windrow why {name}")
         targets += found_targets
-    return [*{target[1:3]: target for target in reversed(targets)}.values()][::-1]
+    targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # the first of each stays
+    return [*targets_by_key.values()][::-1]

@@ -1,4 +1,4 @@
-"""Export what a workspace holds: an index of the archive, and what each collection can write."""
+"""The exports of a workspace: an index of the archive, and the exports of each collection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windrow.errors import UsageError
 from windrow.ledger import Ledger
 
 
-def captures(workspace: Workspace, form: str, stream: TextIO) -> int:
+def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     """Write a CDXJ line for every capture, in CDXJ order, with file names relative to the archive; return the count."""
     del form
     count = 0
@@ -27,22 +27,25 @@ def captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     return count
 
 
-def forms(collections: Container[str] | None = None) -> dict[str, Export]:
-    """Return all exports, or those of some collections, by name."""
-    exports = {"captures": Export("captures", ("cdxj",), "an index of the archive", captures)}
+def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
+    """Return the exports by name: those of all collections or of `collections`, and that of the archive."""
+    exports = {"captures": Export("captures", ("cdxj",), "an index of the archive", write_captures)}
     return exports | {
         export.name: export for adapter in capable(Exports, collections).values() for export in adapter.EXPORTS
     }
 
 
-def export(workspace: Workspace, name: str, form: str, stream: TextIO) -> tuple[int, str]:
-    """Write an export to a UTF-8 stream; return how many units were written, and the name of the unit."""
-    exports = forms(harvested_collections(workspace))
+def write_export(workspace: Workspace, name: str, form: str, stream: TextIO) -> tuple[int, str]:
+    """Write an export to a UTF-8 stream; return the number of units written, and the name of the unit, such as "rows".
+
+    Raises UsageError for an unknown export, and for a form that it does not have.
+    """
+    exports = exports_by_name(harvested_collections(workspace))
     if name not in exports:
-        exports = forms()  # a collection that was never harvested exports no rows
+        exports = exports_by_name()  # a collection that was never harvested exports no rows
     if name not in exports:
-        raise UsageError(f"there is no {name!r} to export; there is {', '.join(sorted(exports))}")
-    chosen = exports[name]
-    if form not in chosen.forms:
-        raise UsageError(f"{name} cannot be written as {form!r}; there is {', '.join(chosen.forms)}")
-    return chosen.write(workspace, form, stream), chosen.unit
+        raise UsageError(f"there is no export {name!r}; the exports are {', '.join(sorted(exports))}")
+    export = exports[name]
+    if form not in export.forms:
+        raise UsageError(f"{name} cannot be written as {form!r}; its forms are {', '.join(export.forms)}")
+    return export.write(workspace, form, stream), export.unit

@@ -1,4 +1,4 @@
-"""Extract the main content of one page, from a file or an address; nothing is kept."""
+"""Extract the main content of one page, from a file or an address; nothing is stored."""
 
 from __future__ import annotations
 
@@ -14,51 +14,50 @@ from windrow.formats.http import decode_body
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 
-LARGEST = 64 << 20
-"""The largest page that is read, in bytes."""
+MAX_PAGE_SIZE = 64 << 20
+"""The size of the largest page that is extracted, in bytes."""
 
 
 def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str = "") -> Extract:
     """Extract a page, given as bytes, as a file, or as an address (`https://...`).
 
-    `url` is the base of relative links in bytes and files. Raises UsageError if the page is none of these, or larger
-    than `LARGEST`.
+    `url` is the address against which relative links in bytes or a file are resolved. Raises UsageError if the file
+    does not exist, if the page is larger than `MAX_PAGE_SIZE`, or if `url` is given together with an address.
     """
     if isinstance(page, str) and "://" in page:
         if url:
-            raise UsageError("a page given by its address has one already: url is for bytes and files")
+            raise UsageError("the page is given by its address: url can only be given with bytes or a file")
         return _extract_address(workspace, page)
     if isinstance(page, bytes):
         html = page
     else:
         path = Path(page).expanduser()
         if not path.is_file():
-            raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
+            raise UsageError(f"there is no file {path}; an address must begin with http:// or https://")
         with path.open("rb") as file:
-            html = file.read(LARGEST + 1)
-    if len(html) > LARGEST:
-        raise UsageError(f"the page is larger than {LARGEST:,} bytes")
+            html = file.read(MAX_PAGE_SIZE + 1)
+    if len(html) > MAX_PAGE_SIZE:
+        raise UsageError(f"the page is larger than {MAX_PAGE_SIZE:,} bytes")
     return extract(html, url=url)
 
 
 def _extract_address(workspace: Workspace | None, address: str) -> Extract:
-    """Request one address as the workspace's contact, follow its redirects, and extract the answer."""
+    """Request one address with the workspace's user agent, follow redirects, and extract the page that is returned."""
     from windrow.engine.sample import sample_address  # noqa: PLC0415 not needed for a file
 
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow extract --help")
-    access = partial(_access, workspace)
-    answer = sample_address(access, url, replace(Limits(), transfer_size=LARGEST))
-    body = decode_body(answer.body, answer.fields, most=LARGEST, ratio=Limits().ratio)
+    answer = sample_address(partial(_source_for, workspace), url, replace(Limits(), transfer_size=MAX_PAGE_SIZE))
+    body = decode_body(answer.body, answer.fields, most=MAX_PAGE_SIZE, ratio=Limits().ratio)
     return extract(body, url=answer.url, content_type=answer.fields.get("content-type", ""))
 
 
-def _access(workspace: Workspace | None, url: str) -> Source:
-    """Return the source as which an address is requested: that of a configured site, or a new one without rights.
+def _source_for(workspace: Workspace | None, url: str) -> Source:
+    """Return the source with whose settings an address is requested: a configured source, or a new one without secrets.
 
-    Any other host must have a public IP address. Raises ConfigError if the workspace does not name a contact for
-    requests to other machines.
+    A host that is not configured must have a public IP address. Raises ConfigError if the host is another machine and
+    the workspace has no contact.
     """
     address = parts(url)
     host = address.host.strip("[]")

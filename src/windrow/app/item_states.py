@@ -1,4 +1,4 @@
-"""The states of items: from a collection's projection if its adapter derives them, else from the ledger."""
+"""The states of items: from a collection's projection if its adapter derives them, otherwise from the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from windrow.model import State, Status
 
 
 class StateCount(NamedTuple):
-    """How many items are in a phase with a status."""
+    """The number of items of a kind that are in a phase with a status."""
 
     collection: str
     kind: str
@@ -24,19 +24,20 @@ class StateCount(NamedTuple):
 
 
 def _describe_state(collection: str, state: State) -> tuple[str, str]:
+    """Return phase and status of a state in words."""
     phase, status = state
     return installed()[collection].phases[phase - 1], status.name.lower()
 
 
 def _state_by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
-    """Return phase and status of an item, in words, by the step it waits for; `step` is None if it has finished."""
+    """Return phase and status, in words, of an item that waits for `step`, or is finished if that is None."""
     if step is None:
         return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
     return step, (status or Status.PENDING).name.lower()
 
 
 def _last_phase(collection: Collection | None, kind: str) -> str:
-    """Return the last phase of a kind of item; empty if the collection is not installed."""
+    """Return the last phase of a kind of item, or an empty text if the collection is not installed."""
     if collection is None:
         return ""
     phases = [step.phase for step in collection.steps if isinstance(step, ItemStep) and step.kind == kind]
@@ -44,7 +45,7 @@ def _last_phase(collection: Collection | None, kind: str) -> str:
 
 
 def states(ledger: Ledger, items: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Return phase and status of items, in words, by item number."""
+    """Return phase and status of items, in words, by item number; unknown items are left out."""
     rows = [row for item in items if (row := ledger.items.get(item))]
     states_by_item = {row.seq: _state_by_step(row.collection, row.kind, row.step, row.status) for row in rows}
     for name, adapter in _state_adapters({row.collection for row in rows}).items():
@@ -62,9 +63,8 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for row in rows:
         if row.collection not in adapters:
-            counts[row.collection, row.kind, *_state_by_step(row.collection, row.kind, row.step, row.status)] += (
-                row.number
-            )
+            phase, status = _state_by_step(row.collection, row.kind, row.step, row.status)
+            counts[row.collection, row.kind, phase, status] += row.number
     for name, adapter in adapters.items():
         state_counts = adapter.count_states(ledger)
         for kind, state in sorted(state_counts):
@@ -73,14 +73,19 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
 
 
 def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str]) -> list[RestCount]:
-    """Count the phases and reasons with which items of collections stopped between two facts."""
+    """Count the phases and reasons with which items of collections stopped; `span` is a first and last fact."""
     adapters = _state_adapters({*collections})
     counts = [
         RestCount(
-            row.collection, row.kind, row.step, Status.FAILED if row.reason else Status.DONE, row.reason, row.number
+            count.collection,
+            count.kind,
+            count.step,
+            Status.FAILED if count.reason else Status.DONE,
+            count.reason,
+            count.number,
         )
-        for row in ledger.items.read_between(span)
-        if row.collection not in adapters
+        for count in ledger.items.read_between(span)
+        if count.collection not in adapters
     ]
     return [*counts, *(rest for adapter in adapters.values() for rest in adapter.count_rests(ledger, span))]
 

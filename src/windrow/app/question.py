@@ -1,4 +1,4 @@
-"""Resolve a name, a key or an address to items, and write an operator's decisions to retry or cancel them."""
+"""Find the items with a name, a key or an address, and write an operator's decisions to retry or cancel them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from windrow.model import Status
 from windrow.reasons import Reason
 from windrow.renamed import REASONS, all_names, current_name
 
-MOST = 50
-"""The most items listed if a name may mean several."""
+MAX_CANDIDATES = 50
+"""The most items that are listed if several have a name."""
 
-LONGEST = 1024
-"""The longest name looked for among those of WARC files, in characters."""
+MAX_NAME_LENGTH = 1024
+"""The longest name that is looked up among those of WARC files, in characters."""
 
 
 class Meaning(NamedTuple):
-    """An item that a name may mean, and its state."""
+    """An item that has the name looked for, and its state."""
 
     number: int
     kind: str
@@ -39,8 +39,8 @@ class Meaning(NamedTuple):
     reason: str
 
 
-class Question:
-    """Looks up items by name in the ledger. `total` is the most that a look-up found, also beyond `MOST`."""
+class ItemLookup:
+    """Looks up items by name in the ledger; `total` is the most items that a look-up found, listed or not."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._workspace = workspace
@@ -48,46 +48,41 @@ class Question:
         self.total = 0
 
     def items(self, name: str) -> list[ItemKey]:
-        """Return the items that a name means, by the most exact look-up that finds any."""
-        for find_keys in (
-            self._by_number,
-            self._by_key,
-            self._by_address,
-            self._by_warc,
-            self._by_tail,
-            self._by_left_out,
-        ):
+        """Return the items with a name, from the most exact look-up that finds any."""
+        exact = (self._by_number, self._by_key, self._by_address)
+        for find_keys in (*exact, self._by_warc, self._by_tail, self._by_left_out):
             if keys := find_keys(name):
                 self.total = max(len(keys), self.total)
                 return keys
         return []
 
-    def owned(self, owner: str) -> list[ItemKey]:
-        """Return the latest items of an owner, `MOST` at most."""
+    def items_of_owner(self, owner: str) -> list[ItemKey]:
+        """Return the latest items of an owner, at most `MAX_CANDIDATES`."""
         self.total = self._ledger.items.count_by_owner(owner)
-        return self._ledger.items.by_owner(owner, MOST) if self.total else []
+        return self._ledger.items.by_owner(owner, MAX_CANDIDATES) if self.total else []
 
     def candidates(self, items: list[ItemKey]) -> tuple[Meaning, ...]:
-        """Return the first `MOST` items with their states."""
-        numbers = [number for number, _ in items[:MOST]]
+        """Return the first `MAX_CANDIDATES` items with their states."""
+        numbers = [number for number, _ in items[:MAX_CANDIDATES]]
         states_by_number = states(self._ledger, numbers)
-        rows = [row for number in numbers if (row := self._ledger.items.get(number))]
+        found_items = [item for number in numbers if (item := self._ledger.items.get(number))]
         return tuple(
-            Meaning(row.seq, row.kind, row.key, row.owner, *states_by_number[row.seq], row.reason or "") for row in rows
+            Meaning(item.seq, item.kind, item.key, item.owner, *states_by_number[item.seq], item.reason or "")
+            for item in found_items
         )
 
     def _by_number(self, name: str) -> list[ItemKey]:
         if not is_number(name):
             return []
-        row = self._ledger.items.get(int(name))
-        return [ItemKey(row.seq, row.key)] if row else self._ledger.listed_files.of_attempt(int(name))
+        item = self._ledger.items.get(int(name))
+        return [ItemKey(item.seq, item.key)] if item else self._ledger.listed_files.of_attempt(int(name))
 
     def _by_key(self, name: str) -> list[ItemKey]:
         spellings = (frontier_of(self._ledger, collection).spellings(name) for collection in installed().values())
         return self._ledger.items.named([*{name, *chain.from_iterable(spellings)}])
 
     def _by_address(self, address: str) -> list[ItemKey]:
-        """Find items by an address that was fetched, or by a path below a source's base."""
+        """Find items by an address or path that was fetched, or that is below the base of a source."""
         if "://" not in address and not address.startswith("/"):
             return []
         url = f"file://{address}" if address.startswith("/") else address
@@ -101,20 +96,20 @@ class Question:
     def _by_warc(self, name: str) -> list[ItemKey]:
         """Find an imported WARC file by its original name."""
         file_name = Path(name).name
-        if not file_name or "\0" in name or len(name) > LONGEST:
+        if not file_name or "\0" in name or len(name) > MAX_NAME_LENGTH:
             return []
         imports = self._ledger.imports
-        return imports.named(str(Path(name).absolute())) or imports.by_tail(f"/{file_name}", MOST)
+        return imports.named(str(Path(name).absolute())) or imports.by_tail(f"/{file_name}", MAX_CANDIDATES)
 
     def _by_tail(self, name: str) -> list[ItemKey]:
-        return self._ledger.items.by_tail(f"/{name.strip('/')}", MOST) if name.strip("/") else []
+        return self._ledger.items.by_tail(f"/{name.strip('/')}", MAX_CANDIDATES) if name.strip("/") else []
 
     def _by_left_out(self, name: str) -> list[ItemKey]:
-        return self._ledger.items.leaving_out(f"{name[:200]!r} ", MOST)
+        return self._ledger.items.leaving_out(f"{name[:200]!r} ", MAX_CANDIDATES)
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number that the ledger can hold.
+    """Return whether a text is a number that fits into a column of the ledger.
 
     >>> is_number("12"), is_number("9" * 20)
     (True, False)
@@ -122,11 +117,11 @@ def is_number(text: str) -> bool:
     return text.isdecimal() and text.isascii() and len(text) <= 18
 
 
-def clue(workspace: Workspace, name: str) -> str:
-    """Return what the rules would do with a file of this name, as a clause; empty if no rule applies."""
-    kinds = {source.collection for source in workspace.sources} or None
-    clues = (adapter.predict(workspace, name) for adapter in capable(PredictsOutcome, kinds).values())
-    return next(filter(None, clues), "")
+def predict_outcome(workspace: Workspace, name: str) -> str:
+    """Return a clause on what would happen to a file of this name, or an empty text if no rule applies to it."""
+    collections = {source.collection for source in workspace.sources} or None
+    clauses = (adapter.predict(workspace, name) for adapter in capable(PredictsOutcome, collections).values())
+    return next(filter(None, clauses), "")
 
 
 def decide(
@@ -137,62 +132,65 @@ def decide(
     *,
     reason: str = "",
     source: str = "",
-    dry: bool = False,
+    dry_run: bool = False,
 ) -> list[Chosen]:
-    """Retry or cancel the items or addresses named, or those of a source or with a reason; return them.
+    """Write an operator's decision, `act` (retry or cancel), on items and addresses; return these.
 
-    Without names, those that failed (`retry`) or still wait (`cancel`), narrowed by a source or a reason. With `dry`
-    nothing is written. Raises UsageError for a name or reason that is not known.
+    Without `names`, the failed ones (retry) or the waiting ones (cancel) with the source and reason are chosen. With
+    `dry_run` nothing is written. Raises UsageError for an unknown name or reason, and for an item to cancel that is
+    finished.
     """
     if not names and not reason and not source:
-        raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
+        raise UsageError("no item is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
     reason = current_name(REASONS, reason)
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
-    frontiers = {kind: frontier_of(ledger, collection) for kind, collection in installed().items()}
-    chosen = {
-        kind: frontier.named(names) if names else _select(frontier, act, source, reason)
-        for kind, frontier in frontiers.items()
+    frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
+    chosen_by_collection = {
+        collection: frontier.named(names) if names else _select(frontier, act, source, reason)
+        for collection, frontier in frontiers.items()
     }
-    keys = {choice.key for choices in chosen.values() for choice in choices}
+    keys = {item.key for items in chosen_by_collection.values() for item in items}
     for name in names:
         if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
-            raise UsageError(f"nothing is known as {name!r}", hint=f"windrow why {name}")
+            raise UsageError(f"there is no item or address {name!r}", hint=f"windrow why {name}")
     if act == CANCEL:  # an item is cancelled once
-        chosen = {
-            kind: [choice for choice in choices if choice.state[1] is not Status.CANCELLED]
-            for kind, choices in chosen.items()
+        chosen_by_collection = {
+            collection: [item for item in items if item.state[1] is not Status.CANCELLED]
+            for collection, items in chosen_by_collection.items()
         }
-        _refuse_finished(chosen)
-    projected = [choice for kind, choices in chosen.items() for choice in _as_projected(ledger, kind, choices)]
-    if projected and not dry:
-        for kind, choices in chosen.items():
-            if choices:
-                write_decision(ledger, registry.collection(kind), act, choices)
-                registry.adapter(kind).update_projection(workspace, ledger)
+        _refuse_finished(chosen_by_collection)
+    projected = [
+        item for collection, items in chosen_by_collection.items() for item in _as_projected(ledger, collection, items)
+    ]
+    if projected and not dry_run:
+        for collection, items in chosen_by_collection.items():
+            if items:
+                write_decision(ledger, registry.collection(collection), act, items)
+                registry.adapter(collection).update_projection(workspace, ledger)
     return projected
 
 
 def _select(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:
-    """Find the items with a reason, which may be on the ledger under an old name of it."""
-    return [choice for name in all_names(REASONS, reason) for choice in frontier.narrowed(act, source, name)]
+    """Return the items of a source with a reason; the ledger may have the reason under an old name."""
+    return [item for spelling in all_names(REASONS, reason) for item in frontier.narrowed(act, source, spelling)]
 
 
-def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[Chosen]:
-    """Return the choices with the states that their collection's projection has."""
-    adapter = capable(DerivesStates, [kind]).get(kind) if chosen else None
+def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> list[Chosen]:
+    """Return the items with the states that they have in the projection of their collection."""
+    adapter = capable(DerivesStates, [collection]).get(collection) if items else None
     if adapter is None:
-        return [*chosen]
-    states_by_item = adapter.states(ledger, [choice.number for choice in chosen])
-    return [choice._replace(state=states_by_item.get(choice.number, choice.state)) for choice in chosen]
+        return [*items]
+    states_by_item = adapter.states(ledger, [item.number for item in items])
+    return [item._replace(state=states_by_item.get(item.number, item.state)) for item in items]
 
 
-def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
+def _refuse_finished(chosen_by_collection: Mapping[str, Sequence[Chosen]]) -> None:
     """Raise UsageError for a finished item: its records are loaded, and cancelling would not remove them."""
-    for choices in chosen.values():
-        for choice in choices:
-            if choice.through:
+    for items in chosen_by_collection.values():
+        for item in items:
+            if item.through:
                 raise UsageError(
-                    f"{choice.key} is done already: its records are loaded, and cancelling would not remove them",
+                    f"{item.key} is finished: its records are loaded, and cancelling would not remove them",
                     hint="only its source can remove the records, in a later delivery",
                 )

@@ -1,4 +1,4 @@
-"""The state of a workspace: one row per source, and the numbers of items by state and by reason."""
+"""The state of a workspace: a row for each source, and the numbers of items by state and by reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.adapters.adapter import CountsRecords
-from windrow.app.changes import was_read
+from windrow.app.changes import content_counts
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, summarise
 from windrow.clock import now
@@ -26,14 +26,14 @@ from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
 HELD = "held"
-"""The state of a source that makes no requests: it is imported or adopted files, or not declared any more."""
+"""The state of a source that is not requested: it has imported or adopted files, or is not declared."""
 
 
 class SourceState(NamedTuple):
-    """The state of a source: what it offers, and how the last session that asked it went.
+    """The state of a source: its items, and the result of the last session that requested something from it.
 
-    `items` counts what it offers now: files, or fetched pages. `same` counts those offered before and unchanged since,
-    `failed` those that failed. `state` is what the configuration says; `error` why its last session failed.
+    `items` counts the files that it offers now, or the fetched pages; `same` counts those of them that have not
+    changed, `failed` those that failed. `state` is the configured state, `error` why its last session failed.
     """
 
     source: str
@@ -53,7 +53,7 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The state of a workspace. `holder` is the process running it now; `last` the summary of its last session."""
+    """The state of a workspace. `holder` is the process that runs it now; `last` is the summary of its last session."""
 
     workspace: str
     folder: Path
@@ -65,36 +65,36 @@ class WorkspaceState:
     resting: tuple[RestingFile, ...] = ()  # failed in session after session; requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents not read because of a fault of ours
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # left out by rules, in the last session that met such links
+    left_out: tuple[RuleCount, ...] = ()  # left out by rules, in the last session that found such links
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
-    """Return the state of the workspace."""
+    """Return the state of the sources and items of a workspace, with the summary of its last session."""
     sources = (*workspace.sources, *_undeclared_sources(workspace, ledger))
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
-    asking = {source.name: frontiers.get(source.collection) for source in sources}
+    frontiers_by_source = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for session in ledger.sessions.by_source():
-        if _asked_source(asking.get(session.source), session):
+        if _asked_source(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
-    last = ledger.sessions.latest()
+    number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
     return WorkspaceState(
-        workspace.name,
-        workspace.root,
-        holder(ledger),
-        summarise(ledger, last, phases, was_read=was_read(workspace, ledger)) if last else None,
-        _sources(workspace, ledger, sources, sessions_by_source, phases),
-        count_states(ledger),
-        count_reasons([*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]),
-        _resting_files(workspace, frontiers),
-        tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
-        _service_waits(workspace, ledger),
-        _left_out_by_rules(workspace, frontiers),
-    )  # fmt: skip
+        workspace=workspace.name,
+        folder=workspace.root,
+        holder=running_process(ledger),
+        last=summarise(ledger, number, phases, content_counts=counts) if number else None,
+        sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
+        states=count_states(ledger),
+        reasons=count_reasons([*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]),
+        resting=_resting_files(workspace, frontiers),
+        unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
+        waits=_service_waits(workspace, ledger),
+        left_out=_left_out_by_rules(workspace, frontiers),
+    )
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return what rules left out of each source, in the last session that met such links."""
+    """Return how many addresses rules left out of each source, in the last session that found such links."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 
@@ -119,26 +119,27 @@ def _attempt_reasons(
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
 
 
-def holder(ledger: Ledger) -> str:
-    """Return the process that runs the workspace now; empty if its lease has expired, or the process is dead."""
+def running_process(ledger: Ledger) -> str:
+    """Return the holder of the lease, or an empty text if the lease has expired or its process is dead."""
     lease = ledger.sessions.lease()
     return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
 
 
 def killed_session(ledger: Ledger) -> int:
-    """Return the number of the last session if it was killed, that is, neither ended nor running; else 0."""
+    """Return the number of the last session if it was killed (it is neither ended nor running), or 0."""
     last_session = ledger.sessions.latest()
-    row = ledger.sessions.get(last_session) if last_session and not holder(ledger) else None
+    row = ledger.sessions.get(last_session) if last_session and not running_process(ledger) else None
     return row.number if row is not None and row.ended is None else 0
 
 
-def _sources(
+def _source_states(
     workspace: Workspace,
     ledger: Ledger,
     sources: Iterable[Source],
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
 ) -> tuple[SourceState, ...]:
+    """Return the state of each source; `sessions_by_source` are the sessions that requested something from it."""
     frontiers = count_frontiers(ledger)
     failing, failed_captures = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources})
@@ -151,12 +152,12 @@ def _sources(
         if sessions:
             number = sessions[-1].session
             summary = summaries.setdefault(
-                number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger), until_now=True)
+                number,
+                summarise(ledger, number, phases, content_counts=content_counts(workspace, ledger), until_now=True),
             )
             count = next((source_count for source_count in summary.sources if source_count.source == source.name), None)
-        records = (
-            records_by_source[source.collection].get(source.name, 0) if source.collection in records_by_source else None
-        )
+        record_counts = records_by_source.get(source.collection)
+        records = None if record_counts is None else record_counts.get(source.name, 0)
         frontier = frontiers.get(source.name, FrontierCount())
         state = _source_state(workspace, source, sessions, (count or SourceCount(source.name), frontier, records))
         failed = frontier.failing + failing.get(source.name, 0) + failed_captures.get(source.name, 0)
@@ -165,7 +166,7 @@ def _sources(
 
 
 def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
-    """Return the sources of imported WARC files and adopted zips that are not declared."""
+    """Return the sources that are on the ledger, such as those of imported files, but are not declared."""
     declared = {source.name for source in workspace.sources}
     offered = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
     return [
@@ -176,7 +177,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _asked_source(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session asked a source, or failed; one that only reads kept captures does not count."""
+    """Return whether a session requested something from its source, or failed there; reading captures is neither."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.asked_at
 
 
@@ -186,9 +187,10 @@ def _source_state(
     sessions: Sequence[SourceSession],
     counts: tuple[SourceCount, FrontierCount, int | None],
 ) -> SourceState:
-    """Return the state of a source, by its last session, its frontier, and the number of its records.
+    """Return the state of a source.
 
-    That is None if its collection does not count them. `failed` is 0: the caller sets it.
+    `counts` are those of its last session and of its frontier, and the number of its records, which is None if its
+    collection does not count records. The state's `failed` is 0: the caller sets it.
     """
     count, frontier, records = counts
     state = _configured_state(source)
@@ -200,10 +202,11 @@ def _source_state(
         due = (now() if frontier.due else frontier.next) if state == "available" else None
     if records is not None:
         items, same = records, records - count.new - count.changed
-    good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
+    last_good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
-        source.name, source.collection, source.owner, state, good, count.new, count.changed, max(0, same), count.gone,
-        0, due, count.error, items,
+        source.name, source.collection, source.owner, state, last_good,
+        new=count.new, changed=count.changed, same=max(0, same), gone=count.gone, failed=0,
+        next_due=due, error=count.error, items=items,
     )  # fmt: skip
 
 
@@ -213,7 +216,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_due(workspace: Workspace, source: Source, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due: None without a schedule or if it is off, now if it never ran."""
+    """Return when a source is due: now if it never ran, None if runs are not repeated or the source is inactive."""
     if not workspace.run.every or not source.active:
         return None
     ended = sessions[-1].ended if sessions else None

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.adapters.adapter import Explains, Explanation, harvested_collections
-from windrow.app.changes import was_read
+from windrow.app.changes import content_counts
 from windrow.app.item_states import states
-from windrow.app.question import Meaning, Question, clue, is_number
+from windrow.app.question import ItemLookup, Meaning, is_number, predict_outcome
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
@@ -20,15 +20,15 @@ from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.mirrors import RefusalRow
 
-__all__ = ["Event", "Meaning", "Story", "StoryAnswer", "tell"]
+__all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
-DOCUMENTS, FINDINGS = 50, 20
-"""The most documents of an archive whose findings its story has, and the most findings of each."""
+MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
+"""The story of an archive has the findings of at most so many documents, and of each at most so many findings."""
 
 
 class Event(NamedTuple):
-    """One event; fields that do not apply are None or empty.
+    """One event of a story; fields that do not apply are None or empty.
 
     `number` is the fact's `seq` on the ledger; `event` is seen, listed, changed, gone, refused, fetch,
     capture, reading, start, finding, decision or task; `message` is a sentence.
@@ -58,7 +58,10 @@ class Event(NamedTuple):
 
 
 class Story(NamedTuple):
-    """An item, a source or a refused name: its state, its members and its events in order."""
+    """The history of an item, a source or a refused name: its state, its members and its events in order.
+
+    `within` is the key of the archive that contains the item, `offered_by` the sources that list it.
+    """
 
     number: int
     collection: str
@@ -72,34 +75,36 @@ class Story(NamedTuple):
     within: str
     events: tuple[Event, ...]
     members: tuple[Meaning, ...] = ()
-    others: tuple[int, ...] = ()  # numbers of the same document from other fetches of its archive
+    others: tuple[int, ...] = ()  # item numbers of the same document in other fetches of its archive
 
 
 class StoryAnswer(NamedTuple):
-    """The answer about a name: a story, explanations of collections, a session's summary, or items it may mean."""
+    """The answer about a name: a story, explanations by collections, a session's summary, or several candidates."""
 
     asked: str
     story: Story | None = None
-    explained: tuple[Explanation, ...] = ()  # by collections that know the name
+    explained: tuple[Explanation, ...] = ()  # one from each collection that has the name
     session: SessionSummary | None = None
     candidates: tuple[Meaning, ...] = ()
     more: int = 0  # candidates that are not listed
 
 
-def tell(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
-    """Return the history of what a name means. Raises WindrowError for an unknown name."""
+def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
+    """Return the history of whatever has this name. Raises WindrowError for an unknown name."""
     name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
     if not name:
-        raise UsageError("nothing is named", hint="windrow why --help")
-    question = Question(workspace, ledger)
+        raise UsageError("the name is empty", hint="windrow why --help")
+    lookup = ItemLookup(workspace, ledger)
     number = name.removeprefix("session ")
     if is_number(number) and (session := ledger.sessions.numbered(int(number))):
-        return StoryAnswer(name, session=summarise(ledger, session, phases(), was_read=was_read(workspace, ledger)))
-    return _number_sessions(ledger, _answer(workspace, ledger, question, name))
+        return StoryAnswer(
+            name, session=summarise(ledger, session, phases(), content_counts=content_counts(workspace, ledger))
+        )
+    return _number_sessions(ledger, _answer(workspace, ledger, lookup, name))
 
 
 def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
-    """Give the sessions of events the numbers that people use: 1, 2, 3."""
+    """Replace the sessions of events, which are numbers of facts, by the numbers that people use: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
     if story := answer.story:
         events = tuple(event._replace(session=numbers.get(event.session, event.session)) for event in story.events)
@@ -107,137 +112,122 @@ def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
     return answer
 
 
-def _answer(workspace: Workspace, ledger: Ledger, question: Question, name: str) -> StoryAnswer:
-    """Answer about an item, list several that the name may mean, or answer about what is not an item."""
-    items = question.items(name.removeprefix("item "))
+def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
+    """Answer about the item with this name, list the candidates if several have it, or answer about something else."""
+    items = lookup.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
         return StoryAnswer(name, _item_story(ledger, [number for number, _ in items]))
     if keys:
-        return StoryAnswer(name, candidates=question.candidates(items), more=max(0, question.total - len(items)))
-    return _answer_other(workspace, ledger, question, name)
+        return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
+    return _answer_other(workspace, ledger, lookup, name)
 
 
-def _answer_other(workspace: Workspace, ledger: Ledger, question: Question, name: str) -> StoryAnswer:
-    """Answer about a name that is not an item: a page or site, a refused name, a source or an owner."""
-    able = capable(Explains, harvested_collections(workspace, ledger))
-    explanations = (adapter.explain(workspace, ledger, name) for adapter in able.values())
+def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
+    """Answer about a name that no item has: that of a page or site, a refused file, a source or an owner."""
+    adapters = capable(Explains, harvested_collections(workspace, ledger))
+    explanations = (adapter.explain(workspace, ledger, name) for adapter in adapters.values())
     explained = tuple(explanation for explanation in explanations if explanation is not None)
     source = workspace.source(name)
     if explained:
         story = _source_story(ledger, source.name, source.collection, source.owner) if source else None
         return StoryAnswer(name, story=story, explained=explained)
-    if refused := ledger.mirrors.refused(name):
-        return StoryAnswer(name, _refusal_story(name, refused))
+    if refusals := ledger.mirrors.refused(name):
+        return StoryAnswer(name, _refusal_story(name, refusals))
     if source:
         return StoryAnswer(name, _source_story(ledger, source.name, source.collection, source.owner))
-    for kind, kind_collection in installed().items():
-        if name in {
-            service.name for service in kind_collection.configuration.services
-        } and ledger.sessions.tasks_of_source(name):
-            return StoryAnswer(name, _source_story(ledger, name, kind, ""))
-    if owned := question.owned(name):
-        return StoryAnswer(name, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
-    if collection := ledger.sessions.collection_of(name):  # it is not declared, or not any more
-        return StoryAnswer(name, _source_story(ledger, name, collection, ""))
-    raise WindrowError(f"{name!r} is not known{clue(workspace, name)}", hint="windrow status")
+    for collection_name, collection in installed().items():
+        service_names = {service.name for service in collection.configuration.services}
+        if name in service_names and ledger.sessions.tasks_of_source(name):
+            return StoryAnswer(name, _source_story(ledger, name, collection_name, ""))
+    if items := lookup.items_of_owner(name):
+        return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
+    if undeclared := ledger.sessions.collection_of(name):  # a source that is not declared, or no longer
+        return StoryAnswer(name, _source_story(ledger, name, undeclared, ""))
+    raise WindrowError(f"{name!r} is not known{predict_outcome(workspace, name)}", hint="windrow status")
 
 
 def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Return the story of an item; of several with one key, that of the latest fetch."""
-    rows = [row for number in numbers if (row := ledger.items.get(number))]
-    latest = max(rows, key=lambda row: (row.attempt, row.seq))
-    number, kind = latest.seq, latest.collection
-    seen_text = f"seen for the first time, as {latest.key}"
-    events = [Event(latest.at, number, latest.session, "seen", seen_text, digest=latest.digest, size=latest.size)]
-    archive = ""
-    collection = installed().get(kind)
-    fetched_at = frontier_of(ledger, collection).fetched_at if collection else ""
-    if latest.file and (file := ledger.items.get(latest.file)):
-        archive = file.key
-        attempts = [*filter(None, [ledger.attempts.get(latest.attempt)])]
+    """Return the story of an item; `numbers` are the items with its key, of which the latest fetch is described."""
+    items = [item for number in numbers if (item := ledger.items.get(number))]
+    item = max(items, key=lambda item: (item.attempt, item.seq))
+    number, collection_name = item.seq, item.collection
+    seen_text = f"seen for the first time, as {item.key}"
+    events = [Event(item.at, number, item.session, "seen", seen_text, digest=item.digest, size=item.size)]
+    archive_key = ""
+    collection = installed().get(collection_name)
+    fetch_phase = frontier_of(ledger, collection).fetched_at if collection else ""
+    if item.file and (archive := ledger.items.get(item.file)):
+        archive_key = archive.key
+        attempts = [*filter(None, [ledger.attempts.get(item.attempt)])]
     else:
         attempts = ledger.attempts.of_file(number)
-    events += _listing_events(ledger, latest.file or number) + _attempt_events(attempts, fetched_at)
-    events += _reading_events(ledger, number) + _finding_events(ledger, kind, number) + _decision_events(ledger, number)
-    members = () if archive else _archive_members(ledger, latest.latest)
+    events += _listing_events(ledger, item.file or number) + _attempt_events(attempts, fetch_phase)
+    events += _reading_events(ledger, number) + _finding_events(ledger, collection_name, number)
+    events += _decision_events(ledger, number)
+    latest_attempt = item.latest
+    members = () if archive_key else _archive_members(ledger, latest_attempt)
     phase, status = states(ledger, [number])[number]
-    events += _member_finding_events(ledger, kind, members)
-    offered = [mirror.source for mirror in ledger.mirrors.of_files([latest.file or number])]
+    events += _member_finding_events(ledger, collection_name, members)
+    sources = [mirror.source for mirror in ledger.mirrors.of_files([item.file or number])]
     return Story(
-        number,
-        kind,
-        latest.kind,
-        latest.key,
-        latest.owner,
-        phase,
-        status,
-        latest.reason or "",
-        (*offered, *ledger.imports.names(number)),
-        archive,
-        tuple(sorted(events, key=lambda event: event.number)),
-        members,
-        tuple(duplicate for duplicate in numbers if duplicate != number),
-    )
+        number, collection_name, item.kind, item.key, item.owner, phase, status, item.reason or "",
+        offered_by=(*sources, *ledger.imports.names(number)), within=archive_key,
+        events=tuple(sorted(events, key=lambda event: event.number)),
+        members=members, others=tuple(duplicate for duplicate in numbers if duplicate != number),
+    )  # fmt: skip
 
 
 def _listing_events(ledger: Ledger, file: int) -> list[Event]:
-    words = {"changed": "offers it changed", "gone": "does not offer it any more"}
-    words |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with what is held"}
+    """Return an event for each change of a file in the listings of its sources; `file` is its number."""
+    clauses = {"changed": "offers it changed", "gone": "no longer offers it"}
+    clauses |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with the copy in the archive"}
     events = []
     for listing in ledger.mirrors.listings(file):
-        text = f"{listing.source} {words.get(listing.event, listing.event)}"
+        text = f"{listing.source} {clauses.get(listing.event, listing.event)}"
         if listing.event != "gone":
             text += f" at {listing.path}" + (f", {listing.size:,} bytes" if listing.size is not None else "")
             text += f" of {listing.modified:%Y-%m-%d %H:%M:%S}" if listing.modified else ""
-        events.append(
-            Event(
-                listing.at,
-                listing.seq,
-                listing.session,
-                listing.event,
-                text,
-                listing.source,
-                listing.path,
-                size=listing.size,
-            )
-        )
+        fact = (listing.at, listing.seq, listing.session, listing.event)
+        events.append(Event(*fact, text, listing.source, listing.path, size=listing.size))
     return events
 
 
-def _attempt_events(rows: Iterable[AttemptRow], phase: str) -> list[Event]:
-    """Return two events for each attempt to fetch: its start, and its end in `phase`."""
+def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
+    """Return two events for each attempt to fetch: its start, and its end in the phase `phase`."""
     events = []
-    for row in rows:
-        source, address, session = row.source, row.url, row.session
-        start_text = f"asked {source} for it" + ("" if row.end else "; this attempt was interrupted, or is under way")
-        events.append(Event(row.at, row.seq, session, "fetch", start_text, source, address))
-        if row.end is None or row.ended is None:
+    for attempt in attempts:
+        source, address, session = attempt.source, attempt.url, attempt.session
+        text = f"asked {source} for it" + ("" if attempt.end else "; this attempt was interrupted, or is under way")
+        events.append(Event(attempt.at, attempt.seq, session, "fetch", text, source, address))
+        if attempt.end is None or attempt.ended is None:
             continue
-        if row.reason:
-            text = f"{phase}: failed; {source} did not give it after {row.seconds:.1f} s and {row.received:,} bytes: "
-            text += row.message or row.reason
-            failed = Event(
-                row.ended, row.end, session, "fetch", text, source, address, phase, "failed", row.reason
+        duration = f"{attempt.seconds:.1f} s"
+        if attempt.reason:
+            text = f"{phase}: failed; {source} did not give it after {duration} and {attempt.received:,} bytes: "
+            text += attempt.message or attempt.reason
+            event = Event(
+                attempt.ended, attempt.end, session, "fetch", text, source, address,
+                phase=phase, status="failed", reason=attempt.reason,
             )  # fmt: skip
-            events.append(failed)
+            events.append(event)
             continue
-        text = f"{phase}: done; got {row.received:,} bytes in {row.seconds:.1f} s; "
-        same = "the same bytes as before, kept at"
-        text += same if row.revisit else f"{row.size:,} bytes {shorten_digest(row.digest)} kept at"
-        text += f" {row.warc} from byte {row.offset:,} on, {row.length:,} bytes long"
-        text += f"; it matches {row.checksum.partition(':')[0]} beside it" if row.checksum else ""
-        events.append(
-            Event(
-                row.ended, row.end, session, "capture", text, source, address, phase, "done",
-                size=row.size, digest=row.digest, warc=row.warc, offset=row.offset, length=row.length,
-            )
+        text = f"{phase}: done; got {attempt.received:,} bytes in {duration}; "
+        unchanged_text = "the same bytes as before, kept at"
+        text += unchanged_text if attempt.revisit else f"{attempt.size:,} bytes {shorten_digest(attempt.digest)} kept at"
+        text += f" {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
+        text += f"; it matches {attempt.checksum.partition(':')[0]} beside it" if attempt.checksum else ""
+        event = Event(
+            attempt.ended, attempt.end, session, "capture", text, source, address, phase=phase, status="done",
+            size=attempt.size, digest=attempt.digest,
+            warc=attempt.warc, offset=attempt.offset, length=attempt.length,
         )  # fmt: skip
+        events.append(event)
     return events
 
 
 def _reading_events(ledger: Ledger, item: int) -> list[Event]:
-    """Return the events of an item's readings, and of a step that has begun and not ended."""
+    """Return the events of an item's readings, and of a step that has begun but not ended."""
     events = []
     for reading in ledger.items.readings(item):
         step, version, reason = reading.step, reading.version, reading.reason
@@ -262,33 +252,35 @@ def _reading_events(ledger: Ledger, item: int) -> list[Event]:
     return events
 
 
-def _finding_events(ledger: Ledger, kind: str, item: int) -> list[Event]:
+def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
+    """Return an event for each finding in an item."""
     events = []
     for finding in ledger.items.findings(item):
         column = f" column {finding.column}" if finding.column is not None else ""
-        place = f", line {finding.line}{column}" if finding.line is not None else ""
-        text = f"{finding.level}{place}: {finding.kind}: {finding.message}"
-        at_phase = phase_name(phases(), kind, finding.phase)
+        position = f", line {finding.line}{column}" if finding.line is not None else ""
+        text = f"{finding.level}{position}: {finding.kind}: {finding.message}"
+        phase = phase_name(phases(), collection, finding.phase)
         events.append(
             Event(
                 finding.at, finding.seq, finding.session, "finding", text,
-                phase=at_phase, kind=finding.kind, level=finding.level, line=finding.line, column=finding.column,
+                phase=phase, kind=finding.kind, level=finding.level, line=finding.line, column=finding.column,
             )
         )  # fmt: skip
     return events
 
 
-def _member_finding_events(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event]:
-    """Return the findings in the failed documents of an archive."""
-    failed = [member for member in members if member.status == "failed"][:DOCUMENTS]
+def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning]) -> list[Event]:
+    """Return the findings in the failed documents of an archive, each with the document's name in its message."""
+    failed = [member for member in members if member.status == "failed"][:MAX_STORY_DOCUMENTS]
     return [
         event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")
         for member in failed
-        for event in _finding_events(ledger, kind, member.number)[:FINDINGS]
+        for event in _finding_events(ledger, collection, member.number)[:MAX_DOCUMENT_FINDINGS]
     ]
 
 
 def _decision_events(ledger: Ledger, item: int) -> list[Event]:
+    """Return an event for each decision of an operator on an item."""
     events = []
     for decision in ledger.items.decisions(item):
         text = decision.act.meaning
@@ -299,6 +291,7 @@ def _decision_events(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _archive_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
+    """Return the documents in the archive that an attempt fetched, with their states."""
     members = ledger.members.brought(attempt)
     states_by_number = states(ledger, [member.member for member in members])
     return tuple(
@@ -307,36 +300,43 @@ def _archive_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
     )
 
 
-def _refusal_story(name: str, rows: list[RefusalRow]) -> Story:
-    """Return the story of a refused name, which is recorded without an item."""
+def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
+    """Return the story of a file whose name was refused, for which no item is recorded."""
     events = tuple(
         Event(
-            row.at, row.seq, row.session, "refused", f"{row.source} offers {row.path}: {row.reason.meaning}",
-            row.source, row.path, status="failed", reason=row.reason,
+            refusal.at, refusal.seq, refusal.session, "refused",
+            f"{refusal.source} offers {refusal.path}: {refusal.reason.meaning}",
+            refusal.source, refusal.path, status="failed", reason=refusal.reason,
         )
-        for row in rows
+        for refusal in refusals
     )  # fmt: skip
     sources = tuple(dict.fromkeys(event.source for event in events))
     last_event = events[-1]
-    return Story(last_event.number, "", "refused", name, "", "", "failed", last_event.reason, sources, "", events)
-
-
-def _source_story(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
-    events = []
-    for task in ledger.sessions.tasks_of_source(name):
-        status = "running" if task.ended is None else "failed" if task.failed else "done"
-        text = f"{_activity(ledger, kind, task.phase)}: {status}" + (f": {task.comment}" if task.comment else "")
-        at = task.ended or task.began
-        events.append(Event(at, task.seq, task.session, "task", text, name, status=status, reason=task.reason or ""))
-    last_event = events[-1] if events else None
     return Story(
-        0, kind, "source", name, owner, "", last_event.status if last_event else "",
-        last_event.reason if last_event else "", (), "",
-        tuple(events),
+        last_event.number, collection="", kind="refused", key=name, owner="", phase="", status="failed",
+        reason=last_event.reason, offered_by=sources, within="", events=events,
     )  # fmt: skip
 
 
-def _activity(ledger: Ledger, kind: str, phase: int) -> str:
-    collection = installed().get(kind)
-    activity = "listing" if collection is None else frontier_of(ledger, collection).activity(phase)
-    return activity or phase_name(phases(), kind, phase)
+def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> Story:
+    """Return the story of a source or service: its tasks; its state is that of the last task."""
+    events = []
+    for task in ledger.sessions.tasks_of_source(source):
+        status = "running" if task.ended is None else "failed" if task.failed else "done"
+        activity = _describe_activity(ledger, collection, task.phase)
+        text = f"{activity}: {status}" + (f": {task.comment}" if task.comment else "")
+        at = task.ended or task.began
+        events.append(Event(at, task.seq, task.session, "task", text, source, status=status, reason=task.reason or ""))
+    last_event = events[-1] if events else None
+    return Story(
+        0, collection, kind="source", key=source, owner=owner, phase="",
+        status=last_event.status if last_event else "", reason=last_event.reason if last_event else "",
+        offered_by=(), within="", events=tuple(events),
+    )  # fmt: skip
+
+
+def _describe_activity(ledger: Ledger, collection: str, phase: int) -> str:
+    """Return a word for the work of a source's task in a phase, such as "listing"."""
+    installed_collection = installed().get(collection)
+    activity = "listing" if installed_collection is None else frontier_of(ledger, installed_collection).activity(phase)
+    return activity or phase_name(phases(), collection, phase)

@@ -18,33 +18,34 @@ from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import Reason
 
 Phases = Mapping[str, tuple[str, ...]]
-"""The names of each collection's phases, in order."""
+"""The names of the phases, in order, by collection."""
 
 
 class ContentCounts(NamedTuple):
-    """Functions that count changes between two facts by content; the ledger knows only bytes and names.
+    """Functions that count changes by content; the ledger can only compare bytes and names.
 
-    `visited` counts new, changed and gone by source for the attempts between them, `written` what the sessions between
-    them wrote, also of earlier attempts. `outcomes` corrects the ledger's counts of how the requests of a
-    collection ended.
+    Each takes a range of facts (first, last). `visited` counts new, changed and gone records by source for the attempts
+    in the range, `written` for the sessions in the range, which may have written earlier attempts. `outcomes` takes a
+    collection and the ledger's counts of how its requests ended, and returns the corrected counts.
     """
 
     visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
     written: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
-    outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counted: counted
+    outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counts: counts
 
 
 BYTES_ONLY = ContentCounts()
+"""Counts nothing by content, so that the ledger's counts are used."""
 
-_KINDS = (NEW, CHANGED, GONE)
+_CHANGE_KINDS = (NEW, CHANGED, GONE)
 
 
 class SourceCount(NamedTuple):
-    """Counts of a session at one source; `received` in bytes, `error` why it could not be listed.
+    """Counts of a session at one source; `received` is in bytes, `error` is the reason why it could not be listed.
 
-    For a crawled source, `offered` counts the addresses known now, `redirected` those that redirect, and `waiting`
-    those due now. There content counts: `changed` has another text or description, `same_text` only other bytes, and
-    `gone` is counted once, when it is certain.
+    For a crawled source, `offered` counts the addresses known now, `redirected` the redirecting ones, and `waiting`
+    those that are due now. Its pages are compared by content: `changed` counts pages with another text or description,
+    `same_text` those of which only other bytes differ, and `gone` counts a page once, when it is certain.
     """
 
     source: str
@@ -64,7 +65,7 @@ class SourceCount(NamedTuple):
 
 
 class PhaseCount(NamedTuple):
-    """How many items of a kind ended in a phase."""
+    """The number of items of a kind that ended in a phase, by status."""
 
     collection: str
     kind: str
@@ -83,7 +84,7 @@ class FindingCount(NamedTuple):
 
 
 class ReasonCount(NamedTuple):
-    """How many items stopped for a reason, and what the reason means."""
+    """The number of items that stopped for a reason, and the meaning of the reason."""
 
     reason: str
     items: int
@@ -94,7 +95,7 @@ class ReasonCount(NamedTuple):
 class SessionSummary:
     """One session; `ended` and `exit_code` are None while it runs.
 
-    `warc_prefix` is the prefix of the names of the WARC files that it wrote.
+    The names of the WARC files that it wrote begin with `warc_prefix`.
     """
 
     session: int
@@ -109,7 +110,7 @@ class SessionSummary:
     findings: tuple[FindingCount, ...] = ()
     errors: tuple[str, ...] = ()  # why tasks failed
     notes: tuple[str, ...] = ()  # such as on resting files and the clock
-    repairs: tuple[str, ...] = ()  # what an earlier crash left, and how it was repaired
+    repairs: tuple[str, ...] = ()  # repairs of the archive after an earlier crash
     left_out: tuple[RuleCount, ...] = ()  # addresses that rules of its crawls left out
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
     changes: tuple[SourceChange, ...] = ()  # the first 1,000
@@ -124,49 +125,50 @@ class SessionSummary:
 
 
 def summarise(
-    ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *,
-    was_read: ContentCounts = BYTES_ONLY, until_now: bool = False,
+    ledger: Ledger, number: int, phases: Phases, repairs: tuple[str, ...] = (), *,
+    content_counts: ContentCounts = BYTES_ONLY, until_now: bool = False,
 ) -> SessionSummary:  # fmt: skip
-    """Return the summary of a session, which must exist.
+    """Return the summary of the session with this number, which must exist.
 
-    `was_read` counts by content. With `until_now` what later sessions wrote counts too: if this one was stopped, they
-    write what it requested.
+    `content_counts` counts changes by content. With `until_now`, changes that later sessions wrote are counted too: if
+    this session was stopped, later ones write the pages that it requested.
     """
-    row = ledger.sessions.get(session)
-    assert row is not None
-    span, facts = row.span, ledger.sessions.reported_facts(session)
-    facts = (facts[0], 2**62) if until_now else facts
-    tasks = ledger.sessions.tasks(span)
-    rests = count_rests(ledger, span, {task.collection for task in tasks})
-    refusals = ledger.mirrors.refused_between(span)
-    counts = count_session(ledger, span)
-    corrected = replace(counts, sources=_count_by_content(counts, was_read.visited(span), was_read.written(facts)))
+    session = ledger.sessions.get(number)
+    assert session is not None
+    own_facts, reported_facts = session.span, ledger.sessions.reported_facts(number)
+    reported_facts = (reported_facts[0], 2**62) if until_now else reported_facts
+    tasks = ledger.sessions.tasks(own_facts)
+    rests = count_rests(ledger, own_facts, {task.collection for task in tasks})
+    refusals = ledger.mirrors.refused_between(own_facts)
+    counts = count_session(ledger, own_facts)
+    visited, written = content_counts.visited(own_facts), content_counts.written(reported_facts)
+    corrected = replace(counts, sources=_count_by_content(counts, visited, written))
     reasons: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
     reasons += [(refusal.reason, refusal.number) for refusal in refusals]
     reasons += counts.reasons
     return SessionSummary(
-        session=row.number,
-        command=row.command,
-        holder=row.holder,
-        began=row.began,
-        ended=row.ended,
-        exit_code=row.outcome,
-        sources=_count_sources(ledger, facts, tasks, refusals, corrected),
+        session=session.number,
+        command=session.command,
+        holder=session.holder,
+        began=session.began,
+        ended=session.ended,
+        exit_code=session.outcome,
+        sources=_count_sources(ledger, reported_facts, tasks, refusals, corrected),
         phases=_count_phases(rests, phases),
         reasons=count_reasons(reasons),
-        findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(span)),
+        findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(own_facts)),
         errors=tuple(task.comment or task.reason or "" for task in tasks if task.failed),
         notes=tuple(_note_text(task) for task in tasks if _is_note(task)),
-        repairs=mended,
-        left_out=left_out(tasks),
-        outcomes=_count_outcomes(counts.outcomes, span, was_read),
-        warc_prefix=f"windrow-{row.seq:06}",
+        repairs=repairs,
+        left_out=count_left_out(tasks),
+        outcomes=_count_outcomes(counts.outcomes, own_facts, content_counts),
+        warc_prefix=f"windrow-{session.seq:06}",
         warnings=sum(1 for task in tasks if _is_note(task) and task.reason),
     )
 
 
-def left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return the numbers of addresses that rules left out, by source and rule."""
+def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
+    """Return the counts of addresses that rules left out, which the comments of tasks contain, by source and rule."""
     counts = (
         RuleCount.read(task.source, task.reason, task.comment)
         for task in tasks
@@ -183,10 +185,10 @@ def _note_text(task: TaskRow) -> str:
     return f"{task.reason.meaning}: {task.comment}" if task.reason else task.comment or ""
 
 
-def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
-    """Add up how often each reason occurs, the most frequent first."""
+def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
+    """Add up the counts of each reason, given as (reason, count); return the most frequent reasons first."""
     counts: Counter[str] = Counter()
-    for reason, count in rows:
+    for reason, count in reason_counts:
         if reason != Reason.RETRIED:
             counts[reason] += count
     return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in counts.most_common())
@@ -194,14 +196,14 @@ def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
 
 def _count_sources(
     ledger: Ledger,
-    telling: tuple[int, int],
+    reported_facts: tuple[int, int],
     tasks: Sequence[TaskRow],
     refusals: Sequence[RefusalCount],
     session: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Count by source what the session did, and the changes it reports, which lie between two facts."""
+    """Count by source the session's attempts, and the changes in listings among the facts (first, last) it reports."""
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
-    for listed in ledger.mirrors.listed_between(telling):
+    for listed in ledger.mirrors.listed_between(reported_facts):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
     for refused in refusals:
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
@@ -225,39 +227,40 @@ def _count_sources(
 def _count_by_content(
     session: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the counts by source with new, changed and gone counted by content in place of bytes."""
+    """Return the counts by source, in which those of `ContentCounts` replace `new`, `changed` and `gone`."""
     counts = {source: Counter(counter) for source, counter in session.sources.items()}
     for source, count in counts.items():
         if source in visited:
-            content = visited[source]
-            bytes_differ = count["new"] + count["changed"]
-            count["failed"] += max(0, count["gone"] - content["gone"])
-            count.update({"same_text": max(0, bytes_differ - content["new"] - content["changed"] - content["moved"])})
-            count["redirected"] += content["moved"]
-    for source, content in written.items():
-        if source in counts or any(content[kind] for kind in _KINDS):
+            by_content = visited[source]
+            real_changes = by_content["new"] + by_content["changed"] + by_content["moved"]
+            count["failed"] += max(0, count["gone"] - by_content["gone"])
+            count["same_text"] += max(0, count["new"] + count["changed"] - real_changes)
+            count["redirected"] += by_content["moved"]
+    for source, by_content in written.items():
+        if source in counts or any(by_content[kind] for kind in _CHANGE_KINDS):
             count = counts.setdefault(source, Counter())
-            for kind in _KINDS:
-                count[kind] = content[kind]
+            for kind in _CHANGE_KINDS:
+                count[kind] = by_content[kind]
     return counts
 
 
 def _count_outcomes(
-    counted: Iterable[OutcomeCount], span: tuple[int, int], was_read: ContentCounts
+    recorded_outcomes: Iterable[OutcomeCount], facts: tuple[int, int], content_counts: ContentCounts
 ) -> tuple[OutcomeCount, ...]:
-    """Count how requests ended, corrected by content, the most frequent first."""
-    by_collection: dict[str, Counter[str]] = {}
-    for outcome in counted:
-        by_collection.setdefault(outcome.collection, Counter())[outcome.outcome] += outcome.attempts
+    """Correct the ledger's counts of a session's outcomes (`facts`: first, last); return the most frequent first."""
+    counts_by_collection: dict[str, Counter[str]] = {}
+    for count in recorded_outcomes:
+        counts_by_collection.setdefault(count.collection, Counter())[count.outcome] += count.attempts
     outcomes = [
-        OutcomeCount(name, outcome, number)
-        for name, counter in by_collection.items()
-        for outcome, number in was_read.outcomes(name, span, counter).items()
+        OutcomeCount(collection, outcome, number)
+        for collection, counter in counts_by_collection.items()
+        for outcome, number in content_counts.outcomes(collection, facts, counter).items()
     ]
     return tuple(sorted(outcomes, key=lambda count: -count.attempts))
 
 
-def _count_phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount, ...]:
+def _count_phases(rests: Sequence[RestCount], phases_by_collection: Phases) -> tuple[PhaseCount, ...]:
+    """Count the items of each kind that stopped in each phase, in the order of collections and phases."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for rest in rests:
         status = rest.status.name.lower()
@@ -265,7 +268,7 @@ def _count_phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount
 
     def order(key: tuple[str, str, str]) -> tuple[str, int, str]:
         collection, phase, kind = key
-        phases = names.get(collection, ())
+        phases = phases_by_collection.get(collection, ())
         return collection, phases.index(phase) if phase in phases else 0, kind
 
     return tuple(
@@ -274,7 +277,7 @@ def _count_phases(rests: Sequence[RestCount], names: Phases) -> tuple[PhaseCount
     )
 
 
-def phase_name(names: Phases, collection: str, phase: int) -> str:
+def phase_name(phases_by_collection: Phases, collection: str, phase: int) -> str:
     """Return a phase's name, or its number if the collection is not installed."""
-    phases = names.get(collection, ())
+    phases = phases_by_collection.get(collection, ())
     return phases[phase - 1] if 0 < phase <= len(phases) else str(phase)

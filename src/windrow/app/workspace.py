@@ -39,11 +39,11 @@ Names = str | Path | Sequence[str | Path]
 """One name or several: of sources, collections, items or addresses, as the method says."""
 
 Day = date | datetime
-"""A time, in UTC if it has no zone; a date is the beginning of that day."""
+"""A time, in UTC if it has no zone; a date stands for the beginning of that day."""
 
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
-    """Return one name or several as a tuple.
+    """Return a name, or several names, as a tuple.
 
     >>> _as_tuple("blog")
     ('blog',)
@@ -52,7 +52,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a moment in UTC.
+    """Return a day as a time with its zone, UTC if it has none; None for None.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -64,7 +64,7 @@ def _utc_time(day: Day | None) -> datetime | None:
 
 
 def _format_day(day: Day | str) -> str:
-    """Return a day as the search language writes it: a date, or a time in UTC."""
+    """Return a day as it is written in a search: a date, or a time in UTC; a text is returned as it is."""
     if not isinstance(day, datetime):
         return str(day)
     return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
@@ -76,9 +76,9 @@ class Windrow:
     def __init__(
         self, start: Path | str | None = None, flags: Mapping[str, Any] | None = None, *, named: Path | None = None
     ) -> None:
-        """Open the workspace at `start` or above it; without `start`, the one that a command would use here.
+        """Open the workspace at `start` or above it; without `start`, the workspace that a command would use here.
 
-        `flags` are settings that win over all others, by name; `named` is the workspace of a command line.
+        `flags` are settings by name, which override all others; `named` is the folder of the option `--workspace`.
         """
         from windrow.config import find_workspace, load
 
@@ -88,13 +88,13 @@ class Windrow:
 
     @classmethod
     def init(cls, folder: Path | str = ".") -> Windrow:
-        """Make a workspace in a folder, or upgrade the one that is there, and open it; nothing is overwritten."""
+        """Make a workspace in a folder, or upgrade an existing one, and open it; no file is overwritten."""
         from windrow.app.begin import prepare
 
         return cls(named=prepare(Path(folder)).folder)
 
     def prepare(self) -> Prepared:
-        """Upgrade the workspace as `init` does, and return what was done; safe to repeat."""
+        """Upgrade the workspace as `init` does, and return what was done, with a line for each action."""
         from windrow.app.begin import prepare
 
         return prepare(self.config.root)
@@ -102,7 +102,7 @@ class Windrow:
     def new_source(self, name: str, url: str, *, collection: str, **settings: str) -> Path:
         """Write `sources/NAME.toml`, checked with the rest of the configuration; return its path.
 
-        `settings` are those of the collection's sources, such as `centre="H"`. Makes no request.
+        `settings` are further settings of the source, such as `centre="H"`. Makes no request.
         """
         from windrow.app.begin import NewSource, add_source
 
@@ -112,7 +112,7 @@ class Windrow:
 
     @staticmethod
     def new_collection(name: str, into: Path | str = ".") -> NewCollection:
-        """Write the package of a new collection into a new folder `windrow-NAME`; it works as written."""
+        """Write the package of a new collection into a new folder `windrow-NAME`; it can be run without changes."""
         from windrow.app.begin import add_collection
 
         return add_collection(name, Path(into))
@@ -120,24 +120,24 @@ class Windrow:
     def trust(self, source: str, fingerprint: str) -> bool:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
-        `fingerprint` is as ssh prints it (`SHA256:...`), or a public key.
+        `fingerprint` is written as ssh prints it (`SHA256:...`), or it is a public key.
         """
         from windrow.config import trust
 
         if self.config.source(source) is None:
-            known = ", ".join(known_source.name for known_source in self.config.sources) or "none"
-            raise UsageError(f"there is no source {source!r}; there are: {known}", hint="windrow config")
+            names = ", ".join(configured.name for configured in self.config.sources) or "none"
+            raise UsageError(f"there is no source {source!r}; the sources are: {names}", hint="windrow config")
         try:
-            new = trust(self.config.root, source, fingerprint)
+            is_new = trust(self.config.root, source, fingerprint)
         except ConfigError as error:
             if error.__cause__ is not None:  # an I/O error, not a usage error
                 raise
             raise UsageError(str(error), hint="windrow config trust --help") from None
         self._reload()
-        return new
+        return is_new
 
     def _reload(self) -> None:
-        """Reload the configuration after writing one of its files."""
+        """Read the configuration again after one of its files was written."""
         from windrow.config import load
 
         self.config = load(self.config.root, flags=self._flags)
@@ -159,7 +159,7 @@ class Windrow:
         )
 
     def ledger(self) -> Ledger:
-        """Open the ledger, or an empty one in memory if there is none yet."""
+        """Open the ledger, or an empty one in memory if the workspace has no ledger yet."""
         from windrow.ledger import Ledger
 
         return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
@@ -177,15 +177,15 @@ class Windrow:
         command: str = "run",
         source: str = "",
     ) -> SessionSummary:
-        """Harvest all sources, or the sources and collections named; hand the summary to `run.notify`, and return it.
+        """Harvest all sources, or the named sources and collections; pass the summary to `run.notify`, and return it.
 
-        `first` and `last` are phases, `limit` the most items to fetch; `since` skips what its source dated earlier;
-        `again` repeats finished work of the chosen sources. WARC files may be named in place of sources: they are
-        imported as `source`, without any request.
+        `first` and `last` are the first and last phase, `limit` is the most items to fetch; items that their source
+        dates before `since` are skipped; `again` repeats finished work of the chosen sources. `names` may be WARC files
+        in place of sources: they are imported under the source `source`, without any request.
         """
-        from windrow.app.run import RunArguments, adopted, run
+        from windrow.app.run import RunArguments, adopt_folder, run
 
-        self.config, names, first = adopted(self.config, _as_tuple(names), first)
+        self.config, names, first = adopt_folder(self.config, _as_tuple(names), first)
         arguments = RunArguments(names, first, last, limit, _utc_time(since), again, source)
         return run(self.config, self.setup, arguments, command, progress)
 
@@ -200,26 +200,25 @@ class Windrow:
         again: bool = False,
         source: str = "",
     ) -> list[Preview]:
-        """Return what `run` would request, and from which source; opens no connection and writes nothing."""
-        from windrow.app.run import adopted, chosen_sources, named_warc_files, preview, preview_import, span
+        """Return what `run` would request from which source; opens no connection and writes nothing."""
+        from windrow.app.run import adopt_folder, choose_sources, named_warc_files, phase_span, preview, preview_import
         from windrow.engine.frontier import FetchBounds
 
-        self.config, names, first = adopted(self.config, _as_tuple(names), first)
+        self.config, names, first = adopt_folder(self.config, _as_tuple(names), first)
         if files := named_warc_files(self.config, names, source):
             return [preview_import(files)]
         with closing(self.ledger()) as ledger:
             previews = []
-            for kind, chosen in chosen_sources(self.config, names).items():
-                adapter(kind).require_ready(self.config)
-                sources = [source for source in self.config.sources if source.name in chosen]
-                part = span(collection(kind), first, last)
-                previews.append(
-                    preview(ledger, collection(kind), sources, part, FetchBounds(limit, _utc_time(since), again))
-                )
+            for collection_name, source_names in choose_sources(self.config, names).items():
+                adapter(collection_name).require_ready(self.config)
+                sources = [source for source in self.config.sources if source.name in source_names]
+                harvested = collection(collection_name)
+                bounds = FetchBounds(limit, _utc_time(since), again)
+                previews.append(preview(ledger, harvested, sources, phase_span(harvested, first, last), bounds))
             return previews
 
     def status(self) -> WorkspaceState:
-        """Return the state of every source, and the numbers of items by state and by reason."""
+        """Return the state of every source, and the number of items in each state and with each reason."""
         from windrow.app.status import current_state
 
         with closing(self.ledger()) as ledger:
@@ -228,36 +227,36 @@ class Windrow:
     def why(self, name: str | int) -> StoryAnswer:
         """Return the history of an address, file, record, source, owner or number.
 
-        If the name may mean several, they are listed. Raises WindrowError for an unknown name.
+        If several items may be meant, they are listed. Raises WindrowError for an unknown name.
         """
-        from windrow.app.story import tell
+        from windrow.app.story import answer_why
 
         with closing(self.ledger()) as ledger:
-            return tell(self.config, ledger, str(name))
+            return answer_why(self.config, ledger, str(name))
 
     def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
-        """Return the changes at the sources in order of time: since a time, or in the last session.
+        """Return the changes at the sources in order of time: those since a time, or those of the last session.
 
-        A session reports what it wrote, whichever session requested it. A killed session reports nothing: the next one
-        reports what both wrote. `kind` is new, changed or gone; empty: any.
+        A session reports the changes that it wrote, whichever session requested the pages. A killed session reports
+        none: the next session reports the changes of both. `kind` is new, changed or gone, or empty for all.
         """
         from windrow.adapters.adapter import CHANGED, GONE, NEW, Window
         from windrow.app.changes import changes, since_window
         from windrow.app.status import killed_session
 
         if kind not in {"", NEW, CHANGED, GONE}:
-            raise UsageError(f"there is no kind {kind!r} of changes; there are {NEW}, {CHANGED} and {GONE}")
+            raise UsageError(f"there is no kind {kind!r} of changes; the kinds are {NEW}, {CHANGED} and {GONE}")
         since = _utc_time(since)
         with closing(self.ledger()) as ledger:
-            last = ledger.sessions.latest()
-            if last is None or (since is None and killed_session(ledger)):
+            last_session = ledger.sessions.latest()
+            if last_session is None or (since is None and killed_session(ledger)):
                 return []
-            window = since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last))
+            window = since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last_session))
             found_changes = changes(self.config, ledger, window, source=source, kind=kind)
             return sorted(found_changes, key=lambda change: (change.at, change.source, change.key))
 
     def killed_session(self) -> int:
-        """Return the number of the last session if it was killed, else 0; the next session reports what it saw."""
+        """Return the number of the last session if it was killed, or 0; the next session reports its changes."""
         from windrow.app.status import killed_session
 
         with closing(self.ledger()) as ledger:
@@ -266,10 +265,10 @@ class Windrow:
     def search(
         self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
     ) -> SearchAnswer:
-        """Search what was harvested; any text is a query, and `as-of:` in it searches the pages as they were then.
+        """Search the harvested records; any text is a query, and `as-of:` in it searches the pages as they were then.
 
-        All collections are searched, or those named, and their results merged. With `explain`, each result says how its
-        score was computed.
+        All collections are searched, or those in `collection`, and their results are merged. With `explain`, each
+        result has a remark on how its score was computed.
         """
         from windrow.app.search import search
 
@@ -277,17 +276,17 @@ class Windrow:
         return search(self.config, text, offset=offset, limit=limit, explain=explain, collections=collections)
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
-        """Compare two versions of a page: as it was at the end of `old`, and at the end of `new`.
+        """Compare two versions of a page: the one that was current at the end of `old`, and that at the end of `new`.
 
-        Without `new` the latest version is taken, without `old` the one before the other. `context` is the number
-        of unchanged lines around changed ones.
+        `new` defaults to the latest version, `old` to the version before the new one. `context` is the number of
+        unchanged lines shown around changed ones.
         """
         from windrow.app.changes import compare
 
         return compare(self.config, name, _format_day(old), _format_day(new), context=context)
 
     def try_(self, address: str, collection: str) -> Iterator[TrialPart]:
-        """Read one file or address as a collection does, and yield its parts; nothing is kept."""
+        """Read one file or address as a collection does, and yield documents, findings and records; keeps nothing."""
         return iter(adapter(collection).try_address(self.config, address))
 
     def extract(self, page: bytes | Path | str, url: str = "") -> Extract:
@@ -300,75 +299,77 @@ class Windrow:
         return extract_page(self.config, page, url)
 
     def retry(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
-        """Have failed or cancelled items fetched again by the next run, and return them.
+        """Put failed or cancelled items back, so that the next run fetches them again, and return them.
 
-        Without names, all failed items of a source or with a reason. With `dry_run` they are only returned.
+        Without names, all failed items of the source or with the reason are put back. With `dry_run` they are only
+        returned.
         """
-        return self._decide("retry", names, source=source, reason=reason, dry=dry_run)
+        return self._decide("retry", names, source=source, reason=reason, dry_run=dry_run)
 
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
         """Cancel items, so that no run fetches or reads them, and return them.
 
-        Without names, all waiting items of a source or with a reason. With `dry_run` they are only returned.
+        Without names, all waiting items of the source or with the reason are cancelled. With `dry_run` they are only
+        returned.
         """
-        return self._decide("cancel", names, source=source, reason=reason, dry=dry_run)
+        return self._decide("cancel", names, source=source, reason=reason, dry_run=dry_run)
 
-    def _decide(self, act: str, names: Names, **narrowed: Any) -> list[Chosen]:
+    def _decide(self, act: str, names: Names, **selection: Any) -> list[Chosen]:
         from windrow.app.question import decide
 
         with closing(self.ledger()) as ledger:
-            return decide(self.config, ledger, act, _as_tuple(names), **narrowed)
+            return decide(self.config, ledger, act, _as_tuple(names), **selection)
 
     def replay(self, progress: Progress | None = None) -> dict[str, ReplayResult]:
-        """Read every kept capture again with today's readers, and return what differs now, by collection."""
+        """Read every kept capture again with the current readers; return by collection how the results differ."""
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
 
-        used = harvested_collections(self.config)
+        harvested = harvested_collections(self.config)
         results = {
             name: adapter(name).replay(self.config, self.setup, progress or Progress(quiet=True))
             for name in installed()
-            if name in used
+            if name in harvested
         }
         return {name: replayed for name, replayed in results.items() if replayed is not None}
 
     def check(self) -> Checkup:
-        """Read every capture back, compare ledger, archive and stores, and return the faults found."""
-        from windrow.app.check import check
+        """Read every capture back, compare the ledger with the archive and the stores, and return the faults found."""
+        from windrow.app.check import check_workspace
 
         with closing(self.ledger()) as ledger:
-            return check(self.config, ledger)
+            return check_workspace(self.config, ledger)
 
     def export(self, name: str, form: str, to: Path | str | TextIO) -> int:
-        """Write what the workspace holds to a file or stream (UTF-8, with a `buffer`); return the number of rows.
+        """Write an export to a file, or to a UTF-8 stream that has a `buffer`; return the number of rows.
 
-        `name` and `form` are those of `windrow export`, such as `pages` as `jsonl`.
+        `name` and `form` are the arguments of `windrow export`, such as `pages` and `jsonl`.
         """
-        from windrow.app.export import export
+        from windrow.app.export import write_export
 
         if isinstance(to, str | Path):
             with Path(to).open("w", encoding="utf-8") as file:
-                return export(self.config, name, form, file)[0]
-        return export(self.config, name, form, to)[0]
+                return write_export(self.config, name, form, file)[0]
+        return write_export(self.config, name, form, to)[0]
 
     def would_forget(self, names: Names) -> list[TakedownEstimate]:
         """Count what `forget` would take down; changes nothing."""
-        from windrow.app.check import estimate
+        from windrow.app.check import estimate_takedowns
 
         with closing(self.ledger()) as ledger:
-            return estimate(self.config, ledger, _as_tuple(names))
+            return estimate_takedowns(self.config, ledger, _as_tuple(names))
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
 
-        Without names, interrupted takedowns are finished.
+        Interrupted takedowns are finished too; without names nothing else is done.
         """
         from windrow.app.check import take_down
 
         return take_down(self.config, self.setup, _as_tuple(names), reason)
 
     def lift(self, names: Names) -> int:
-        """Let the next run request again what was taken down; return how many tombstones were lifted."""
-        from windrow.app.check import let_again
+        """Allow runs to request again what was taken down; return the number of tombstones lifted."""
+        from windrow.app.check import lift_takedowns
 
-        return let_again(self.config, self.setup, _as_tuple(names))
+        return lift_takedowns(self.config, self.setup, _as_tuple(names))

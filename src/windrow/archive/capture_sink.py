@@ -1,4 +1,4 @@
-"""Write transfers to the archive: small bodies are held in memory, large ones in a part file."""
+"""Write transfers to the archive: a small body is collected in memory, a large one in a part file."""
 
 from __future__ import annotations
 
@@ -14,72 +14,60 @@ from pathlib import Path
 
 from isal import igzip
 
-from windrow.archive.import_file import arc_record
+from windrow.archive.import_file import convert_arc_record
 from windrow.archive.part_file import PartFile
 from windrow.archive.warc_writer import WarcWriter
 from windrow.clock import spell
 from windrow.digest import digest, warc_digest
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.http import HttpHead, find_validator, read_head, read_media_type
-from windrow.formats.warc import (
-    END,
-    NOT_MODIFIED_PREFIX,
-    REVISIT,
-    escape_target,
-    format_header,
-    format_open_header,
-    format_warcinfo,
-    is_compressed,
-    new_record_id,
-)
+from windrow.formats.warc import END, NOT_MODIFIED_PREFIX, REVISIT, escape_target, format_header, format_open_header, format_warcinfo, is_compressed, new_record_id
 from windrow.model import ArchivePlace, FetchJob, KeptResponse, Limits
 from windrow.reasons import Reason
 
-PARTS = "parts"
-LARGE = "large-"
-UNARCHIVED = "unarchived-"
+PARTS_FOLDER = "parts"
+LARGE_PREFIX = "large-"
+UNARCHIVED_PREFIX = "unarchived-"
 """The prefix of files with responses that are not archived; a file is removed once no step waits for its responses."""
-LOCK = ".lock"
+LOCK_FILE = ".lock"
 
 
 def shared_lock(folder: Path) -> int:
-    """Lock the archive as one of its writers, until the process ends; return the lock's descriptor. `mend` waits."""
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    """Lock the archive as one of its writers, for which `lock_archive` waits; return the lock's file descriptor."""
+    lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     fcntl.flock(lock, fcntl.LOCK_SH)
     return lock
 
 
 class ArchiveWriter:
-    """Appends records: compressible bodies to `.warc.gz`, the others to `.warc`."""
+    """Appends records: those with compressible bodies to `.warc.gz` files, the others to `.warc` files."""
 
     def __init__(
         self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
     ) -> None:
-        """Write below `folder`, in files named after `prefix`, which no other process uses.
+        """Write files in `folder` whose names begin with `prefix`, which no other process may use.
 
-        Unless `archived`, records go to files that are removed once no step needs them. A file is closed at `rotate`
-        bytes.
+        `rotate` is the size in bytes at which a file is closed, `agent` the user agent for the warcinfo record. Unless
+        `archived`, the files are removed once no step needs their records.
         """
-        self._large = LARGE if archived else f"{UNARCHIVED}{LARGE}"
-        prefix = prefix if archived else f"{UNARCHIVED}{prefix}"
+        self._large = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
+        prefix = prefix if archived else f"{UNARCHIVED_PREFIX}{prefix}"
         self.folder = folder
         self.limits = limits
         self.info = [("software", agent), ("format", "WARC File Format 1.1")]
         self.info.append(
             ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/")
         )
-        (folder / PARTS).mkdir(parents=True, exist_ok=True)
+        (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
         self._lock = shared_lock(folder)
-        self._spare_bytes, self._checked_at = (
-            0,
-            0.0,
-        )  # bytes that fit without another look at the disk; time of the last look
+        self._spare_bytes = 0  # so many bytes may be written before the free space is read again
+        self._checked_at = 0.0  # when the free space was last read
         self._gzip = WarcWriter(folder, prefix, gzip=True, rotate=rotate, info=self.info)
         self._plain = WarcWriter(folder, prefix, gzip=False, rotate=rotate, info=self.info)
 
     def part_path(self, name: str) -> Path:
         """Return the path of a large transfer's part file."""
-        return self.folder / PARTS / f"{name}.warc"
+        return self.folder / PARTS_FOLDER / f"{name}.warc"
 
     def large_path(self, name: str) -> Path:
         """Return the path of a large transfer's WARC file when it is complete."""
@@ -100,17 +88,17 @@ class ArchiveWriter:
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write a record, with the record `preceding` in front of it, and return the place of `record`."""
+        """Write the record `preceding` and then `record`, and return the place of `record`."""
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
-        """Copy a record from another file and return its place; `packed` says that it is a gzip member.
+        """Copy a record from another file and return its new place; `packed` is whether it is a gzip member.
 
-        A record of an ARC file is converted to WARC.
+        With `arc`, the record of an ARC file is converted to WARC.
         """
         self.need_room(length)
         if arc:
-            return self._gzip.write(arc_record(path, offset, length))
+            return self._gzip.write(convert_arc_record(path, offset, length))
         return (self._gzip if packed else self._plain).copy(path, offset, length)
 
     def sync(self) -> None:
@@ -125,21 +113,21 @@ class ArchiveWriter:
         os.close(self._lock)
 
 
-SMALL = 1 << 20
-"""Bodies up to this many bytes are held in memory."""
+MAX_BODY_IN_MEMORY = 1 << 20
+"""Bodies of at most so many bytes are collected in memory."""
 
-PLAIN = 64 << 20
-"""Bodies of more bytes go to uncompressed WARC files, so that steps can seek in them."""
+MAX_COMPRESSED_BODY = 64 << 20
+"""Bodies of more bytes are written to uncompressed WARC files, so that steps can seek in them."""
 
 
 @lru_cache(maxsize=1024)
-def _guess_media_type(endings: str) -> str:
-    """Return the media type for the last extensions of a file's name."""
-    return mimetypes.guess_type(f"x.{endings}", strict=False)[0] or "application/octet-stream"
+def _guess_media_type(suffixes: str) -> str:
+    """Return the media type for the last suffixes of a file's name, such as "tar.gz"."""
+    return mimetypes.guess_type(f"x.{suffixes}", strict=False)[0] or "application/octet-stream"
 
 
 def _is_dense(body: bytes) -> bool:
-    """Tell from the start of a body whether compression would save less than a twentieth."""
+    """Return whether compression saves less than 5 % of the start of a body; False for a short body."""
     start = body[: 1 << 12]
     return len(start) == 1 << 12 and len(igzip.compress(start, 0)) > len(start) * 0.95
 
@@ -148,7 +136,7 @@ class CaptureSink:
     """The sink of one transfer (`windrow.fetch.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, at: datetime) -> None:
-        """Continue the part file of an earlier transfer, if there is one."""
+        """Take the transfer's job and time, and continue the part file of an earlier transfer if one exists."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
@@ -157,17 +145,17 @@ class CaptureSink:
         self._id = new_record_id()
         self._head = b""
         self._request = b""
-        self._announced: int | None = None
+        self._announced: int | None = None  # the size that the server announced
         self._memory = bytearray()
         self._cached_date: tuple[datetime | None, str] = (None, "")
-        self._memory_bytes = b""  # the memory as bytes, once all of it was asked for
+        self._memory_bytes = b""  # a copy of `_memory`, made when all of it is read
         self._part: PartFile | None = None
-        self.cut = False  # only the beginning of the body is kept; it is in memory
-        self.request_cut = False  # the request had a body, which is not kept
+        self.cut = False  # whether only the beginning of the body is kept; it is in memory
+        self.request_cut = False  # whether the request had a body, which is not kept
         self.modified = file.modified
-        self.listed = file.size
+        self.listed = file.size  # the size that the source's listing states
         self.validator = ""
-        if file.part and (file.size is None or file.size > SMALL):
+        if file.part and (file.size is None or file.size > MAX_BODY_IN_MEMORY):
             path = archive.part_path(file.part)
             self._part = PartFile(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
@@ -181,34 +169,37 @@ class CaptureSink:
 
     @property
     def size(self) -> int:
-        """Bytes of the body received so far, also by earlier transfers."""
+        """The number of bytes of the body that were received so far, including earlier transfers."""
         return self._part.held if self._part else len(self._memory)
 
     @property
     def answered(self) -> HttpHead:
-        """The head of the response, or of the first response if this transfer continued an earlier one."""
+        """The head of the response, or of the earlier response if this transfer continued an earlier one."""
         return read_head(self._head)
 
     @property
     def whole(self) -> bool:
-        """Whether an earlier transfer received everything that the listing announced."""
+        """Whether an earlier transfer received as many bytes as the listing states."""
         return bool(self.start) and self.start == self.listed
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin the body; `size` is the whole document's in bytes, `head` and `request` are the heads as sent."""
+        """Begin the body; `size` is that of the whole document, `head` and `request` are the HTTP heads as sent.
+
+        Raises TerminalFailure if it is larger than allowed, and DiskFull.
+        """
         self._announced = size
         if not self.start:
             self._head, self._request = head, request
         expected = size if size is not None else self.listed
-        self._fail_if_above(expected or 0)
+        self._check_limit(expected or 0)
         self._archive.need_room((expected or 0) - self.start)
-        if self._part is None and expected is not None and expected > SMALL:
-            self._spill()
+        if self._part is None and expected is not None and expected > MAX_BODY_IN_MEMORY:
+            self._move_to_part()
         elif self._part is not None and not self._part.begun:
             self._begin_part(self._part)
 
     def restart(self) -> None:
-        """Discard what an earlier transfer received."""
+        """Discard the bytes that an earlier transfer received."""
         if self._part:
             self._part.clear()
         self.start, self.validator, self._at = 0, "", self._now
@@ -216,13 +207,13 @@ class CaptureSink:
     def write(self, block: bytes | memoryview) -> None:
         """Add the next bytes of the body; raise TerminalFailure if it grows beyond the limit."""
         self.received += len(block)
-        if self._part is None and len(self._memory) + len(block) > SMALL:
-            self._spill()
+        if self._part is None and len(self._memory) + len(block) > MAX_BODY_IN_MEMORY:
+            self._move_to_part()
         if self._part is not None:
             self._part.write(block)
         else:
             self._memory += block
-        self._fail_if_above(self.size)
+        self._check_limit(self.size)
         if self.on_grown:
             self.on_grown(self.size)
 
@@ -237,13 +228,15 @@ class CaptureSink:
             self._memory_bytes = bytes(self._memory)
         return self._memory_bytes
 
-    def _fail_if_above(self, size: int) -> None:
+    def _check_limit(self, size: int) -> None:
+        """Discard the transfer and raise TerminalFailure if `size` is larger than allowed."""
         if size > self._archive.limits.transfer_size:
             self.drop()
             limit = self._archive.limits.transfer_size
             raise TerminalFailure(f"{self._address} has more than {limit} bytes", Reason.TOO_LARGE)
 
-    def _spill(self) -> None:
+    def _move_to_part(self) -> None:
+        """Create a part file and move the bytes received so far into it."""
         name = self._part_name or new_record_id()[10:-1]
         self._part = PartFile(self._archive.part_path(name))
         self._begin_part(self._part)
@@ -259,12 +252,13 @@ class CaptureSink:
             self._head,
         )
 
-    def _mime(self) -> str:
-        announced = read_media_type(read_head(self._head).fields) if self._head else ""
-        return announced or _guess_media_type(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
+    def _media_type(self) -> str:
+        """Return the media type that the response states, or the one that the address suggests."""
+        stated = read_media_type(read_head(self._head).fields) if self._head else ""
+        return stated or _guess_media_type(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
     def _make_response(self, digest: str, size: int, place: ArchivePlace, *, revisit: bool = False) -> KeptResponse:
-        return KeptResponse(digest, size, place, revisit, self._at, self._mime())
+        return KeptResponse(digest, size, place, revisit, self._at, self._media_type())
 
     def _warc_date(self) -> str:
         if self._at is not self._cached_date[0]:
@@ -272,28 +266,28 @@ class CaptureSink:
         return self._cached_date[1]
 
     def _headers(self, address: str = "") -> list[tuple[str, str]]:
-        kind = "application/http;msgtype=response" if self._head else self._mime()
+        content_type = "application/http;msgtype=response" if self._head else self._media_type()
         fields = [("WARC-Record-ID", self._id), ("WARC-Date", self._warc_date())]
         truncation = [("WARC-Truncated", "length")] if self.cut else []
-        return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", kind), *truncation]
+        return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", content_type), *truncation]
 
     def check(self) -> None:
-        """Compare the size with the announced sizes; raise TransientFailure with a reason if they differ."""
+        """Compare the size with those that server and listing state; raise TransientFailure if they differ."""
         size = self.size
         if self._announced is not None and size < self._announced:
             raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
-        for expected, announcer in ((self._announced, "the server announced"), (self.listed, "the listing says")):
+        for expected, origin in ((self._announced, "the server announced"), (self.listed, "the listing states")):
             if expected is not None and size != expected:
                 self.drop()
                 raise TransientFailure(
-                    f"{self._address} has {size} bytes, but {announcer} {expected}", Reason.SIZE_MISMATCH
+                    f"{self._address} has {size} bytes, but {origin} {expected}", Reason.SIZE_MISMATCH
                 )
 
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
-        """Check the size and write the body to the archive as one record.
+        """Check the size, write the body to the archive as one record, and return the response that was kept.
 
-        An `unchanged` response (304) is kept as a metadata record with its head: replay tools show a revisit record
-        for it as an empty page.
+        An `unchanged` response (304) is kept as a metadata record with its head, because replay tools show a revisit
+        record for it as an empty page.
         """
         if unchanged:
             # Indexers would take a metadata record under the page's own address for a version of the page.
@@ -310,11 +304,12 @@ class CaptureSink:
         )
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
+        """Move a complete part file into the archive; a body that is known or compressible is written as a record."""
         body_digest, size = part.digest(), part.held
         if body_digest == self._last.digest:
             part.drop()
             return self._make_response(body_digest, size, self._append(b"", body_digest), revisit=True)
-        if size <= PLAIN and not is_compressed(part.read(16)):
+        if size <= MAX_COMPRESSED_BODY and not is_compressed(part.read(16)):
             place = self._append(part.read(), body_digest)
             part.drop()
             return self._make_response(body_digest, size, place)
@@ -323,25 +318,26 @@ class CaptureSink:
         return self._make_response(body_digest, size, ArchivePlace(path.name, offset, length))
 
     def _request_record(self) -> bytes:
-        """Return the request as a record that refers to the response's."""
+        """Return the record of the request, which refers to the record of the response."""
         fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", self._warc_date())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]
         fields += [("WARC-Truncated", "unspecified")] if self.request_cut else []
         return format_header("request", fields, len(self._request)) + self._request + END
 
-    def _append(self, body: bytes, name: str) -> ArchivePlace:
-        fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(name))]
+    def _append(self, body: bytes, body_digest: str) -> ArchivePlace:
+        """Write the body as a record, or as a revisit record without a body if the last capture has its digest."""
+        fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(body_digest))]
         previous = self._last
-        revisit = name == previous.digest
-        kind = "revisit" if revisit else "response" if self._head else "resource"
-        block = b"" if revisit else body
-        if revisit:
+        is_revisit = body_digest == previous.digest
+        kind = "revisit" if is_revisit else "response" if self._head else "resource"
+        block = b"" if is_revisit else body
+        if is_revisit:
             fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", escape_target(previous.address))]
             fields += [("WARC-Refers-To-Date", previous.date)]
         warc_header = format_header(kind, fields, len(self._head) + len(block))
         record = b"".join((warc_header, self._head, block, END))
-        plain = len(body) > PLAIN or is_compressed(body[:16]) or (not body[:64].isascii() and _is_dense(body))
+        plain = len(body) > MAX_COMPRESSED_BODY or is_compressed(body[:16]) or (not body[:64].isascii() and _is_dense(body))
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
@@ -349,21 +345,21 @@ class CaptureSink:
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
-        """Compare the body with a checksum (`md5:...`); TransientFailure with DIGEST_MISMATCH if it differs."""
+        """Compare the body with a checksum (`md5:...`); raise TransientFailure with DIGEST_MISMATCH if it differs."""
         algorithm, _, expected = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:
-            for start in range(0, self.size, SMALL):
-                hasher.update(self._part.read(SMALL, start))
+            for start in range(0, self.size, MAX_BODY_IN_MEMORY):
+                hasher.update(self._part.read(MAX_BODY_IN_MEMORY, start))
         if hasher.hexdigest() != expected.lower():
             self.drop()
             raise TransientFailure(
-                f"{self._address} has {algorithm} {hasher.hexdigest()}, but the file beside it says {expected}",
+                f"{self._address} has {algorithm} {hasher.hexdigest()}, but its checksum file states {expected}",
                 Reason.DIGEST_MISMATCH,
             )
 
     def leave(self) -> None:
-        """End a broken transfer; its part file is kept for the next one."""
+        """End a broken transfer, and keep its part file for the next transfer of the same file."""
         if self._part:
             if self._part_name:
                 self._part.close()

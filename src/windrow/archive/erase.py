@@ -1,9 +1,9 @@
 """Erase records of the archive by overwriting them with records of the same length, so that no offset changes.
 
-A record is replaced by a `metadata` record that says so, padded with blanks; in a compressed file this is a gzip
-member of exactly the same length. The padding of a member is in its extra field (RFC 1952, section 2.3.1.1), or in
-stored blocks if it is long. Erasing can be repeated, also after a crash: it writes the same kind of record to the
-same place.
+A record is replaced by a `metadata` record that states that it was taken down, padded with blanks; in a compressed file
+this is a gzip member of exactly the same length. The padding of a member is in its extra field (RFC 1952, section
+2.3.1.1), or in stored blocks if it is long. Erasing can be repeated, also after a crash: it writes the same kind of
+record to the same place.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from windrow.formats.warc import END, format_header, new_record_id
 from windrow.model import Limits
 
 _NOTICE = b"This record was taken down.\n"
-_EXTRA = 65_000  # the most bytes of a gzip member's extra field that are used
-_STORED = 65_535  # bytes of one stored block (RFC 1951, section 3.2.4)
-_MAGIC = b"\x1f\x8b\x08"
-_URN = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
+_MAX_EXTRA_FIELD = 65_000  # the most bytes of a gzip member's extra field that are used
+_MAX_STORED_BLOCK = 65_535  # bytes of one stored block (RFC 1951, section 3.2.4)
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_URN_PREFIX = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
 
 
 class ErasedSpan(NamedTuple):
@@ -39,14 +39,14 @@ class ErasedSpan(NamedTuple):
 
 
 def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int:
-    """Overwrite records of one file, flush it to the disk, and return the number of bytes overwritten.
+    """Overwrite records of the file `warc`, flush it to the disk, and return the number of bytes overwritten.
 
-    A file with several hard links, such as an imported file, is copied first. ArchiveError if the file is not in this
-    archive or does not exist.
+    `at` is the time of the new records. A file with several hard links, such as an imported file, is copied first.
+    Raises ArchiveError if the file does not exist or is not in this archive.
     """
     path = folder / warc
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():
-        raise ArchiveError(f"{warc} is not a file of the archive {folder}", hint=f"ls -l {folder}, then try again")
+        raise ArchiveError(f"{warc} is not a file of the archive {folder}", hint=f"ls -l {folder}")
     with guarded(path):
         if path.stat().st_nlink > 1:
             _unlink_copy(path)
@@ -54,20 +54,20 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int
         try:
             for span in spans:
                 record = _fill_member(span.length, at) if warc.endswith(".gz") else _fill_record(span.length, at)
-                _write(fd, record, span.offset)
+                _write_at(fd, record, span.offset)
             os.fdatasync(fd)
         finally:
             os.close(fd)
     return sum(span.length for span in spans)
 
 
-def about(fields: Mapping[str, str]) -> str:
-    """Return the address that a record with these fields is about, as written; empty if it has none.
+def target_address(fields: Mapping[str, str]) -> str:
+    """Return the address that a record with these fields is about, as it is written there, or an empty text.
 
-    >>> about({"warc-target-uri": "<urn:text:https://example.org/a>"})
+    >>> target_address({"warc-target-uri": "<urn:text:https://example.org/a>"})
     'https://example.org/a'
     """
-    return _URN.sub("", fields.get("warc-target-uri", "").strip("<> "))
+    return _URN_PREFIX.sub("", fields.get("warc-target-uri", "").strip("<> "))
 
 
 def _unlink_copy(path: Path) -> None:
@@ -79,76 +79,79 @@ def _unlink_copy(path: Path) -> None:
     copy.replace(path)
 
 
-def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[[str], bool]) -> Iterator[ErasedSpan]:
-    """Yield the records between two offsets of a file whose address is `ours`.
+def related_records(
+    path: Path, bounds: tuple[int, int], limits: Limits, is_target: Callable[[str], bool]
+) -> Iterator[ErasedSpan]:
+    """Yield the records of a file that are about an address for which `is_target` returns True.
 
-    The first bound is 0 or the end of a record. Requests have the address of their response, and so have other
-    crawlers' records about it (`about`).
+    `bounds` are the offsets between which the records begin; the first is 0 or the end of a record. Requests have the
+    address of their response, and so have other crawlers' records about the response (`target_address`).
     """
-    for record in read_records(path, bounds[0], limits):
-        if record.offset >= bounds[1]:
+    start, end = bounds
+    for record in read_records(path, start, limits):
+        if record.offset >= end:
             return
-        uri = about(record.fields)
-        if uri and ours(uri):
+        address = target_address(record.fields)
+        if address and is_target(address):
             yield ErasedSpan(record.offset, record.length)
 
 
 def _fill_record(length: int, at: datetime) -> bytes:
-    """Return a record of exactly this length; if that is too short for a record, empty lines."""
-    # The number of the block's length takes room itself: if none fits, one fits with another blank in the header.
-    for kind in ("text/plain", "text/plain "):
-        fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(at)), ("Content-Type", kind)]
+    """Return a record of exactly `length` bytes, or if that is too short for a record, empty lines of that length."""
+    # The digits of the block's size take room themselves: if no size fits, one fits with another blank in the header.
+    for content_type in ("text/plain", "text/plain "):
+        fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(at)), ("Content-Type", content_type)]
         room = length - len(format_header("metadata", fields, 0)) - len(END)
-        for digits in range(1, 12):
-            size = room - digits + 1
-            if size >= 0 and len(str(size)) == digits:
+        for digit_count in range(1, 12):
+            size = room - digit_count + 1
+            if size >= 0 and len(str(size)) == digit_count:
                 return format_header("metadata", fields, size) + (_NOTICE + b" " * size)[:size] + END
     return (b"\r\n" * length)[:length]  # readers skip empty lines
 
 
 def _fill_member(length: int, at: datetime) -> bytes:
-    """Return a gzip member of exactly this length that holds one record."""
+    """Return a gzip member of exactly `length` bytes that contains one record, or none if that is too short."""
     fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(at)), ("Content-Type", "text/plain")]
     record = format_header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(record) + packer.flush()
     padding = length - len(packed) - 18
-    if padding > _EXTRA:
+    if padding > _MAX_EXTRA_FIELD:
         room = length - 18 - 64
-        record = _fill_record(room - 5 * (room // _STORED + 1), at)
+        record = _fill_record(room - 5 * (room // _MAX_STORED_BLOCK + 1), at)
         packed = _store_blocks(record)
         padding = length - len(packed) - 18
     if padding < 0:  # too short for a record: an empty member
         record, packed = b"", b"\x03\0"
         padding = length - len(packed) - 18
     if padding < 0:
-        raise ArchiveError(f"{length} bytes are too few for a record")
+        raise ArchiveError(f"a record of {length} bytes cannot be erased: it is too short for a gzip member")
     trailer = zlib.crc32(record).to_bytes(4, "little") + (len(record) & 0xFFFFFFFF).to_bytes(4, "little")
     return _gzip_head(padding) + packed + trailer
 
 
-def _gzip_head(spare: int) -> bytes:
-    """Return a gzip member's header with `spare` additional bytes."""
-    if spare == 0:
-        return _MAGIC + b"\0" * 6 + b"\xff"
-    if spare < 6:  # too few for an extra field: a comment of blanks
-        return _MAGIC + b"\x10" + b"\0" * 5 + b"\xff" + b" " * (spare - 1) + b"\0"
-    extra_size = spare - 2
+def _gzip_head(padding: int) -> bytes:
+    """Return a gzip member's header with `padding` additional bytes."""
+    if padding == 0:
+        return _GZIP_MAGIC + b"\0" * 6 + b"\xff"
+    if padding < 6:  # too few for an extra field: a comment of blanks
+        return _GZIP_MAGIC + b"\x10" + b"\0" * 5 + b"\xff" + b" " * (padding - 1) + b"\0"
+    extra_size = padding - 2
     field = b"WR" + (extra_size - 4).to_bytes(2, "little") + b"\0" * (extra_size - 4)
-    return _MAGIC + b"\x04" + b"\0" * 5 + b"\xff" + extra_size.to_bytes(2, "little") + field
+    return _GZIP_MAGIC + b"\x04" + b"\0" * 5 + b"\xff" + extra_size.to_bytes(2, "little") + field
 
 
 def _store_blocks(content: bytes) -> bytes:
-    """Return content as stored blocks of deflate."""
+    """Return content as deflate blocks that are stored without compression."""
     blocks = []
-    for start in range(0, len(content), _STORED):
-        part = content[start : start + _STORED]
-        size, is_last = len(part), start + _STORED >= len(content)
+    for start in range(0, len(content), _MAX_STORED_BLOCK):
+        part = content[start : start + _MAX_STORED_BLOCK]
+        size, is_last = len(part), start + _MAX_STORED_BLOCK >= len(content)
         blocks.append(bytes([is_last]) + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + part)
     return b"".join(blocks)
 
 
-def _write(fd: int, content: bytes, offset: int) -> None:
+def _write_at(fd: int, content: bytes, offset: int) -> None:
     remaining = memoryview(content)
     while remaining:
         count = os.pwrite(fd, remaining, offset)

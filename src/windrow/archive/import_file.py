@@ -1,8 +1,8 @@
 """Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
 
-A file is repacked if its records cannot be read from any offset: if it is a single gzip stream, Zstandard, or ARC. It
-is named after the digest of the original. WARC records are not changed; ARC records get a WARC header instead
-of their line. Broken records are copied, so that they are reported as in any other file.
+A file is repacked if reading cannot begin at any of its records: if it is a single gzip stream, Zstandard, or ARC. The
+new file is named after the digest of the original. WARC records are not changed; the header line of an ARC record is
+replaced by a WARC header. Broken records are copied, so that they are reported as in any other file.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from windrow.formats.warc import END, MAX_ARC_LINE_BYTES, escape_target, format_
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-_PACKED_BLOCK = 1 << 20
-_FREE = 64 << 20  # bytes that any file may inflate to
-_DICTIONARY = b"\x5d\x2a\x4d\x18"
-_MOST_DICTIONARY = 16 << 20
-_LEVEL = 6
-_UNREADABLE = cast("type[Exception]", isal_zlib.error)
-_WINDOW = 128 << 20  # bytes of the largest zstd window
+_PACKED_BLOCK_SIZE = 1 << 20
+_FREE_INFLATION = 64 << 20  # bytes that any file may inflate to
+_DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
+_MAX_DICTIONARY = 16 << 20
+_GZIP_LEVEL = 6
+_INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
+_MAX_ZSTD_WINDOW = 128 << 20  # bytes of the largest zstd window
 
 
-def repack(source: Path, destination: Path, form: WarcForm, name: str, limits: Limits) -> str:
-    """Repack `source` as `destination`; return a line on what could not be unpacked, or an empty text.
+def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
+    """Repack `source` as `destination`; return a message on what could not be unpacked, or an empty text.
 
-    `name` is the digest of its content. ArchiveError if nothing can be unpacked, or DiskFull.
+    `digest` is that of the source. Raises ArchiveError if nothing can be unpacked, and DiskFull.
     """
     plain, problem = source, ""
-    if not form.arc or _magic(source) == GZIP:
+    if not form.arc or _read_magic(source) == GZIP:
         plain = destination.with_name(f"{destination.name}.plain")
     try:
         if plain != source:
             problem = _decompress_file(source, plain, limits)
-        with guarded(destination), destination.open("wb") as out, plain.open("rb") as records:
+        with guarded(destination), destination.open("wb") as out, plain.open("rb") as plain_file:
             for record in read_records(plain, 0, limits):
-                _need_room(destination.parent, record.length, limits)
-                for block in _compress(_record_pieces(records, record, form, name)):
+                _check_free_space(destination.parent, record.length, limits)
+                for block in _compress(_record_pieces(plain_file, record, form, digest)):
                     out.write(block)
             out.flush()
             os.fsync(out.fileno())
@@ -61,15 +61,16 @@ def repack(source: Path, destination: Path, form: WarcForm, name: str, limits: L
     return problem
 
 
-def _magic(path: Path) -> bytes:
+def _read_magic(path: Path) -> bytes:
     with guarded(path), path.open("rb") as file:
         return file.read(len(GZIP))
 
 
-def _record_pieces(records: BinaryIO, record: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
-    blocks = _read_blocks(records, record.offset, record.length)
+def _record_pieces(file: BinaryIO, record: WarcRecord, form: WarcForm, digest: str) -> Iterator[bytes]:
+    """Yield a record of a file as WARC; `digest` is that of the original file."""
+    blocks = _read_blocks(file, record.offset, record.length)
     if form.arc and record.reason in {None, Reason.TOO_LARGE}:
-        yield from as_warc(blocks, f"{name}/{record.offset}")
+        yield from arc_to_warc(blocks, f"{digest}/{record.offset}")
         return
     yield from blocks
     if form.arc:
@@ -78,31 +79,31 @@ def _record_pieces(records: BinaryIO, record: WarcRecord, form: WarcForm, name: 
 
 def _read_blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
     file.seek(offset)
-    while length and (block := file.read(min(length, _PACKED_BLOCK))):
+    while length and (block := file.read(min(length, _PACKED_BLOCK_SIZE))):
         length -= len(block)
         yield block
 
 
-def arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    """Yield a record of an ARC file as a gzip member with the same record in WARC."""
+def convert_arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
+    """Convert a record of an ARC file to WARC, and yield it as the blocks of a gzip member."""
     with path.open("rb") as file:
-        packed = file.read(len(GZIP)) == GZIP
+        is_gzip = file.read(len(GZIP)) == GZIP
         blocks = _read_blocks(file, offset, length)
-        yield from _compress(as_warc(_inflate(blocks) if packed else blocks, f"{path.name}/{offset}"))
+        yield from _compress(arc_to_warc(_inflate(blocks) if is_gzip else blocks, f"{path.name}/{offset}"))
 
 
 def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """Inflate a gzip member, which is known to be complete."""
     stream = isal_zlib.decompressobj(wbits=31)
     for block in blocks:
-        piece = stream.decompress(block, _PACKED_BLOCK)
+        piece = stream.decompress(block, _PACKED_BLOCK_SIZE)
         while piece:
             yield piece
-            piece = stream.decompress(stream.unconsumed_tail, _PACKED_BLOCK) if not stream.eof else b""
+            piece = stream.decompress(stream.unconsumed_tail, _PACKED_BLOCK_SIZE) if not stream.eof else b""
 
 
-def as_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
-    """Replace the line of an ARC record by a WARC header; the record's id is a UUID derived from `identity`."""
+def arc_to_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
+    """Replace the header line of an ARC record by a WARC header, with a record id that is derived from `identity`."""
     start = b""
     for block in blocks:
         start += block
@@ -113,16 +114,15 @@ def as_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
     fields = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, identity)}>"} | arc_header.fields
     fields["warc-target-uri"] = escape_target(fields["warc-target-uri"])
     fields.pop("content-length")
-    yield format_header(
-        arc_header.kind, [(_SPELLED.get(field, field), value) for field, value in fields.items()], remaining
-    )
+    spelled_fields = [(_FIELD_SPELLINGS.get(name, name), text) for name, text in fields.items()]
+    yield format_header(arc_header.kind, spelled_fields, remaining)
     for block in chain([start[arc_header.length :]], blocks):
         yield block[:remaining]
         remaining -= min(remaining, len(block))
     yield END
 
 
-_SPELLED = {
+_FIELD_SPELLINGS = {
     "warc-record-id": "WARC-Record-ID",
     "warc-target-uri": "WARC-Target-URI",
     "warc-ip-address": "WARC-IP-Address",
@@ -133,18 +133,22 @@ _SPELLED = {
 
 def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Compress pieces to a gzip member."""
-    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+    stream = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
     for piece in pieces:
         yield stream.compress(piece)
     yield stream.flush()
 
 
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
-    """Decompress a file; return a line that says where it ends too early, or an empty text if it is complete."""
-    limit = max(_FREE, limits.ratio * source.stat().st_size)
+    """Decompress a file; return a message on where it is broken, or an empty text if it is complete.
+
+    Raises ArchiveError if it inflates too much, or if nothing can be decompressed.
+    """
+    limit = max(_FREE_INFLATION, limits.ratio * source.stat().st_size)
     written, problem = 0, ""
     with guarded(plain), source.open("rb") as file, plain.open("wb") as out:
-        blocks = _unzstd(file) if _magic(source) == ZSTD[0][:3] or _magic(source) == ZSTD[1][:3] else _ungzip(file)
+        is_zstd = _read_magic(source) in {magic[: len(GZIP)] for magic in ZSTD}
+        blocks = _unzstd(file) if is_zstd else _ungzip(file)
         try:
             for block in blocks:
                 written += len(block)
@@ -152,37 +156,37 @@ def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
                     raise ArchiveError(
                         f"the file inflates beyond {limits.ratio} times its size", reason=Reason.BOMB_RATIO
                     )
-                _need_room(plain.parent, len(block), limits)
+                _check_free_space(plain.parent, len(block), limits)
                 out.write(block)
-        except _Broken as error:
+        except _BrokenStream as error:
             problem = f"after {written} bytes: {error}"
     if not written:
         raise ArchiveError(problem or "the file is empty", reason=Reason.CORRUPT)
     return problem
 
 
-class _Broken(Exception):
-    """The compressed file is broken; caught in this module."""
+class _BrokenStream(Exception):
+    """The compressed file is broken; it is caught in this module."""
 
 
 def _ungzip(file: BinaryIO) -> Iterator[bytes]:
     """Inflate all members of a gzip file (RFC 1952), one after the other."""
-    packed = file.read(_PACKED_BLOCK)
+    packed = file.read(_PACKED_BLOCK_SIZE)
     while packed.strip(b"\0"):
         stream = isal_zlib.decompressobj(wbits=31)
         while not stream.eof:
             try:
-                block = stream.decompress(packed, _PACKED_BLOCK)
-            except _UNREADABLE as error:
-                raise _Broken(f"it cannot be inflated: {error}"[:200]) from None
+                block = stream.decompress(packed, _PACKED_BLOCK_SIZE)
+            except _INFLATE_ERROR as error:
+                raise _BrokenStream(f"it cannot be inflated: {error}"[:200]) from None
             if block:
                 yield block
             packed = stream.unconsumed_tail
             if not packed and not stream.eof:
-                packed = file.read(_PACKED_BLOCK)
+                packed = file.read(_PACKED_BLOCK_SIZE)
                 if not packed:
-                    raise _Broken("the file ends within its gzip stream")
-        packed = stream.unused_data or file.read(_PACKED_BLOCK)
+                    raise _BrokenStream("the file ends within its gzip stream")
+        packed = stream.unused_data or file.read(_PACKED_BLOCK_SIZE)
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
@@ -197,31 +201,32 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
         ) from None
     try:
         dictionary = None
-        if file.read(4) == _DICTIONARY:
-            raw = file.read(min(int.from_bytes(file.read(4), "little"), _MOST_DICTIONARY))
-            if raw.startswith(ZSTD[0]):
-                raw = zstandard.ZstdDecompressor().decompress(raw, max_output_size=_MOST_DICTIONARY)
-            dictionary = zstandard.ZstdCompressionDict(raw)
+        if file.read(4) == _DICTIONARY_MAGIC:
+            content = file.read(min(int.from_bytes(file.read(4), "little"), _MAX_DICTIONARY))
+            if content.startswith(ZSTD[0]):
+                content = zstandard.ZstdDecompressor().decompress(content, max_output_size=_MAX_DICTIONARY)
+            dictionary = zstandard.ZstdCompressionDict(content)
         else:
             file.seek(0)
-        opener = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_WINDOW)
-        with opener.stream_reader(file, read_across_frames=True, closefd=False) as stream:
-            while block := stream.read(_PACKED_BLOCK):
+        decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_ZSTD_WINDOW)
+        with decompressor.stream_reader(file, read_across_frames=True, closefd=False) as stream:
+            while block := stream.read(_PACKED_BLOCK_SIZE):
                 yield block
     except zstandard.ZstdError as error:
-        raise _Broken(f"it cannot be expanded: {error}"[:200]) from None
+        raise _BrokenStream(f"it cannot be decompressed: {error}"[:200]) from None
 
 
-def _need_room(folder: Path, size: int, limits: Limits) -> None:
+def _check_free_space(folder: Path, size: int, limits: Limits) -> None:
+    """Raise DiskFull unless `size` bytes and `limits.free_space` fit on the disk of a folder."""
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < size + limits.free_space:
-        raise DiskFull(f"{limits.free_space} bytes must stay free on the disk of {folder}")
+        raise DiskFull(f"the disk of {folder} is full: {limits.free_space} bytes must stay free")
 
 
-FOREIGN = "foreign"
-"""The folder of the archive for imported files; they are named by digest, so that each is stored once."""
+IMPORTED_FOLDER = "foreign"
+"""The folder of the archive for imported files, which are named by digest, so that each is stored once."""
 
-_BLOCK = 1 << 20
+_BLOCK_SIZE = 1 << 20
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 """The temporary names of a file until its digest is known, and of its repacked form."""
 
@@ -229,7 +234,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 class ImportedFile(NamedTuple):
     """An imported file: its name below the archive's folder, the digest of the original, and its size.
 
-    `trouble` is a line on what could not be unpacked, or an empty text.
+    `trouble` is a message on what could not be unpacked, or an empty text.
     """
 
     warc: str
@@ -238,10 +243,10 @@ class ImportedFile(NamedTuple):
     trouble: str = ""
 
 
-def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
-    """Import a file; ArchiveError if it is not a WARC file or cannot be read, DiskFull without room."""
+def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
+    """Import a file into an archive; raise ArchiveError if it is not a WARC file or cannot be read, and DiskFull."""
     form = detect_form(path)
-    folder = archive / FOREIGN
+    folder = archive / IMPORTED_FOLDER
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}"
@@ -265,7 +270,7 @@ def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
 def _import_repacked(
     archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
-    """Repack a file and move the result to its place in the archive, unless it is already there."""
+    """Repack a file and move the result into the archive, unless it is there already."""
     name, problem = f"{imported.warc.partition('.')[0]}.repacked.warc.gz", ""
     destination = archive / name
     if not destination.exists():
@@ -277,14 +282,15 @@ def _import_repacked(
     return ImportedFile(name, imported.digest, destination.stat().st_size, problem)
 
 
-def sweep(archive: Path) -> None:
+def remove_leftovers(archive: Path) -> None:
     """Remove temporary files that a crash left during an import."""
-    for leftover in (archive / FOREIGN).glob(".*"):
+    for leftover in (archive / IMPORTED_FOLDER).glob(".*"):
         if _TEMPORARY.fullmatch(leftover.name):
             leftover.unlink(missing_ok=True)
 
 
-def _link_or_copy(path: Path, temporary: Path, spare: int) -> None:
+def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
+    """Make `temporary` a hard link to a file, or a copy if `free_space` bytes stay free on the disk."""
     with suppress(OSError):
         os.link(path.resolve(), temporary)  # fails on another disk, or without permission: then it is copied
         return
@@ -294,25 +300,25 @@ def _link_or_copy(path: Path, temporary: Path, spare: int) -> None:
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
     disk = os.statvfs(temporary.parent)
-    if disk.f_bavail * disk.f_frsize < size + spare:
-        raise DiskFull(f"{path.name} has {size} bytes, and {spare} must stay free")
+    if disk.f_bavail * disk.f_frsize < size + free_space:
+        raise DiskFull(f"the disk is full: {path.name} has {size} bytes, and {free_space} must stay free")
     with source, guarded(temporary), temporary.open("wb") as target:
-        shutil.copyfileobj(source, target, _BLOCK)
+        shutil.copyfileobj(source, target, _BLOCK_SIZE)
         target.flush()
         os.fsync(target.fileno())
 
 
 def _describe_content(temporary: Path) -> ImportedFile:
-    """Return a file's name by the digest of its content, with digest and size."""
+    """Return the name that a file gets in the archive, with its digest and size."""
     hasher = Hasher()
     with guarded(temporary), temporary.open("rb") as file:
         magic = file.read(len(GZIP))
         hasher.update(magic)
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_SIZE):
             hasher.update(block)
     ending = "warc.gz" if magic == GZIP else "warc"
     name = hasher.digest().removeprefix(f"{ALGORITHM}:")
-    return ImportedFile(f"{FOREIGN}/{name}.{ending}", hasher.digest(), hasher.size)
+    return ImportedFile(f"{IMPORTED_FOLDER}/{name}.{ending}", hasher.digest(), hasher.size)
 
 
 def sync(path: Path) -> None:

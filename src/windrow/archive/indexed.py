@@ -1,6 +1,6 @@
 """Read CDX and CDXJ files, and verify the records that they point to.
 
-The files are untrusted: lines have a limit, broken ones become faults, and the inflated size of records is limited.
+The files are untrusted: the length of lines and the inflated size of records are limited.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip, isal_zlib
 
-from windrow.archive.warc_reader import GZIP, WarcRecord, met_at
+from windrow.archive.warc_reader import GZIP, WarcRecord, read_record_at
 from windrow.digest import normalise_digest, warc_digest
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import MAX_LINE_BYTES, Layout, parse_line
@@ -21,14 +21,14 @@ from windrow.formats.http import decode_body, read_head
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-_BLOCK = 1 << 20
-_MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file
+_BLOCK_SIZE = 1 << 20
+_MAX_PAYLOAD_IN_MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file
 _open_gzip = cast("Callable[[BinaryIO], BinaryIO]", igzip.open)
-_UNREADABLE = (EOFError, igzip.BadGzipFile, isal_zlib.error)
+_INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class LineBlock(NamedTuple):
-    """Complete lines of an index file, and the number of the first, from 1; `legend` applies to it."""
+    """Complete lines of an index file; `first` is the number of the first line, from 1, `legend` its column layout."""
 
     first: int
     content: bytes
@@ -36,9 +36,9 @@ class LineBlock(NamedTuple):
 
 
 def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
-    """Yield the lines of a CDX or CDXJ file, plain or gzip, some thousand at a time, beginning after line `after`.
+    """Yield the lines after line `after_line` of a CDX or CDXJ file, plain or gzip, in blocks of about a megabyte.
 
-    Lines that are too long are cut. ArchiveError if the file cannot be read or inflated.
+    Lines that are too long are cut. Raises ArchiveError if the file cannot be read or inflated.
     """
     number, legend = 1, None
     lines: list[bytes] = []
@@ -47,66 +47,69 @@ def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
         for line in _read_lines(path):
             lines.append(line)
             size += len(line) + 1
-            if size < _BLOCK:
+            if size < _BLOCK_SIZE:
                 continue
             yield from _slice_block(number, lines, legend, after_line)
             legend = _last_legend(lines, legend)
             number, lines, size = number + len(lines), [], 0
         yield from _slice_block(number, lines, legend, after_line)
-    except _UNREADABLE as error:  # type: ignore[misc]
+    except _INFLATE_ERRORS as error:  # type: ignore[misc]
         yield from _slice_block(number, lines, legend, after_line)
         raise ArchiveError(f"the rest of {path} cannot be inflated: {error}", reason=Reason.TRUNCATED) from error
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, after: int) -> Iterator[LineBlock]:
-    if first_number + len(lines) - 1 <= after or not lines:
+def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, after_line: int) -> Iterator[LineBlock]:
+    """Yield the lines after line `after_line` as one block, if there are any; `legend` is the layout before them."""
+    if first_number + len(lines) - 1 <= after_line or not lines:
         return
-    skipped = max(0, after + 1 - first_number)
+    skipped = max(0, after_line + 1 - first_number)
     yield LineBlock(first_number + skipped, b"\n".join(lines[skipped:]), _last_legend(lines[:skipped], legend))
 
 
-def _last_legend(lines: list[bytes], before: Layout | None) -> Layout | None:
+def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
+    """Return the layout of the last line that declares one, or the previous layout."""
     for line in reversed(lines):
         if line[:5] in {b" CDX ", b"CDX N"} and type(legend := parse_line(line)) is Layout:
             return legend
-    return before
+    return previous
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
     """Yield lines without their line feeds; a line that is too long is cut to one byte more than allowed."""
     with path.open("rb") as raw:
-        packed = raw.read(len(GZIP)) == GZIP
+        is_gzip = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
-        file = _open_gzip(raw) if packed else raw
-        remainder, cut = b"", False
-        while block := file.read(_BLOCK):
+        file = _open_gzip(raw) if is_gzip else raw
+        remainder, is_cut = b"", False
+        while block := file.read(_BLOCK_SIZE):
             first_line, *lines = block.split(b"\n")
-            remainder = remainder if cut else remainder + first_line
+            remainder = remainder if is_cut else remainder + first_line
             if not lines:
-                cut = cut or len(remainder) > MAX_LINE_BYTES
+                is_cut = is_cut or len(remainder) > MAX_LINE_BYTES
                 continue
             yield remainder[: MAX_LINE_BYTES + 1]
             yield from lines[:-1]
-            remainder, cut = lines[-1], False
+            remainder, is_cut = lines[-1], False
         if remainder:
             yield remainder[: MAX_LINE_BYTES + 1]
 
 
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
-    """Read all of the record that begins at `offset` in a WARC or ARC file, and compare its payload with a digest.
+    """Read the record that begins at `offset` in a WARC or ARC file, compare its payload with a digest, and return it.
 
-    `digest` is spelt as in WARC files, with its algorithm, or as in CDX files: SHA-1 in base 32. ArchiveError with a
-    reason if the file or record is missing or broken, if it inflates to too many bytes, or if the payload, and its
-    content without chunks, have another digest (DIGEST_MISMATCH). A revisit has no payload to compare.
+    `digest` is spelt as in WARC files, with its algorithm, or as in CDX files: SHA-1 in base 32; if it is empty,
+    nothing is compared, and neither is a revisit, which has no payload. Raises ArchiveError with a reason if the file
+    or record is missing or broken, if it inflates to too many bytes, or if neither the payload nor its content without
+    chunks has the digest (DIGEST_MISMATCH).
     """
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = expected.partition(":")[0]
     if expected and algorithm not in _ALGORITHMS:
         raise ArchiveError(f"the digest algorithm {algorithm[:20]!r} is not supported", reason=Reason.UNSUPPORTED)
-    with SpooledTemporaryFile(max_size=_MEMORY) as payload:
-        record = met_at(path, offset, limits, payload.write, *([algorithm] if expected else []))
+    with SpooledTemporaryFile(max_size=_MAX_PAYLOAD_IN_MEMORY) as payload:
+        record = read_record_at(path, offset, limits, payload.write, *([algorithm] if expected else []))
         if record.reason is not None:
             raise ArchiveError(f"{path.name} at {offset}: {record.message}", reason=record.reason)
         if expected and record.kind != "revisit":

@@ -1,4 +1,4 @@
-"""Read captures back: a seekable, read-only file over exactly one capture's body."""
+"""Read captures back: the body of a capture as a seekable, read-only file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from windrow.formats.http import HttpHead, find_body, read_head
 from windrow.formats.warc import HTTP_START, is_http_message, read_header
 from windrow.model import ArchivePlace
 
-_HEAD = 1 << 16
-"""The bytes of a record that are read for its header."""
+_HEADER_SIZE = 1 << 16
+"""The number of bytes that are read of a record for its header."""
 
 
-class Slice(io.RawIOBase):
+class FileSlice(io.RawIOBase):
     """A part of a file as a read-only file."""
 
     def __init__(self, path: Path, start: int, size: int) -> None:
@@ -71,54 +71,54 @@ class Capture(NamedTuple):
 
 
 def open_capture(folder: Path, place: ArchivePlace) -> BinaryIO:
-    """Open a capture's body; ArchiveError if the archive does not hold it."""
+    """Open a capture's body; raise ArchiveError if it is not in the archive."""
     return open_response(folder, place).view
 
 
 def open_response(folder: Path, place: ArchivePlace) -> Capture:
-    """Open a capture's body with its response's fields; ArchiveError if the archive does not hold it."""
+    """Open a capture's body, and read its HTTP status and fields; raise ArchiveError if it is not in the archive."""
     path = f"{folder}/{place.warc}"
     try:
         if place.warc.endswith(".gz"):
             record = bytes(isal_zlib.decompress(_read_range(path, place.offset, place.length), 31))
             start, size, head = _locate_body(record)
             return Capture(io.BytesIO(record[start : start + size]), head.fields, head.status)
-        record = _read_range(path, place.offset, min(place.length, 65536))
+        record = _read_range(path, place.offset, min(place.length, _HEADER_SIZE))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
     start, size, head = _locate_body(record)
     if place.offset + max(place.length, start + size) > Path(path).stat().st_size:
         raise ArchiveError(f"{place.warc} ends within the record at {place.offset}")
-    view = io.BufferedReader(Slice(Path(path), place.offset + start, size), 1 << 16)
+    view = io.BufferedReader(FileSlice(Path(path), place.offset + start, size), 1 << 16)
     return Capture(cast(BinaryIO, view), head.fields, head.status)
 
 
 def record_id(folder: Path, place: ArchivePlace) -> str:
-    """Return a record's WARC-Record-ID; ArchiveError if the archive does not hold the record."""
+    """Return a record's WARC-Record-ID; raise ArchiveError if the record is not in the archive."""
     try:
-        head = _read_range(f"{folder}/{place.warc}", place.offset, min(place.length, _HEAD))
+        head = _read_range(f"{folder}/{place.warc}", place.offset, min(place.length, _HEADER_SIZE))
         if place.warc.endswith(".gz"):
-            head = bytes(isal_zlib.decompressobj(31).decompress(head, _HEAD))
+            head = bytes(isal_zlib.decompressobj(31).decompress(head, _HEADER_SIZE))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
     return read_header(head).fields.get("warc-record-id", "")
 
 
 def _read_range(path: str, offset: int, length: int) -> bytes:
-    """Read a part of a file, less at its end; without a file object, since documents are many and small."""
-    file = os.open(path, os.O_RDONLY)
+    """Read at most `length` bytes of a file from `offset` on; without a file object, since documents are small."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        return os.pread(file, length, offset)
+        return os.pread(descriptor, length, offset)
     finally:
-        os.close(file)
+        os.close(descriptor)
 
 
 def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
     """Return the body's offset in the record, its length, and the HTTP head in front of it."""
     header = read_header(record)
-    kind, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
+    content_type, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
     if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):
-        return header.length, size, HttpHead(None, {"content-type": kind} if kind else {})
-    length = max(0, find_body(record[header.length : header.length + size]))
-    start = header.length + length
-    return start, size - length, read_head(record[header.length : start])
+        return header.length, size, HttpHead(None, {"content-type": content_type} if content_type else {})
+    head_size = max(0, find_body(record[header.length : header.length + size]))
+    start = header.length + head_size
+    return start, size - head_size, read_head(record[header.length : start])

@@ -25,32 +25,32 @@ from windrow.formats.http import find_body
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
-"""The endings of the names of WARC and ARC files."""
+WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
+"""The suffixes of the names of WARC and ARC files."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
-"""The starts of a Zstandard file: a frame, or a dictionary for all frames."""
+"""The first bytes of a Zstandard file, which begins with a frame or with a dictionary for all frames."""
 
-_FIRST_RECORDS = 4  # are read to see whether a gzip file has a member for each record
-_HEAD = 64 * 1024  # bytes of a record's header, and of an HTTP head
-_BLOCK = 256 * 1024
-_FIRST = 16 * 1024  # bytes read first of a gzip member: most are not larger
-_LOOK = 16 * 1024  # bytes that hold the first line of a record
-_BRIEF = 64  # bytes that hold the first line of a WARC record, after the usual blank lines
-_FREE = 16 * 1024 * 1024  # bytes that a record may inflate to at any ratio
-_WINDOW = 1 << 20
-_BROKEN = cast("type[Exception]", isal_zlib.error)
-_BLANK = re.compile(rb"[\r\n]*+")
-_LINE = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-_WASTE = 64 * 1024 * 1024  # the most bytes of a file that may be read for broken records, plus
-_WASTED = 4  # times its size
+_MAX_PROBED_RECORDS = 4  # records that are read to see whether a gzip file has a member for each
+_MAX_HEADER = 64 * 1024  # bytes of a record's header, and of an HTTP head
+_BLOCK_SIZE = 256 * 1024
+_FIRST_READ = 16 * 1024  # bytes read first of a gzip member: most are not larger
+_PROBE_SIZE = 16 * 1024  # bytes that contain the first line of any record
+_SHORT_PROBE_SIZE = 64  # bytes that contain the first line of a WARC record, after the usual blank lines
+_FREE_INFLATION = 16 * 1024 * 1024  # bytes that a record may inflate to at any ratio
+_MAX_SEARCH_WINDOW = 1 << 20
+_INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
+_BLANK_LINES = re.compile(rb"[\r\n]*+")
+_RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
+_MAX_WASTE_FLAT = 64 * 1024 * 1024  # broken records of a file may cost reading so many bytes, and in addition
+_MAX_WASTE_RATIO = 4  # so many times the file's size
 
 
 class WarcRecord(NamedTuple):
-    """A record, or a broken stretch of a file.
+    """A record, or a broken part of a file; with a `reason` it cannot be used.
 
-    `offset` and `length` are its place in the file, `next` is the offset of the next record. `head` is the HTTP head of
-    its block, `digest` and `size` are those of the rest, the payload. With a `reason` it cannot be used.
+    `offset` and `length` are its place in the file, `next` is the offset of the next record. `head` is the HTTP head at
+    the start of its block; `digest` and `size` are those of the payload, which follows the head.
     """
 
     offset: int
@@ -63,27 +63,27 @@ class WarcRecord(NamedTuple):
     size: int = 0
     reason: Reason | None = None
     message: str = ""
-    digests: Mapping[str, str] = {}  # hex, by algorithm
-    arc: bool = False  # the file is ARC
-    packed: bool = False  # the record is a gzip member
+    digests: Mapping[str, str] = {}  # further digests of the payload in hex, by algorithm
+    arc: bool = False  # whether the file is ARC
+    packed: bool = False  # whether the record is a gzip member
 
 
 class _Form(NamedTuple):
-    """The form of a file's records: the start of a record, and the function that reads its header."""
+    """The form of a file's records."""
 
-    packed: bool
-    begin: re.Pattern[bytes]
-    header: Callable[[bytes], warc.Header]
-    line: bool  # the header is one line
+    is_gzip: bool  # whether each record is a gzip member
+    start_pattern: re.Pattern[bytes]  # matches the start of a record
+    read_header: Callable[[bytes], warc.Header]
+    is_arc: bool  # whether the header is one line, as in ARC files
 
     def header_ends(self, text: bytes) -> bool:
-        """Tell whether the header at the start of `text` also ends in it."""
-        stripped = _BLANK.sub(b"", text, count=1)
-        return b"\n" in stripped if self.line else warc.header_ends(stripped)
+        """Return whether the header that begins at the start of `text` is complete."""
+        stripped = _BLANK_LINES.sub(b"", text, count=1)
+        return b"\n" in stripped if self.is_arc else warc.header_ends(stripped)
 
 
 class _BrokenRecord(Exception):
-    """A record is broken; caught in this module."""
+    """A record is broken; it is caught in this module."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -93,113 +93,116 @@ class _BrokenRecord(Exception):
 class _PlainSource:
     """The bytes of a record that is not compressed."""
 
-    def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:  # noqa: ARG002 as of `_GzipSource`
+    def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:  # noqa: ARG002 as in `_GzipSource`
         self._file = file
         self._offset = offset
         self._size = os.fstat(file.fileno()).st_size
         file.seek(offset)
 
     @property
-    def fed(self) -> int:
-        """Bytes of the file that were read."""
+    def bytes_read(self) -> int:
+        """The number of bytes that were read from the file."""
         return self._file.tell() - self._offset
 
-    def read(self, most: int) -> bytes:
-        return self._file.read(most)
+    def read(self, max_size: int) -> bytes:
+        return self._file.read(max_size)
 
     def check_length(self, size: int, form: _Form) -> None:
-        """Raise `_BrokenRecord` unless a record or the end of the file follows after `wanted` more bytes."""
+        """Raise `_BrokenRecord` unless another record or the end of the file follows after `size` more bytes."""
         position = self._file.tell()
         if position + size > self._size:
-            raise _BrokenRecord(
-                Reason.TRUNCATED, f"the record ends {position + size - self._size} bytes before its length"
-            )
+            missing = position + size - self._size
+            raise _BrokenRecord(Reason.TRUNCATED, f"the record is {missing} bytes shorter than its header states")
         self._file.seek(position + size)
-        next_bytes = self._file.read(_LOOK if form.line else _BRIEF)
-        if next_bytes.strip(b"\r\n") and not form.begin.match(next_bytes):
-            raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record's length is not what its header says")
+        next_bytes = self._file.read(_PROBE_SIZE if form.is_arc else _SHORT_PROBE_SIZE)
+        if next_bytes.strip(b"\r\n") and not form.start_pattern.match(next_bytes):
+            raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record does not have the length that its header states")
         self._file.seek(position)
 
-    def end(self, surplus: bytes) -> int:
-        """Return the offset of the next record; `rest` was read beyond this one."""
+    def find_end(self, surplus: bytes) -> int:
+        """Return the offset of the next record; `surplus` are bytes that were read after the end of this one."""
         offset = self._file.tell() - len(surplus)
         while True:
             self._file.seek(offset)
-            next_bytes = self._file.read(_BRIEF)
-            gap = len(next_bytes) - len(next_bytes.lstrip(b"\r\n"))
-            offset += gap
-            if gap < len(next_bytes) or not next_bytes:
+            next_bytes = self._file.read(_SHORT_PROBE_SIZE)
+            blank_count = len(next_bytes) - len(next_bytes.lstrip(b"\r\n"))
+            offset += blank_count
+            if blank_count < len(next_bytes) or not next_bytes:
                 return offset
 
 
 class _GzipSource:
-    """One gzip member, inflated block by block."""
+    """The bytes of a record that is a gzip member, inflated block by block."""
 
     def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:
         self._file = file
         self._stream: Any = isal_zlib.decompressobj(wbits=31)
         self._offset = offset
         self._ratio = ratio
-        self._fed = self._inflated = 0
+        self._bytes_read = self._inflated_size = 0
         file.seek(offset)
 
     @property
-    def fed(self) -> int:
-        """Bytes of the file that were read."""
-        return self._fed
+    def bytes_read(self) -> int:
+        """The number of bytes that were read from the file."""
+        return self._bytes_read
 
-    def check_length(self, wanted: int, form: _Form) -> None:
-        """Do nothing: what follows is only known after inflating the record."""
+    def check_length(self, size: int, form: _Form) -> None:
+        """Do nothing: the next bytes are only known after inflating the record."""
 
-    def read(self, most: int) -> bytes:
+    def read(self, max_size: int) -> bytes:
+        """Return at most `max_size` inflated bytes, or none at the end; raise `_BrokenRecord` if they are broken."""
         stream = self._stream
         while not stream.eof:
             packed = stream.unconsumed_tail
             if not packed:
-                packed = self._file.read(_BLOCK if self._fed else _FIRST)
+                packed = self._file.read(_BLOCK_SIZE if self._bytes_read else _FIRST_READ)
                 if not packed:
                     raise _BrokenRecord(Reason.TRUNCATED, "the file ends within a record")
-                self._fed += len(packed)
+                self._bytes_read += len(packed)
             try:
-                block: bytes = stream.decompress(packed, most)
-            except _BROKEN as error:
+                block: bytes = stream.decompress(packed, max_size)
+            except _INFLATE_ERROR as error:
                 raise _BrokenRecord(Reason.CORRUPT, f"the record cannot be inflated: {error}"[:200]) from None
             if block:
-                self._inflated += len(block)
-                if self._inflated > max(_FREE, self._ratio * self._fed):
+                self._inflated_size += len(block)
+                if self._inflated_size > max(_FREE_INFLATION, self._ratio * self._bytes_read):
                     raise _BrokenRecord(Reason.BOMB_RATIO, f"the record inflates beyond {self._ratio} times its size")
                 return block
         return b""
 
-    def end(self, surplus: bytes) -> int:
-        """Return the offset of the next member; `_BrokenRecord` if anything follows the record in its own member."""
-        while not surplus.strip(b"\r\n") and (block := self.read(_HEAD)):
+    def find_end(self, surplus: bytes) -> int:
+        """Return the offset of the next gzip member; `surplus` are inflated bytes after the end of the record.
+
+        Raises `_BrokenRecord` if the gzip member contains anything but blank lines after the record.
+        """
+        while not surplus.strip(b"\r\n") and (block := self.read(_MAX_HEADER)):
             surplus = block
         surplus_text = surplus.lstrip(b"\r\n")
         if warc.RECORD_BEGIN.match(surplus_text) or warc.ARC_BEGIN.match(surplus_text):
             raise _BrokenRecord(Reason.UNSUPPORTED, "one gzip stream holds several records")
         if surplus_text:
-            raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record is longer than its header says")
-        return self._offset + self._fed - len(self._stream.unused_data)
+            raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record is longer than its header states")
+        return self._offset + self._bytes_read - len(self._stream.unused_data)
 
 
 class WarcForm(NamedTuple):
-    """The form of a file: whether it is ARC, and whether it must be repacked before records are read."""
+    """The form of a file: whether it is ARC, and whether it must be repacked before its records can be read."""
 
     arc: bool
     must_repack: bool
 
 
 def detect_form(path: Path) -> WarcForm:
-    """Determine a file's form from its first records; ArchiveError if it is not a WARC file or cannot be read."""
+    """Determine a file's form from its first records; raise ArchiveError if it is not a WARC or ARC file."""
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
             if file.read(4) in ZSTD:
                 return WarcForm(arc=False, must_repack=True)
             form = _detect_records_form(file)
-            first_records = islice(_read_records(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
-            return WarcForm(form.line, any(record.reason is Reason.UNSUPPORTED for record in first_records))
+            first_records = islice(_read_records(file, 0, Limits()), _MAX_PROBED_RECORDS) if form.is_gzip else ()
+            return WarcForm(form.is_arc, any(record.reason is Reason.UNSUPPORTED for record in first_records))
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
 
@@ -207,8 +210,8 @@ def detect_form(path: Path) -> WarcForm:
 def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
     """Yield the records of a file from offset `start`, which must be 0 or the `next` of a record.
 
-    A payload above `limits.transfer_size` bytes is skipped. Each record's `digests` has one by each of `algorithms`.
-    ArchiveError if the file is not a WARC file or cannot be read.
+    A payload above `limits.transfer_size` bytes is skipped. Each record's `digests` has a digest for each of
+    `algorithms`. Raises ArchiveError if the file is not a WARC or ARC file or cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -218,53 +221,54 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], object], *algorithms: str) -> WarcRecord:
-    """Return the record that begins at an offset of a file; its payload is passed to `take` piece by piece.
+def read_record_at(
+    path: Path, offset: int, limits: Limits, write: Callable[[bytes], object], *algorithms: str
+) -> WarcRecord:
+    """Return the record that begins at an offset of a file; its payload is passed to `write` piece by piece.
 
-    Its `digests` has those of the payload by `algorithms`. A broken record is returned with a reason. ArchiveError as
-    of `read_records`.
+    Its `digests` has a digest of the payload for each of `algorithms`. A broken record is returned with a reason.
+    Raises ArchiveError like `read_records`.
     """
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
-            state = os.fstat(file.fileno())
-            form = _cached_form(file, state)
-            if offset >= state.st_size:
+            file_status = os.fstat(file.fileno())
+            form = _cached_form(file, file_status)
+            if offset >= file_status.st_size:
                 return WarcRecord(
                     offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this offset"
                 )
             try:
-                source = (_GzipSource if form.packed else _PlainSource)(file, offset, limits.ratio)
-                return _read_record(source, offset, limits, form, (take, algorithms))
-            except _BrokenRecord as trouble:
-                return WarcRecord(offset, 0, offset, reason=trouble.reason, message=str(trouble))
+                source = (_GzipSource if form.is_gzip else _PlainSource)(file, offset, limits.ratio)
+                return _read_record(source, offset, limits, form, (write, algorithms))
+            except _BrokenRecord as error:
+                return WarcRecord(offset, 0, offset, reason=error.reason, message=str(error))
     except OSError as error:
-        raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=_reason(error)) from error
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=_read_error_reason(error)) from error
 
 
-def _reason(error: OSError) -> Reason:
+def _read_error_reason(error: OSError) -> Reason:
     return Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
 
 
 def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
+    """Yield the records of a file from offset `start`, the broken ones with a reason."""
     form, size = _detect_records_form(file), os.fstat(file.fileno()).st_size
-    make = _GzipSource if form.packed else _PlainSource
-    offset, wasted = start, 0
+    source_class = _GzipSource if form.is_gzip else _PlainSource
+    offset, wasted_bytes = start, 0
     while offset < size:
-        source = make(file, offset, limits.ratio)
+        source = source_class(file, offset, limits.ratio)
         try:
             record = _read_record(source, offset, limits, form, (_ignore_payload, algorithms))
-        except _BrokenRecord as trouble:
-            wasted += source.fed
-            if wasted > _WASTE + _WASTED * size:
+        except _BrokenRecord as error:
+            wasted_bytes += source.bytes_read
+            if wasted_bytes > _MAX_WASTE_FLAT + _MAX_WASTE_RATIO * size:
                 # Nested records with false lengths would be read again and again.
                 message = "too much of the file is broken: the rest is not read"
                 record = WarcRecord(offset, size - offset, size, reason=Reason.CORRUPT, message=message)
             else:
                 next_offset = _find_next_record(file, offset + 1, form)
-                record = WarcRecord(
-                    offset, next_offset - offset, next_offset, reason=trouble.reason, message=str(trouble)
-                )
+                record = WarcRecord(offset, next_offset - offset, next_offset, reason=error.reason, message=str(error))
         yield record
         offset = record.next
 
@@ -272,28 +276,28 @@ def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[
 _cached_forms: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the last file, and its form
 
 
-def _cached_form(file: BinaryIO, state: os.stat_result) -> _Form:
-    """Return the form of a file; the last one is cached, since a file's records are mostly read in a row."""
-    name = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
-    if not _cached_forms or _cached_forms[0][0] != name:
-        _cached_forms[:] = [(name, _detect_records_form(file))]
+def _cached_form(file: BinaryIO, status: os.stat_result) -> _Form:
+    """Return the form of a file, and cache it, since records of the same file are mostly read one after the other."""
+    identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    if not _cached_forms or _cached_forms[0][0] != identity:
+        _cached_forms[:] = [(identity, _detect_records_form(file))]
     return _cached_forms[0][1]
 
 
 def _detect_records_form(file: BinaryIO) -> _Form:
-    """Determine the form of a file's records; ArchiveError if it is neither WARC nor ARC."""
+    """Determine the form of a file's records; raise ArchiveError if it is neither WARC nor ARC."""
     file.seek(0)
-    head = file.read(_LOOK)
-    packed = head.startswith(GZIP)
-    if packed:
+    head = file.read(_PROBE_SIZE)
+    is_gzip = head.startswith(GZIP)
+    if is_gzip:
         try:
-            head = _GzipSource(file, 0, _WASTE).read(_LOOK)
+            head = _GzipSource(file, 0, _MAX_WASTE_FLAT).read(_PROBE_SIZE)
         except _BrokenRecord:
             head = b""
     if warc.ARC_BEGIN.match(head) and head.lstrip(b"\r\n").startswith(b"filedesc:"):
-        return _Form(packed, warc.ARC_BEGIN, warc.read_arc_line, line=True)
-    if packed or not head or warc.RECORD_BEGIN.match(head):
-        return _Form(packed, warc.RECORD_BEGIN, warc.read_header, line=False)
+        return _Form(is_gzip, warc.ARC_BEGIN, warc.read_arc_line, is_arc=True)
+    if is_gzip or not head or warc.RECORD_BEGIN.match(head):
+        return _Form(is_gzip, warc.RECORD_BEGIN, warc.read_header, is_arc=False)
     message = "it is Zstandard, which must be imported first" if head[:4] in ZSTD else "it is not a WARC or ARC file"
     raise ArchiveError(message, hint="see docs/howto/read-warc-files.md", reason=Reason.UNSUPPORTED)
 
@@ -303,22 +307,23 @@ def _ignore_payload(_piece: bytes) -> None:
 
 
 _PayloadSink = tuple[Callable[[bytes], object], tuple[str, ...]]
+"""A function that is called with each piece of a payload, and the algorithms of further digests of it."""
 
 
 def _read_record(
-    source: _PlainSource | _GzipSource, at: int, limits: Limits, form: _Form, payload_sink: _PayloadSink
+    source: _PlainSource | _GzipSource, offset: int, limits: Limits, form: _Form, payload_sink: _PayloadSink
 ) -> WarcRecord:
-    """Read one record; `payload_sink` has the function that takes its payload, and the names of further digests."""
+    """Read the record at an offset of the file."""
     text = b""
     while not form.header_ends(text):
-        block = source.read(_HEAD) if len(text) < _HEAD else b""
+        block = source.read(_MAX_HEADER) if len(text) < _MAX_HEADER else b""
         if not block:
             has_begun = text.lstrip(b"\r\n").startswith(b"WARC/")
             problem = "the record's header does not end" if has_begun else "no record begins here"
             raise _BrokenRecord(Reason.TRUNCATED if has_begun else Reason.CORRUPT, problem)
         text += block
     try:
-        header = form.header(text)
+        header = form.read_header(text)
     except ArchiveError:
         raise _BrokenRecord(Reason.CORRUPT, "no record begins here") from None
     length_text = header.fields.get("content-length", "")
@@ -327,93 +332,94 @@ def _read_record(
     body = _Block(source, text[header.length :], int(length_text))
     source.check_length(int(length_text) - len(text) + header.length, form)
     head = b""
-    if warc.is_http_message(header, body.begin(len(warc.HTTP_START))):
-        head = body.head(_HEAD - header.length)
-    take, algorithms = payload_sink
+    if warc.is_http_message(header, body.peek(len(warc.HTTP_START))):
+        head = body.read_head(_MAX_HEADER - header.length)
+    write, algorithms = payload_sink
     hasher = Hasher(*algorithms)
-    too_large = body.left > limits.transfer_size
+    is_too_large = body.remaining > limits.transfer_size
     for piece in body.pieces():
-        if not too_large:
+        if not is_too_large:
             hasher.update(piece)
-            take(piece)
-    next_offset = source.end(body.rest)
-    reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer_size} bytes") if too_large else (None, "")
-    size = 0 if too_large else hasher.size
-    digests = {name: hasher.hex(name) for name in algorithms}
+            write(piece)
+    next_offset = source.find_end(body.surplus)
     return WarcRecord(
-        at, next_offset - at, next_offset, header.kind, header.fields, head, hasher.digest(), size, reason, message,
-        digests,
-        form.line, form.packed,
+        offset, next_offset - offset, next_offset, header.kind, header.fields, head,
+        digest=hasher.digest(), size=0 if is_too_large else hasher.size,
+        reason=Reason.TOO_LARGE if is_too_large else None,
+        message=f"more than {limits.transfer_size} bytes" if is_too_large else "",
+        digests={name: hasher.hex(name) for name in algorithms}, arc=form.is_arc, packed=form.is_gzip,
     )  # fmt: skip
 
 
 class _Block:
-    """A record's block; `left` are the bytes still to come, `rest` was read beyond its end."""
+    """A record's block: `remaining` bytes are not consumed yet, `surplus` was read after its end."""
 
     def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
         self._source = source
         self._start = start[:size]
-        self.rest = start[size:]
-        self.left = size
+        self.surplus = start[size:]
+        self.remaining = size
 
-    def begin(self, count: int) -> bytes:
+    def peek(self, count: int) -> bytes:
         """Return the first `count` bytes of the block without consuming them."""
-        while len(self._start) < min(count, self.left):
-            self._start += self._read_more(self.left - len(self._start))
+        while len(self._start) < min(count, self.remaining):
+            self._start += self._read_more(self.remaining - len(self._start))
         return self._start[:count]
 
-    def head(self, most: int) -> bytes:
-        """Consume and return an HTTP head of at most `most` bytes; empty if the block does not begin with one."""
-        while (at := find_body(self._start[:most])) < 0 and len(self._start) < min(most, self.left):
-            self._start += self._read_more(self.left - len(self._start))
-        if at < 0:
+    def read_head(self, max_size: int) -> bytes:
+        """Consume and return an HTTP head of at most `max_size` bytes; empty if the block does not begin with one."""
+        while (end := find_body(self._start[:max_size])) < 0 and len(self._start) < min(max_size, self.remaining):
+            self._start += self._read_more(self.remaining - len(self._start))
+        if end < 0:
             return b""
-        head, self._start = self._start[:at], self._start[at:]
-        self.left -= len(head)
+        head, self._start = self._start[:end], self._start[end:]
+        self.remaining -= len(head)
         return head
 
     def pieces(self) -> Iterator[bytes]:
-        while self.left:
-            piece = self._start or self._read_more(self.left)
+        while self.remaining:
+            piece = self._start or self._read_more(self.remaining)
             self._start = b""
-            self.left -= len(piece)
+            self.remaining -= len(piece)
             yield piece
 
-    def _read_more(self, size: int) -> bytes:
-        block = self._source.read(min(size, _BLOCK))
+    def _read_more(self, missing: int) -> bytes:
+        block = self._source.read(min(missing, _BLOCK_SIZE))
         if not block:
-            raise _BrokenRecord(Reason.TRUNCATED, f"the record ends {size} bytes before its length")
+            raise _BrokenRecord(Reason.TRUNCATED, f"the record is {missing} bytes shorter than its header states")
         return block
 
 
 def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
-    """Return the offset of the next record after a broken one, or the end of the file."""
-    offset, room = start, _LOOK
+    """Return the offset of the first record from `start` on, or of the end of the file."""
+    offset, window_size = start, _PROBE_SIZE
     while True:
         file.seek(offset - 1)
-        window = file.read(room + 1)  # the byte before shows whether a line begins
-        candidate = next(_candidates(window, form), None)
-        if candidate is not None or len(window) <= room:
+        window = file.read(window_size + 1)  # its first byte shows whether a line begins at the second
+        candidate = next(_find_candidates(window, form), None)
+        if candidate is not None or len(window) <= window_size:
             return offset - 1 + (len(window) if candidate is None else candidate)
-        offset += room // 2
-        room = min(2 * room, _WINDOW)
+        offset += window_size // 2
+        window_size = min(2 * window_size, _MAX_SEARCH_WINDOW)
 
 
-def _candidates(window: bytes, form: _Form) -> Iterator[int]:
+def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
     """Yield the offsets in a window, except 0, at which a record may begin."""
-    if not form.packed:
-        yield from (match.start() for match in _LINE.finditer(window) if form.begin.match(window, match.start()))
+    if not form.is_gzip:
+        yield from (
+            match.start() for match in _RECORD_START.finditer(window) if form.start_pattern.match(window, match.start())
+        )
         return
     position = window.find(GZIP, 1)
     while position >= 0:
-        if _begins_record(window[position : position + _LOOK], form):
+        if _begins_record(window[position : position + _PROBE_SIZE], form):
             yield position
         position = window.find(GZIP, position + 1)
 
 
 def _begins_record(start: bytes, form: _Form) -> bool:
-    """Tell whether these bytes are the start of a gzip member with a record."""
+    """Return whether these bytes are the start of a gzip member with a record."""
     try:
-        return bool(form.begin.match(isal_zlib.decompressobj(wbits=31).decompress(start, _LOOK)))
-    except _BROKEN:
+        return bool(form.start_pattern.match(isal_zlib.decompressobj(wbits=31).decompress(start, _PROBE_SIZE)))
+    except _INFLATE_ERROR:
         return False

@@ -1,4 +1,4 @@
-"""Write WARC files: append records to one file, and begin the next when it is full."""
+"""Write WARC files: append records to a file, and begin the next file when it is full."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from windrow.model import ArchivePlace
 ISAL_LEVEL = 2
 """The level of ISA-L with nearly the ratio of zlib's default, at ten times its speed."""
 
-_BLOCK = 1 << 20
+_BLOCK_SIZE = 1 << 20
 
-NO_ROOM = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
+NO_ROOM_ERRNOS = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
 
 
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Turn an OSError in this block into `DiskFull` or `ArchiveError`."""
+    """Raise `DiskFull` or `ArchiveError` for an OSError in this block; `path` is the file that is written."""
     try:
         yield
     except OSError as error:
@@ -33,18 +33,18 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def _write_error(error: OSError, path: Path) -> DiskFull | ArchiveError:
-    if error.errno in NO_ROOM:
+    if error.errno in NO_ROOM_ERRNOS:
         return DiskFull(f"the disk is full: {path.name} cannot be written")
     return ArchiveError(f"{path.name} cannot be written: {error.strerror}")
 
 
 def _compress(record: bytes) -> bytes:
-    """Return a record as a gzip member; its header has no time, since the record has."""
+    """Return a record as a gzip member without a time, which is in the record."""
     return igzip_lib.compress(record, ISAL_LEVEL, igzip_lib.COMP_GZIP)
 
 
 def write_all(fd: int, content: bytes | memoryview, path: Path) -> None:
-    """Write every byte, or raise `DiskFull` or `ArchiveError`."""
+    """Write all of `content` to the descriptor `fd` of the file `path`, or raise `DiskFull` or `ArchiveError`."""
     try:
         count = os.write(fd, content)
         while count < len(content):
@@ -54,11 +54,11 @@ def write_all(fd: int, content: bytes | memoryview, path: Path) -> None:
 
 
 def _read_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    """Yield the bytes of a record in a file; ArchiveError if the file ends before."""
+    """Yield the bytes of a record in a file block by block; raise ArchiveError if the file ends within the record."""
     with path.open("rb", buffering=0) as file:
         file.seek(offset)
         while length:
-            block = file.read(min(length, _BLOCK))
+            block = file.read(min(length, _BLOCK_SIZE))
             if not block:
                 raise ArchiveError(f"{path.name} ends within the record at {offset}")
             length -= len(block)
@@ -69,7 +69,10 @@ class WarcWriter:
     """Appends records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
-        """Write below `folder`; the first record opens a file, and a new one is begun after `rotate` bytes."""
+        """Write files in `folder`; the first record opens a file, and another is begun after `rotate` bytes.
+
+        `info` are the fields of the warcinfo record with which each file begins.
+        """
         self._folder = folder
         self._prefix = prefix
         self._gzip = gzip
@@ -83,7 +86,7 @@ class WarcWriter:
         self._name = ""
 
     def append(self, record: bytes, preceding: bytes = b"") -> ArchivePlace:
-        """Write a record, with the record `preceding` in front of it if given, and return the place of `record`."""
+        """Write a record, after the record `preceding` if that is given, and return the place of `record`."""
         if self._gzip:
             record = _compress(record)
             preceding = preceding and _compress(preceding)
@@ -100,11 +103,11 @@ class WarcWriter:
             return ArchivePlace(self._name, offset, len(record))
 
     def copy(self, path: Path, offset: int, length: int) -> ArchivePlace:
-        """Copy a record from another file and return its place; for a gzip file it must be a gzip member."""
+        """Copy a record from another file, which must be compressed if this one is, and return its place here."""
         return self.write(_read_record(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place; if `blocks` raises, the part written is removed."""
+        """Write a record block by block, and return its place; if `blocks` raises, the written part is removed."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._open_next()
@@ -121,6 +124,7 @@ class WarcWriter:
             return place
 
     def _open_next(self) -> None:
+        """Close the current file, and open the next one with a warcinfo record."""
         self.close()
         while self._fd < 0:
             self._number += 1
@@ -142,7 +146,7 @@ class WarcWriter:
         self._size = len(info_record)
 
     def sync(self) -> None:
-        """Flush what was written to the disk."""
+        """Flush the current file to the disk."""
         if self._fd >= 0:
             os.fdatasync(self._fd)
 

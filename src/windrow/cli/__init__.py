@@ -1,4 +1,4 @@
-"""The command line: one file per command, each thin over `windrow.app`."""
+"""The command line; its commands parse arguments, call `windrow.app`, and print the results."""
 
 from windrow.cli.root import main
 

@@ -1,4 +1,4 @@
-"""`windrow changes` lists what changed since a time; `windrow diff` compares two versions of a page."""
+"""`windrow changes` lists the changes since a time; `windrow diff` compares two versions of a page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.command import Console, clean, command, option
-from windrow.cli.options import Day, sources
+from windrow.cli.command import Console, command, escape_lines, option
+from windrow.cli.options import Day, complete_sources
 from windrow.formats.text import show
 
 if TYPE_CHECKING:
@@ -16,21 +16,20 @@ if TYPE_CHECKING:
 
 
 @command(
-    "changes",
-    examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"],
+    "changes", examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"]
 )
 @option(
     "--since", type=Day(), metavar="WHEN", help="Changes seen since then (UTC); without it, those of the last session."
 )
-@option("--source", default="", metavar="NAME", shell_complete=sources, help="Of this source only.")
-@option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Of this kind only.")
+@option("--source", default="", metavar="NAME", shell_complete=complete_sources, help="Only changes at this source.")
+@option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Only changes of this kind.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
 def changes_command(console: Console, since: datetime | None, source: str, kind: str | None, form: str) -> None:
-    """List what is new, changed or gone at the sources, with a line on the difference.
+    """List new, changed and gone pages and records at the sources, each with a line on the difference.
 
     A page has changed if its text, title, description or language changed; other bytes do not count. It is gone
     after a 410, or the second 404 in a row. A session lists the changes it wrote, even if an earlier session fetched
-    the page: what a run that was stopped or killed had not written is listed by the next run.
+    the page: changes that a stopped or killed run had not written are listed by the next run.
     """
     workspace = console.open()
     changes = workspace.changes(since, source=source, kind=kind or "")
@@ -42,24 +41,26 @@ def changes_command(console: Console, since: datetime | None, source: str, kind:
         if since is None and (session := workspace.killed_session()):
             console.inform(f"session {session} was killed before its end: the next run lists its changes")
     else:
-        from windrow.app.changes import atom, html  # noqa: PLC0415 `--help` needs no feeds
+        from windrow.app.changes import format_atom, format_html  # noqa: PLC0415 `--help` needs no feeds
 
         name = workspace.config.name
         # XML and HTML: escaping for the terminal would change the file
-        console.print_raw(atom(changes, name, datetime.now(UTC)) if form == "atom" else html(changes, name))
+        console.print_raw(
+            format_atom(changes, name, datetime.now(UTC)) if form == "atom" else format_html(changes, name)
+        )
 
 
 def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...]) -> list[str]:
-    """Return a line for each change, and an indented one for the difference if it is known."""
+    """Return a line for each change, followed by an indented line with the difference if that is known."""
     lines = []
     for change in changes:
         title = f"  {change.title}" if change.title and change.title not in change.key else ""
-        lines.append(clean(f"{show(change.at)}  {change.kind:<7}  {change.source}  {change.key}{title}"))
-        lines += [clean(f"    {change.difference}")] if change.difference else []
+        lines.append(escape_lines(f"{show(change.at)}  {change.kind:<7}  {change.source}  {change.key}{title}"))
+        lines += [escape_lines(f"    {change.difference}")] if change.difference else []
     return lines
 
 
-_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
+_SIGN_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 
 
 @command(
@@ -74,7 +75,7 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 @option("--new", default="", metavar="DATE", help="The new version (the latest).")
 @option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Lines shown around changes (2).")
 def diff_command(console: Console, url: str, old: str, new: str, context: int) -> None:
-    """Show what changed in a page: its title and other metadata, then the lines of its text.
+    """Show the difference between two versions of a page: its title and other metadata, then the lines of its text.
 
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
     that was current at its end is compared, which may be that the page was gone. Changes in menus, footers and
@@ -89,9 +90,10 @@ def diff_command(console: Console, url: str, old: str, new: str, context: int) -
 
 
 def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
+    """Return a comparison as a unified diff, in colours if `styled`."""
     sides = (("---", comparison.old_seen, comparison.old_gone), ("+++", comparison.new_seen, comparison.new_gone))
     lines = [
-        f"{sign} {clean(comparison.url)}  {f'gone since {show(gone_since)}' if gone_since else show(seen_at)}"
+        f"{sign} {escape_lines(comparison.url)}  {f'gone since {show(gone_since)}' if gone_since else show(seen_at)}"
         for sign, seen_at, gone_since in sides
     ]
     for change in comparison.changes:
@@ -101,6 +103,6 @@ def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
     return lines
 
 
-def _diff_line(sign: str, text: str, styled: bool) -> str:
-    line = f"@@ {text} @@" if sign == "@" else f"{sign}{clean(' '.join(text.split()))}"
-    return f"{_COLOURS[sign]}{line}\x1b[0m" if styled and sign in _COLOURS else line
+def _diff_line(sign: str, text: str, styled: bool) -> str:  # sign: -, +, @ or a blank
+    line = f"@@ {text} @@" if sign == "@" else f"{sign}{escape_lines(' '.join(text.split()))}"
+    return f"{_SIGN_COLOURS[sign]}{line}\x1b[0m" if styled and sign in _SIGN_COLOURS else line

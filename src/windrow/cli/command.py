@@ -1,4 +1,4 @@
-"""Shared by all commands: help layout, common options, results on standard output, remarks on standard error."""
+"""Shared by all commands: the layout of the help, common options, and printing of results and remarks."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from windrow.app import Windrow
 
 
-def clean(text: str | Iterable[str]) -> str:
-    r"""Escape control characters in a line, or in several; a line end within a line is escaped as well.
+def escape_lines(text: str | Iterable[str]) -> str:
+    r"""Escape control characters, and line ends within a line, in a line or several; join them by line ends.
 
-    >>> clean("red \x1b[31m name")
+    >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'
-    >>> clean(["a\nb", "c"])
+    >>> escape_lines(["a\nb", "c"])
     'a\\nb\nc'
     """
     lines = [text] if isinstance(text, str) else text
@@ -41,7 +41,7 @@ class OutputFailed(WindrowError):
 
 @dataclass
 class Console:
-    """Where a command prints to, and the options that every command has."""
+    """Prints the results and remarks of a command; its fields are the options that every command has."""
 
     json: bool = False
     verbose: bool = False
@@ -49,48 +49,48 @@ class Console:
     workspace: Path | None = None
 
     def open(self, flags: Mapping[str, Any] | None = None) -> Windrow:
-        """Open the workspace of `--workspace`, or without that option, the workspace of the current folder."""
+        """Open the workspace of `--workspace`, by default that of the current folder, with settings by name."""
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
 
         return Windrow(flags=flags, named=self.workspace)
 
     def print(self, text: str | Iterable[str]) -> None:
-        """Print results to standard output: a line, or several; a table counts as a line."""
-        _write(sys.stdout, clean(text))
+        """Print results to standard output: a line or several, of which each may be a table."""
+        _write(sys.stdout, escape_lines(text))
 
     @property
     def styled(self) -> bool:
-        """Return whether standard output is a terminal that shows bold text."""
+        """Whether standard output is a terminal that shows colours and bold text."""
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def print_raw(self, text: str) -> None:
-        """Print results as they are; the caller has escaped what came from outside."""
+        """Print results without escaping; the caller has escaped all text from outside."""
         _write(sys.stdout, text)
 
     def inform(self, text: str | Iterable[str]) -> None:
-        """Print remarks to standard error, a line or several; nothing with `--quiet`."""
+        """Print remarks to standard error, a line or several, unless the option `--quiet` is given."""
         if not self.quiet:
-            _write(sys.stderr, clean(text))
+            _write(sys.stderr, escape_lines(text))
 
     def message(self, kind: str, body: Any, *, omit_empty: bool = False) -> None:
-        """Print a message of this type as one line of JSON; `body` is a mapping, a named tuple or a dataclass."""
+        """Print a message of the type `kind` as one line of JSON; `body` is a mapping, a named tuple or a dataclass."""
         from windrow.formats.text import json_message  # noqa: PLC0415
 
         _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))))
         sys.stdout.flush()
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
-        """Print what went wrong and what to try, with `--quiet` too."""
+        """Print an error and its hint to standard error, even with `--quiet`; with `--json` it is a line of JSON."""
         if self.json:
             message = {"type": "error", "message": text, "hint": hint, "exit_code": code, "reason": reason}
             _write(sys.stderr, escape_json(json.dumps(message)))
             return
         lines = [f"windrow: {' '.join(text.split())}", *([f"try: {hint}"] if hint else [])]
-        _write(sys.stderr, clean(lines))
+        _write(sys.stderr, escape_lines(lines))
 
 
 def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
-    r"""Have a stream write characters that its encoding lacks as escapes such as `\u2192`, instead of failing."""
+    r"""Set a stream to write characters that its encoding lacks as escapes such as `\u2192`, instead of failing."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
@@ -99,13 +99,13 @@ def _write(stream: Any, text: str) -> None:
     try:
         stream.write(text + "\n")
     except BrokenPipeError:
-        raise  # the reader closed the pipe: click ends without a message
+        raise  # the program that reads the output has closed it: click ends without a message
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
 
 
-DOCS = "docs/reference/commands.md"
-EXITS = {
+DOCS_PAGE = "docs/reference/commands.md"
+EXIT_CODES = {
     0: "all well",
     1: "failed",
     2: "wrong usage",
@@ -117,9 +117,9 @@ EXITS = {
 """The exit codes and their meaning, the same for every command."""
 
 SHORT_HELP_LIMIT = 200
-"""Characters of a command's one line in a list of commands: longer than any, so that none is cut."""
+"""The most characters of a command's line in a list of commands: more than any line has, so that none is cut."""
 
-COMMON = "For every command"
+COMMON_SECTION = "For every command"
 DEFAULT_SECTION = "Options"
 
 
@@ -129,7 +129,7 @@ class Option(click.Option):
     def __init__(
         self, *names: Any, section: str = DEFAULT_SECTION, choices: Callable[[], Iterable[str]] | None = None, **kw: Any
     ) -> None:
-        """Take click's arguments, the section, and a function that returns the choices its help lists."""
+        """Take click's arguments, the section of the help, and a function that returns the choices to list there."""
         super().__init__(*names, **kw)
         self.section = section
         self._choices = choices
@@ -151,39 +151,37 @@ class _HelpLayout(click.Command):
     """Whether the help shows the examples that installed collections declare for it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the new name in place of each old one of an option, then parse."""
+        """Replace old names of options by their present names, then parse."""
         end = args.index("--") if "--" in args else len(args)
         path = f"{ctx.command_path} "
         words = [word.partition("=") for word in args[:end]]
-        renamed = [
-            current_name(OPTIONS, path + name).removeprefix(path) + equals + value for name, equals, value in words
-        ]
+        renamed = [current_name(OPTIONS, path + name).removeprefix(path) + equals + text for name, equals, text in words]
         return super().parse_args(ctx, renamed + args[end:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section; those that every command has come last."""
+        """Write the options by section; the section of the common options is the last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record:
-                section = COMMON if "--help" in param.opts else getattr(param, "section", DEFAULT_SECTION)
+                section = COMMON_SECTION if "--help" in param.opts else getattr(param, "section", DEFAULT_SECTION)
                 sections.setdefault(section, []).append(record)
-        common = sections.pop(COMMON, [])
-        for section, records in [*sections.items(), (COMMON, common)]:
+        common = sections.pop(COMMON_SECTION, [])
+        for section, records in [*sections.items(), (COMMON_SECTION, common)]:
             if records:
                 with formatter.section(section):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples, the exit codes and the page of the manual."""
+        """Write the examples, the exit codes, and the address of the manual's page."""
         if examples := [*self.examples, *self._declared_examples(ctx)]:
             with formatter.section("Examples"):
                 for example in examples:
                     formatter.write(f"{' ' * formatter.current_indent}{example}\n")
         with formatter.section("Exit codes"):
-            formatter.write_text(", ".join(f"{code} {meaning}" for code, meaning in EXITS.items()))
+            formatter.write_text(", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()))
         anchor = ctx.command_path.replace(" ", "-")
-        formatter.write(f"\nDocs: {DOCS}#{anchor}\n")
+        formatter.write(f"\nDocs: {DOCS_PAGE}#{anchor}\n")
 
     def _declared_examples(self, ctx: click.Context) -> list[str]:
         if not self.with_declared_examples:
@@ -231,49 +229,50 @@ class CommandGroup(_HelpLayout, click.Group):
         return super().resolve_command(ctx, [name, *args[1:]])
 
 
-def _set_flag(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback that sets this attribute of the console, if the option is given."""
+def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return a callback that sets an attribute of the console if the option is given."""
 
     def set_attribute(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
         if value:
-            setattr(ctx.ensure_object(Console), name, value)
+            setattr(ctx.ensure_object(Console), attribute, value)
         return value
 
     return set_attribute
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has; they are eager: read before another option can fail."""
+    """Return the options that every command has; click reads them first, so they apply if another option fails."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
-            ["--json"], is_flag=True, is_eager=True, expose_value=False, callback=_set_flag("json"), section=COMMON,
+            ["--json"], is_flag=True, is_eager=True, expose_value=False,
+            callback=_console_setter("json"), section=COMMON_SECTION,
             help="Print JSON, one message with its type on each line.",
         ),
         Option(
             ["--workspace"], metavar="DIR", type=folder, is_eager=True, expose_value=False,
-            callback=_set_flag("workspace"), section=COMMON,
+            callback=_console_setter("workspace"), section=COMMON_SECTION,
             help="Use this workspace, not the one of the current folder.",
         ),
         Option(
             ["--verbose"], is_flag=True, is_eager=True, expose_value=False,
-            callback=_set_flag("verbose"), section=COMMON,
+            callback=_console_setter("verbose"), section=COMMON_SECTION,
             help="Show where in windrow an error came from.",
         ),
     ]  # fmt: skip
 
 
 def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
-    """Declare an option that is shown in this section of the help; `kw` are `Option`'s arguments."""
+    """Declare an option that is shown in this section of the help; `kw` are further arguments of `Option`."""
     return click.option(*names, cls=Option, section=section, **kw)
 
 
 def command(
     name: str, *, examples: Iterable[str], shape: type[Command] = Command, declared: bool = False
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command: it gets the `Console` first, and returns an exit code or None.
+    """Make a function a command: its first argument is the `Console`, and it returns an exit code or None.
 
-    `examples` are shown in its help; with `declared`, those that installed collections declare follow them.
+    `examples` are shown in its help; with `declared`, the examples that installed collections declare follow.
     """
 
     def make(function: Callable[..., Any]) -> Command:
@@ -285,12 +284,12 @@ def command(
 
 
 def command_group(
-    name: str, *, examples: Iterable[str], alone: bool = False
+    name: str, *, examples: Iterable[str], is_command: bool = False
 ) -> Callable[[Callable[..., Any]], CommandGroup]:
-    """Make a function a group of commands; with `alone` it can be called without a subcommand."""
+    """Make a function a group of commands; with `is_command` it can be called without a subcommand."""
 
     def make(function: Callable[..., Any]) -> CommandGroup:
-        group = click.group(name, cls=CommandGroup, invoke_without_command=alone)(click.pass_context(function))
+        group = click.group(name, cls=CommandGroup, invoke_without_command=is_command)(click.pass_context(function))
         return _complete(group, examples)
 
     return make

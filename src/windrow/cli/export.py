@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.command import Command, Console, OutputFailed, command, command_group, escape_unencodable, option
-from windrow.cli.options import exports, sources
+from windrow.cli.options import complete_exports, complete_sources
 from windrow.errors import NotAWorkspace
 from windrow.formats.text import counted, table
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class ExportCommand(Command):
-    """`export`, whose help lists what the archive and the installed collections can write."""
+    """The command `export`; its help lists the exports of the archive and of the installed collections."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the exports and their forms, then the options."""
-        from windrow.app.export import forms  # noqa: PLC0415 loads the collections
+        """Write the list of exports with their forms, then the options."""
+        from windrow.app.export import exports_by_name  # noqa: PLC0415 loads the collections
 
-        with formatter.section("What there is"):
+        with formatter.section("Exports"):
             formatter.write_dl(
                 [
                     (f"{name}, as {', '.join(export.forms)}", f"{export.help[:1].upper()}{export.help[1:]}.")
-                    for name, export in forms().items()
+                    for name, export in exports_by_name().items()
                 ]
             )
         super().format_options(ctx, formatter)
@@ -45,28 +45,28 @@ class ExportCommand(Command):
     ],
     declared=True,
 )
-@click.argument("name", metavar="WHAT", shell_complete=exports)
+@click.argument("name", metavar="WHAT", shell_complete=complete_exports)
 @option("--as", "form", required=True, metavar="FORM", help="The form, one of those listed for WHAT.")
 def export_command(console: Console, name: str, form: str) -> int:
-    """Write what the workspace holds to standard output, in a standard form.
+    """Write records, changes or captures of the workspace to standard output, in a standard form.
 
-    WHAT is one of the names below: those of the archive, and of the collections that are installed.
+    WHAT is one of the exports below, which are those of the archive and of the installed collections.
     """
-    from windrow.app.export import export  # noqa: PLC0415 `--help` needs no database
+    from windrow.app.export import write_export  # noqa: PLC0415 `--help` needs no database
 
     workspace = console.open()
     escape_unencodable(sys.stdout, "utf-8")  # whatever the terminal's encoding: files of these forms are UTF-8
     try:
-        count, unit = export(workspace.config, name, form, sys.stdout)
+        count, unit = write_export(workspace.config, name, form, sys.stdout)
     except BrokenPipeError:
-        raise  # the reader closed the pipe
+        raise  # the program that reads the output has closed it
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
     console.inform(f"{counted(count, unit.removesuffix('s'))} written")
     return 0
 
 
-@command_group("config", examples=["windrow config", "windrow config --json"], alone=True)
+@command_group("config", examples=["windrow config", "windrow config --json"], is_command=True)
 def config_command(ctx: click.Context) -> int:
     """Show every setting, its value, and where it came from.
 
@@ -94,7 +94,7 @@ def config_command(ctx: click.Context) -> int:
         "windrow config trust archive SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo --json",
     ],
 )
-@click.argument("source", metavar="SOURCE", shell_complete=sources)
+@click.argument("source", metavar="SOURCE", shell_complete=complete_sources)
 @click.argument("fingerprint", metavar="FINGERPRINT")
 def trust(console: Console, source: str, fingerprint: str) -> int:
     """Pin the host key of an SFTP server.
@@ -121,19 +121,19 @@ config_command.add_command(trust)
         "curl -s https://example.org/a/page | windrow extract - --url https://example.org/a/page --json",
     ],
 )
-@click.argument("place", metavar="FILE|URL|-")
+@click.argument("page", metavar="FILE|URL|-")
 @option("--as", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
         help="What is printed; json has all of it, and why each block was kept or dropped.")  # fmt: skip
 @option(
     "--url", default="", metavar="URL", help="The address of a FILE, which its relative links are resolved against."
 )
-def extract_command(console: Console, place: str, form: str, url: str) -> int:
+def extract_command(console: Console, page: str, form: str, url: str) -> int:
     """Print the main content of a page: without menus, teasers, comments and advertisements.
 
     FILE is HTML in any encoding, - is standard input; URL is fetched with the workspace's contact, and redirects
     are followed. Nothing is kept, and a FILE needs no workspace.
     """
-    extract = _extract_page(console, place, url)
+    extract = _extract_page(console, page, url)
     if console.json or form == "json":
         console.message("extract", {
             "url": extract.url, "title": extract.title, "authors": extract.authors, "site": extract.site,
@@ -150,10 +150,11 @@ def extract_command(console: Console, place: str, form: str, url: str) -> int:
 
 
 def _extract_page(console: Console, page: str, url: str) -> Extract:
-    from windrow.app.extract import LARGEST, extract_page  # noqa: PLC0415
+    """Extract the page of a file, an address or, for "-", standard input; a workspace is used only for an address."""
+    from windrow.app.extract import MAX_PAGE_SIZE, extract_page  # noqa: PLC0415
 
     if page == "-":
-        return extract_page(None, sys.stdin.buffer.read(LARGEST + 1), url)
+        return extract_page(None, sys.stdin.buffer.read(MAX_PAGE_SIZE + 1), url)
     workspace = None
     if "://" in page:
         try:

@@ -14,10 +14,10 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""HTML comments, which a browser does not show: the code that generates parts of the manual."""
+"""HTML comments: they contain the code that generates parts of the manual, which a reader should not see."""
 
 
-def manual() -> dict[str, Path]:
+def manual_pages() -> dict[str, Path]:
     """Return the manual's pages by name, such as `howto/export`, from the package, or from the source tree's `docs`."""
     package = Path(windrow.__file__).parent
     for folder in (package / "manual", package.parent.parent / "docs"):
@@ -27,9 +27,9 @@ def manual() -> dict[str, Path]:
     raise WindrowError("this installation has no manual", hint="windrow --help")
 
 
-def _topics(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+def _complete_topics(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     try:
-        return [CompletionItem(name) for name in manual() if name.startswith(prefix)]
+        return [CompletionItem(name) for name in manual_pages() if name.startswith(prefix)]
     except WindrowError:
         return []
 
@@ -37,7 +37,7 @@ def _topics(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[C
 @command(
     "help", examples=["windrow help", "windrow help run", "windrow help first-crawl", "windrow help reference/search"]
 )
-@click.argument("topic", metavar="[TOPIC]", required=False, shell_complete=_topics)
+@click.argument("topic", metavar="[TOPIC]", required=False, shell_complete=_complete_topics)
 @click.pass_context
 def help_command(ctx: click.Context, console: Console, topic: str | None) -> None:
     """Show a page of the manual, or the help of a command.
@@ -50,7 +50,7 @@ def help_command(ctx: click.Context, console: Console, topic: str | None) -> Non
     if topic and (subcommand := root.command.get_command(root, topic)):
         _print_page(console, topic, subcommand.get_help(click.Context(subcommand, root, topic)))
         return
-    pages = manual()
+    pages = manual_pages()
     if not topic:
         _print_topics(console, pages)
         return
@@ -68,6 +68,7 @@ def _print_page(console: Console, name: str, text: str) -> None:
 
 
 def _print_topics(console: Console, pages: dict[str, Path]) -> None:
+    """Print the name and the title, which is the first line, of each page of the manual."""
     rows = []
     for name, path in pages.items():
         with path.open(encoding="utf-8") as file:
@@ -80,15 +81,13 @@ def _print_topics(console: Console, pages: dict[str, Path]) -> None:
     console.inform("to read a page: windrow help PAGE")
 
 
-VARIABLE = "_WINDROW_COMPLETE"
+COMPLETION_VARIABLE = "_WINDROW_COMPLETE"
+"""The environment variable by which the shell's script asks for completions."""
 
 
 @command(
     "completion",
-    examples=[
-        'eval "$(windrow completion bash)"',
-        "windrow completion fish > ~/.config/fish/completions/windrow.fish",
-    ],
+    examples=['eval "$(windrow completion bash)"', "windrow completion fish > ~/.config/fish/completions/windrow.fish"],
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
@@ -101,7 +100,7 @@ def completion_command(ctx: click.Context, console: Console, shell: str) -> int:
     shell_class = get_completion_class(shell)
     if shell_class is None:
         raise UsageError(f"completion is not available for {shell}")
-    script = shell_class(ctx.find_root().command, {}, "windrow", VARIABLE).source()
+    script = shell_class(ctx.find_root().command, {}, "windrow", COMPLETION_VARIABLE).source()
     if console.json:
         console.message("completion", {"shell": shell, "script": script})
     else:

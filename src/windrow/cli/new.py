@@ -1,4 +1,4 @@
-"""`windrow init` makes a workspace, `windrow new` a source or a collection."""
+"""`windrow init` makes a workspace; `windrow new` makes a source or a collection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.command import DEFAULT_SECTION, Console, command, command_group, option
-from windrow.cli.options import DeclaredOptions, kind_names, kinds
+from windrow.cli.options import DeclaredOptions, complete_collections, list_collections
 
 if TYPE_CHECKING:
     from windrow.settings.setting import Setting
@@ -32,7 +32,7 @@ class NewOptions(DeclaredOptions):
     section = DEFAULT_SECTION
 
     def declared(self) -> Iterable[Setting]:
-        """Return the source settings of all collections."""
+        """Return the settings of sources of all collections."""
         from windrow.contract.registry import installed  # noqa: PLC0415
 
         return (setting for collection in installed().values() for setting in collection.configuration.source)
@@ -49,8 +49,8 @@ class NewOptions(DeclaredOptions):
 )
 @click.argument("name", metavar="NAME")
 @click.argument("url", metavar="URL")
-@option("--collection", metavar="COLLECTION", required=True, shell_complete=kinds, choices=kind_names,
-        help="What is harvested there.")  # fmt: skip
+@option("--collection", metavar="COLLECTION", required=True, shell_complete=complete_collections,
+        choices=list_collections, help="What is harvested there.")  # fmt: skip
 def source(console: Console, *, name: str, url: str, collection: str, **flags: str | None) -> int:
     """Write sources/NAME.toml from the arguments; the source is not contacted.
 
@@ -58,7 +58,7 @@ def source(console: Console, *, name: str, url: str, collection: str, **flags: s
     begins. An existing file is not overwritten, and a file that the configuration would refuse is removed
     again.
     """
-    settings = {key: text for key, text in flags.items() if text}
+    settings = {name: text for name, text in flags.items() if text}
     path = console.open().new_source(name, url, collection=collection, **settings)
     if console.json:
         console.message("new_source", {"name": name, "path": path})

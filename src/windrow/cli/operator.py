@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windrow.cli.command import Console, command, option
-from windrow.cli.options import reasons, sources
+from windrow.cli.options import complete_reasons, complete_sources
 from windrow.errors import UsageError
 from windrow.formats.text import counted, spell_size, table
 
@@ -17,30 +17,32 @@ if TYPE_CHECKING:
     from windrow.adapters.adapter import TakedownEstimate
 
 _EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("ended", "windrow status")}
-"""For each act: what was done to the documents, and the next command."""
+"""For each decision: what was done to the items, and the next command."""
 
 
-def _change_state(act: str, console: Console, names: tuple[str, ...], **selection: Any) -> int:
+def _decide(decision: str, console: Console, names: tuple[str, ...], **selection: Any) -> int:
+    """Retry or cancel the selected items, print them, and return the exit code 0."""
     workspace = console.open()
-    documents = (workspace.retry if act == "retry" else workspace.cancel)(names, **selection)
-    for document in documents:
+    items = (workspace.retry if decision == "retry" else workspace.cancel)(names, **selection)
+    for item in items:
         if console.json:
-            phase, status = document.state
-            console.message(act, {"key": document.key, "phase": phase, "status": status.name.lower()})
+            phase, status = item.state
+            console.message(decision, {"key": item.key, "phase": phase, "status": status.name.lower()})
         else:
-            console.print(document.key)
-    effect, next_command = _EFFECTS[act]
+            console.print(item.key)
+    effect, next_command = _EFFECTS[decision]
     effect = f"would be {effect}" if selection["dry_run"] else effect
-    console.inform(f"{len(documents)} {effect}; next: {next_command}")
+    console.inform(f"{len(items)} {effect}; next: {next_command}")
     return 0
 
 
 def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the arguments that select items to a command."""
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
-        option("--source", default="", metavar="SOURCE", shell_complete=sources, section="Which",
+        option("--source", default="", metavar="SOURCE", shell_complete=complete_sources, section="Which",
                help="Items of this source."),
-        option("--reason", default="", metavar="WORD", shell_complete=reasons, section="Which",
+        option("--reason", default="", metavar="WORD", shell_complete=complete_reasons, section="Which",
                help="Items whose status has this reason."),
         option("--dry-run", is_flag=True, help="Only list the items."),
     ):  # fmt: skip
@@ -54,9 +56,9 @@ def retry_command(console: Console, names: tuple[str, ...], **selection: Any) ->
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the failed items of a source or with a reason are selected. What was loaded before stays.
+    Without names, the failed items of a source or with a reason are selected. Records that were loaded stay.
     """
-    return _change_state("retry", console, names, **selection)
+    return _decide("retry", console, names, **selection)
 
 
 @command("cancel", examples=["windrow cancel https://example.org/a/page", "windrow cancel --source blog --dry-run"])
@@ -65,9 +67,9 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
     """Stop work on items: they stay in their phase until `windrow retry`.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
-    Without names, the waiting items of a source or with a reason are selected. What was loaded before stays.
+    Without names, the waiting items of a source or with a reason are selected. Records that were loaded stay.
     """
-    return _change_state("cancel", console, names, **selection)
+    return _decide("cancel", console, names, **selection)
 
 
 @command(
@@ -78,7 +80,7 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
         "windrow forget https://example.org/a/page --lift",
     ],
 )
-@click.argument("names", nargs=-1, metavar="[X]...", shell_complete=sources)
+@click.argument("names", nargs=-1, metavar="[X]...", shell_complete=complete_sources)
 @option("--reason", default="", metavar="TEXT", help="Why; it is kept, and `windrow why` shows it.")
 @option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @option("--dry-run", "dry", is_flag=True, help="Only list what would be removed.")
@@ -87,9 +89,9 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
     """Take pages and sites down: remove their bytes, texts, versions and index entries.
 
     X is the address of a page, a host, or a site of windrow.toml. Its records in the archive are overwritten,
-    other records stay as they are, and so do other pages with the same text. What other collections made of
-    the same captures is removed too. A tombstone remains, with the time, the reason and who did it, and nothing of X
-    is fetched again. Without X, takedowns are finished that were killed, or that could not remove everything because
+    other records stay as they are, and so do other pages with the same text. Records that other collections read from
+    the same captures are removed too. A tombstone with the time, the reason and the user remains, and X is not fetched
+    again. Without X, takedowns are finished that were killed, or that could not remove everything because
     another process was reading a database.
     """
     workspace = console.open()
@@ -97,7 +99,8 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
         count = workspace.lift(names)
         if console.json:
             console.message("lifted", {"tombstones": count})
-        console.inform(f"{count} may be fetched again; next: windrow run" if count else "there is no such tombstone")
+        lifted = f"{counted(count, 'target')} may be fetched again; next: windrow run"
+        console.inform(lifted if count else "nothing to lift: none of these was taken down")
         return 0
     estimates = workspace.would_forget(names)
     if names and (flags["dry"] or not flags["yes"]):
@@ -114,10 +117,10 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
             captures, versions = counted(takedown.captures, "capture"), counted(takedown.records, "version")
             removed = f"{captures} of {spell_size(takedown.bytes)}, {versions}"
             console.print(f"{takedown.target}: {'removed' if takedown.done else 'partly removed'}: {removed}")
-        for trouble in takedown.errors:
-            console.inform(f"{takedown.target}: {trouble}")
+        for message in takedown.errors:
+            console.inform(f"{takedown.target}: {message}")
     if not takedowns:
-        console.inform("there was nothing left to do")
+        console.inform("there is no takedown to finish")
     return 1 if any(takedown.errors for takedown in takedowns) else 0
 
 
@@ -126,13 +129,15 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
         for estimate in estimates:
             console.message("would_forget", estimate)
         return
-    head = ["what", "addresses", "attempts", "captures", "size"]
-    console.print(table(head, [(*row[:4], spell_size(row.bytes)) for row in estimates]))
+    head = ["target", "addresses", "attempts", "captures", "size"]
+    console.print(table(head, [(*estimate[:4], spell_size(estimate.bytes)) for estimate in estimates]))
 
 
 def _confirm(count: int) -> None:
+    """Ask the user to confirm the takedown of `count` targets; raise UsageError without a terminal."""
     if not sys.stdin.isatty():
-        raise UsageError("standard input is not a terminal to confirm at", hint="windrow forget --yes, or --dry-run")
+        message = "the takedown cannot be confirmed: standard input is not a terminal"
+        raise UsageError(message, hint="windrow forget --yes, or --dry-run")
     target = "this" if count == 1 else f"these {count}"
     click.confirm(f"Take {target} down for good?", abort=True, err=True)
 
@@ -162,20 +167,21 @@ def check_command(console: Console, place: tuple[str, ...]) -> int:
 
 
 def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
+    """Check a folder by a collection's standard, print the faults, and return the exit code."""
     from windrow.app.check import check_tree  # noqa: PLC0415 `--help` needs no collection
 
-    files = faults = size = 0
-    for fault_or_bytes in check_tree(arguments):
-        if isinstance(fault_or_bytes, int):
-            files, size = files + 1, size + fault_or_bytes
+    file_count = fault_count = byte_count = 0
+    for fault_or_size in check_tree(arguments):
+        if isinstance(fault_or_size, int):
+            file_count, byte_count = file_count + 1, byte_count + fault_or_size
             continue
-        faults += 1
+        fault_count += 1
         if console.json:
-            console.message("fault", fault_or_bytes)
+            console.message("fault", fault_or_size)
         else:
-            console.print(f"{fault_or_bytes.location}: {fault_or_bytes.problem}")
+            console.print(f"{fault_or_size.location}: {fault_or_size.problem}")
     if console.json:
-        console.message("folder_check", {"files": files, "bytes": size, "faults": faults})
-    verdict = counted(faults, "fault") if faults else "all follow the standard"
-    console.inform(f"{counted(files, 'file')} of {size:,} bytes: {verdict}")
-    return 1 if faults else 0
+        console.message("folder_check", {"files": file_count, "bytes": byte_count, "faults": fault_count})
+    verdict = counted(fault_count, "fault") if fault_count else "all follow the standard"
+    console.inform(f"{counted(file_count, 'file')} of {byte_count:,} bytes: {verdict}")
+    return 1 if fault_count else 0

@@ -21,7 +21,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail unless the text is a duration."""
+        """Return the text, or report a usage error if it is not a duration."""
         from windrow.settings.kinds import read_duration  # noqa: PLC0415
 
         try:
@@ -37,7 +37,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
     name = "date"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Read ISO 8601."""
+        """Return the time of a text in ISO 8601, or report a usage error for any other text."""
         if isinstance(value, datetime):
             return value
         try:
@@ -47,35 +47,27 @@ class Day(click.ParamType):  # type: ignore[type-arg]
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def names(ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Complete the names of sources and collections; outside a workspace there are no completions."""
-    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
-
+def complete_names(ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Return completions for the names of sources and collections; outside a workspace there are none."""
     console = ctx.find_object(Console) or Console()
-    folder = next(
-        (
-            context.params.get("workspace")
-            for context in (ctx, ctx.parent)
-            if context and context.params.get("workspace")
-        ),
-        None,
-    )
+    folders = [context.params.get("workspace") for context in (ctx, ctx.parent) if context]
+    folder = next(filter(None, folders), None)
     try:
         config = Console(workspace=folder or console.workspace).open().config
     except WindrowError:
         return []
     completions = [CompletionItem(source.name, help=source.site.address()) for source in config.sources]
-    completions += [CompletionItem(name, help="collection") for name in collection_names()]
+    completions += [CompletionItem(name, help="collection") for name in list_collections()]
     return [completion for completion in completions if str(completion.value).startswith(prefix)]
 
 
-def sources(ctx: click.Context, param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Complete the names of sources alone."""
-    return [completion for completion in names(ctx, param, prefix) if completion.help != "collection"]
+def complete_sources(ctx: click.Context, param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Return completions for the names of sources."""
+    return [completion for completion in complete_names(ctx, param, prefix) if completion.help != "collection"]
 
 
-def phases(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Complete the names of phases."""
+def complete_phases(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Return completions for the names of phases."""
     from windrow.contract.registry import phases as collection_phases_by_name  # noqa: PLC0415
 
     phase_names = dict.fromkeys(
@@ -84,32 +76,32 @@ def phases(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[Co
     return [CompletionItem(name) for name in phase_names if name.startswith(prefix)]
 
 
-def kinds(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Complete the names of collections."""
-    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
-
-    return [CompletionItem(name) for name in collection_names() if name.startswith(prefix)]
+def complete_collections(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Return completions for the names of collections."""
+    return [CompletionItem(name) for name in list_collections() if name.startswith(prefix)]
 
 
-def kind_names() -> tuple[str, ...]:
+def list_collections() -> tuple[str, ...]:
     """Return the names of the collections that are installed."""
     from windrow.contract.registry import names as collection_names  # noqa: PLC0415
 
     return collection_names()
 
 
-def reasons(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Complete reasons."""
+def complete_reasons(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Return completions for reasons."""
     from windrow.reasons import Reason  # noqa: PLC0415
 
     return [CompletionItem(reason.value, help=reason.meaning) for reason in Reason if reason.startswith(prefix)]
 
 
-def exports(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Complete the names of exports."""
-    from windrow.app.export import forms  # noqa: PLC0415
+def complete_exports(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Return completions for the names of exports."""
+    from windrow.app.export import exports_by_name  # noqa: PLC0415
 
-    return [CompletionItem(name, help=export.help) for name, export in forms().items() if name.startswith(prefix)]
+    return [
+        CompletionItem(name, help=export.help) for name, export in exports_by_name().items() if name.startswith(prefix)
+    ]
 
 
 class SettingType(click.ParamType):  # type: ignore[type-arg]
@@ -118,11 +110,11 @@ class SettingType(click.ParamType):  # type: ignore[type-arg]
     name = "value"
 
     def __init__(self, setting: Setting) -> None:
-        """Check texts as the configuration does."""
+        """Take the setting that the option sets."""
         self._kind = setting.kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Fail if the configuration would refuse the text."""
+        """Return the text, or report a usage error if the configuration would refuse it."""
         try:
             self._kind.read(self._kind.spell(str(value)), Path())
         except ConfigError as error:
@@ -136,7 +128,7 @@ class DeclaredOptions(Command):
     section = ""
 
     def declared(self) -> Iterable[Setting]:
-        """Return the settings whose flags this command takes."""
+        """Return the settings that can be set by flags of this command."""
         raise NotImplementedError
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -144,11 +136,11 @@ class DeclaredOptions(Command):
         existing = {name for param in self.params for name in param.opts}
         for setting in self.declared():
             if setting.flag and setting.flag not in existing:
-                integer = setting.kind.noun.startswith("a whole number")
+                is_integer = setting.kind.noun.startswith("a whole number")
                 text = setting.help[:1].upper() + setting.help[1:] + "."
                 flag = Option(
                     [setting.flag, flag_name(setting)], type=SettingType(setting), section=self.section, help=text,
-                    metavar="N" if integer else "TEXT",
+                    metavar="N" if is_integer else "TEXT",
                 )  # fmt: skip
                 self.params.insert(-3, flag)  # before the options that every command has
                 existing.add(setting.flag)
@@ -161,5 +153,5 @@ class DeclaredOptions(Command):
 
 
 def flag_name(setting: Setting) -> str:
-    """Return the name of the argument with a flag's value: the setting's name, with `__` for its dots."""
+    """Return the name of the function argument for a setting's flag: the setting's name, with `__` for each dot."""
     return setting.name.replace(".", "__")

@@ -1,4 +1,4 @@
-"""The top of the command line: loads commands, and turns errors into one line and an exit code."""
+"""The entry point of the command line: loads commands, and reports an error as one line and an exit code."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ COMMANDS = {
     "Decide": {"retry": "operator", "cancel": "operator", "forget": "operator"},
     "More": {"help": "help", "completion": "help"},
 }
-"""Every command, in the order of the help: part, name, and the module here whose `NAME_command` it is."""
+"""Every command by part and name, in the order of the help, with the module of this package that defines it."""
 
 _MODULES = {name: module for part in COMMANDS.values() for name, module in part.items()}
 
 
 class Root(CommandGroup):
-    """Imports a command's module when the command is used."""
+    """The command `windrow`; imports the module of a subcommand when that is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's own signature
         """Return the names of all commands, in the order of the help."""
@@ -69,8 +69,8 @@ class Root(CommandGroup):
                 )
 
 
-def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value:
+def _print_version(ctx: click.Context, _param: click.Parameter, is_given: bool) -> None:
+    if is_given:
         from importlib.metadata import version  # noqa: PLC0415 slow, and rarely needed
 
         click.echo(f"windrow {version('windrow')}")
@@ -79,7 +79,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 
 @click.group("windrow", cls=Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
 )
 @click.pass_context
 def root(ctx: click.Context) -> None:
@@ -123,8 +123,8 @@ def _open_closed_streams() -> None:
     """Open the null device in place of standard streams that were closed, as by `2>&-`.
 
     Otherwise the next file that is opened, such as a database, would get the descriptor of a standard stream. Writing
-    to a closed standard output still fails (it is opened for reading); what is written to a closed standard error is
-    lost, and the command goes on.
+    to a closed standard output still fails, since it is opened for reading; writing to a closed standard error does
+    not fail, so the command goes on.
     """
     for name, flags, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
@@ -146,12 +146,13 @@ def _guess_command(arguments: Sequence[str]) -> str:
 
 
 def _default_hint(error: WindrowError, arguments: Sequence[str]) -> str:
-    """Return the next command for an error without a hint."""
+    """Return a hint for an error that has none: the help of the command for a usage error, or `windrow status`."""
     path = _guess_command(arguments)
     return f"{path} --help" if error.exit_code == 2 or path == "windrow try" else "windrow status"
 
 
 def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsIsHelpError) -> int:
+    """Print which subcommands a group of commands has; return the exit code."""
     group = error.ctx.command if error.ctx else None
     subcommands = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
     path = error.ctx.command_path if error.ctx else "windrow"
@@ -160,6 +161,7 @@ def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsI
 
 
 def _report_usage(console: Console, error: click.ClickException, arguments: Sequence[str]) -> int:
+    """Print click's message in the style of our own, with the command's help as the hint; return the exit code."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else _guess_command(arguments)
     # click stops at an unknown option and does not see a `--json` after it
@@ -178,7 +180,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return an exit code if that failed, 0 if the reader closed the pipe."""
+    """Flush standard output; return an exit code if that failed, or 0, also if the reading program has closed it."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windrow.cli.command import Console, command, option
-from windrow.cli.options import Day, DeclaredOptions, Duration, names, phases, sources
+from windrow.cli.options import Day, DeclaredOptions, Duration, complete_names, complete_phases, complete_sources
 from windrow.formats.text import counted, join_with_blank_lines, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import ReplayResult
     from windrow.app.summary import SessionSummary
     from windrow.engine.frontier import PlannedSource, Preview
+    from windrow.model import State
     from windrow.settings.setting import Setting
 
-SELECTION = "What to harvest"
-HOW = "How"
-PACE = "Pace"
+SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
+"""Sections of the help."""
 
-
-_OPTIONS = {"as": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
+_ARGUMENTS_BY_OPTION = {"as": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
+"""The names of options in the recorded command line, and the arguments of the run that they set."""
 
 
 def _command_line(arguments: Mapping[str, Any]) -> str:
-    """Return the command line of a run, as the ledger records it."""
+    """Return the command line of a run in the form that the ledger records."""
     words = ["run", *arguments["names"]]
-    words += [f"--{option} {arguments[name]}" for option, name in _OPTIONS.items() if arguments[name]]
+    words += [f"--{option} {arguments[name]}" for option, name in _ARGUMENTS_BY_OPTION.items() if arguments[name]]
     words += ["--again"] if arguments["again"] else []
-    return " ".join(words).encode("utf-8", "backslashreplace").decode()  # file names may hold bytes that are not UTF-8
+    return " ".join(words).encode("utf-8", "backslashreplace").decode()  # a file name may not be valid UTF-8
 
 
 class RunCommand(DeclaredOptions):
@@ -45,30 +45,26 @@ class RunCommand(DeclaredOptions):
         return (setting for collection in installed().values() for setting in collection.configuration.settings)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, then what each collection can adopt."""
+        """Write the help, then a paragraph for each collection that can adopt folders."""
         super().format_help_text(ctx, formatter)
         from windrow.adapters.adapter import Adopts  # noqa: PLC0415
         from windrow.contract.registry import capable  # noqa: PLC0415
 
         for adapter in capable(Adopts).values():
-            adopted = f"NAME may be {adapter.ADOPTS}: they are adopted, as if just fetched."
+            text = f"NAME may be {adapter.ADOPTS}: they are adopted, as if just fetched."
             formatter.write_paragraph()
             with formatter.indentation():
-                formatter.write_text(f"With --from {adapter.ADOPTED_AT}, {adopted}")
+                formatter.write_text(f"With --from {adapter.ADOPTED_AT}, {text}")
 
 
 @command(
     "run",
     shape=RunCommand,
-    examples=[
-        "windrow run",
-        "windrow run blog --limit 10 --dry-run",
-        "windrow run --every 6h",
-    ],
+    examples=["windrow run", "windrow run blog --limit 10 --dry-run", "windrow run --every 6h"],
     declared=True,
 )
-@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
-@option("--source", metavar="NAME", default="", shell_complete=sources, section=SELECTION,
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
+@option("--source", metavar="NAME", default="", shell_complete=complete_sources, section=SELECTION,
         help="The source that WARC files are recorded under.")  # fmt: skip
 @option("--limit", type=click.IntRange(1), metavar="N", section=SELECTION, help="Fetch at most N items.")
 @option(
@@ -78,30 +74,31 @@ class RunCommand(DeclaredOptions):
     section=SELECTION,
     help="Leave out items that their source dates before DATE (UTC).",
 )
-@option("--from", "first", metavar="PHASE", default="", shell_complete=phases, section=SELECTION,
+@option("--from", "first", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
         help="Begin at this phase; after `download`, nothing is listed or fetched.")  # fmt: skip
 @option(
-    "--to", "last", metavar="PHASE", default="", shell_complete=phases, section=SELECTION, help="End with this phase."
-)
-@option("--again", is_flag=True, section=SELECTION, help="Fetch and read again what is done already.")
-@option("--dry-run", is_flag=True, section=HOW, help="Only list what would be fetched from where; connects to nothing.")
+    "--to", "last", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
+    help="End with this phase."
+)  # fmt: skip
+@option("--again", is_flag=True, section=SELECTION, help="Fetch and read finished items again.")
+@option("--dry-run", is_flag=True, section=HOW, help="Only list the items that would be fetched; makes no connection.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
 @option("--quiet", is_flag=True, section=HOW, help="Print no progress and no summary, only errors.")
 def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
     """Harvest all sources, or the named collections and sources.
 
     NAME may also be WARC files of other programs, folders of them, or lists with one file on each line. They
-    are taken into the archive and summarised like what was crawled here, and nothing is fetched; --source names
+    are imported into the archive and summarised like crawled pages, and nothing is fetched; --source names
     their source, which is otherwise named after the file.
 
-    Running again resumes: what is done is not done again. The first Ctrl-C finishes the items in progress,
-    the second stops at once; the next run goes on from there. The summary goes to standard error.
+    Running again resumes: finished items are not done again. The first Ctrl-C finishes the items in progress,
+    the second stops at once; the next run continues from there. The summary is printed to standard error.
     """
     console.quiet = quiet
     flags = {name.replace("__", "."): arguments.pop(name) for name in list(arguments) if "__" in name}
     flags["run.every"] = every
     if dry_run:
-        return _preview(console, console.open(flags).preview(**arguments))
+        return _print_previews(console, console.open(flags).preview(**arguments))
     from windrow.app.run import repeat  # noqa: PLC0415
 
     seconds = console.open(flags).config.run.every
@@ -113,6 +110,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
+    """Run a session with settings by name and the arguments of `Windrow.run`; print progress and summary."""
     from windrow.contract.registry import names  # noqa: PLC0415
     from windrow.engine.progress import Progress, ProgressLines  # noqa: PLC0415
 
@@ -137,56 +135,58 @@ def print_summary(console: Console, summary: SessionSummary) -> None:
         console.inform(summary_lines(summary))
 
 
-def _preview(console: Console, plans: Sequence[Preview]) -> int:
-    would_ask = any(source.asked for plan in plans for source in plan.sources)
-    for number, plan in enumerate(plans):
+def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
+    """Print what a run would do in each collection; return the exit code 0."""
+    has_requests = any(source.asked for preview in previews for source in preview.sources)
+    for number, preview in enumerate(previews):
         if console.json:
-            for source in plan.sources:
+            for source in preview.sources:
                 console.message("would_ask", source)
-            for fetch in plan.waiting:
+            for fetch in preview.waiting:
                 console.message("would_fetch", fetch)
-            for count in plan.documents:
+            for count in preview.documents:
                 console.message("would_read", count)
         else:
-            console.print(([""] if number else []) + _plan_lines(plan))
-    if would_ask:
+            console.print(([""] if number else []) + _preview_lines(preview))
+    if has_requests:
         console.inform("the counts are of items already known; a run may find new ones at these sources")
     console.inform("nothing was fetched and nothing was written")
     return 0
 
 
-def _plan_lines(plan: Preview) -> list[str]:
-    parts: list[str] = []
-    if plan.sources:
+def _preview_lines(preview: Preview) -> list[str]:
+    """Return a preview as tables: the sources, the items to fetch, and the documents to read."""
+    tables: list[str] = []
+    if preview.sources:
         rows = [
             (source.source, source.address,
              " ".join(source.folders) if source.asked else f"not asked: {source.why_not}",
-             source.waiting, _planned_size(plan, source),
+             source.waiting, _planned_size(preview, source),
              "unknown" if source.seconds is None else spell_duration(source.seconds))
-            for source in plan.sources
+            for source in preview.sources
         ]  # fmt: skip
-        parts.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
-    if plan.waiting:
-        parts.append(
+        tables.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
+    if preview.waiting:
+        tables.append(
             table(
                 ["would fetch", "from", "size"],
                 [
                     (fetch.key, fetch.source, "unknown" if fetch.bytes is None else spell_size(fetch.bytes))
-                    for fetch in plan.waiting
+                    for fetch in preview.waiting
                 ],
             )
         )
-    if plan.documents:
-        parts.append(table(["would take through", "items"], plan.documents))
-    return join_with_blank_lines(parts) or ["nothing to do"]
+    if preview.documents:
+        tables.append(table(["would take through", "items"], preview.documents))
+    return join_with_blank_lines(tables) or ["nothing to do"]
 
 
-def _planned_size(plan: Preview, source: PlannedSource) -> str:
-    """Return the size of what would be fetched from a source; "and more" if some sizes are not known."""
+def _planned_size(preview: Preview, source: PlannedSource) -> str:
+    """Return the size of the items that would be fetched from a source, with "and more" if some sizes are unknown."""
     if source.waiting and not source.bytes:
         return "unknown"
-    incomplete = any(fetch.bytes is None for fetch in plan.waiting if fetch.source == source.source)
-    return spell_size(source.bytes) + (" and more" if incomplete else "")
+    has_unknown = any(fetch.bytes is None for fetch in preview.waiting if fetch.source == source.source)
+    return spell_size(source.bytes) + (" and more" if has_unknown else "")
 
 
 @command("replay", examples=["windrow replay", "windrow replay --json"])
@@ -199,32 +199,38 @@ def replay_command(console: Console) -> int:
     """
     from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
 
-    replayed = console.open().replay(Progress(quiet=console.quiet or console.json))
-    for kind, differences in replayed.items():
-        _print_replay(console, differences, kind)
-    if not replayed:
-        console.inform("nothing to read again: nothing is summarised so far; next: windrow run")
+    results = console.open().replay(Progress(quiet=console.quiet or console.json))
+    for collection, result in results.items():
+        _print_replay(console, result, collection)
+    if not results:
+        console.inform("there is nothing to read again: nothing was harvested so far; next: windrow run")
     return 0
 
 
-def _print_replay(console: Console, replayed: ReplayResult, kind: str) -> None:
+def _print_replay(console: Console, result: ReplayResult, collection: str) -> None:
+    """Print how many versions of a collection's records differ after a replay, or which documents do."""
     from windrow.contract.registry import phases  # noqa: PLC0415
 
-    if (versions := replayed.versions) is not None:
+    if (versions := result.versions) is not None:
         if console.json:
             console.message("replay", versions)
         console.inform(
-            f"session {replayed.session}: {versions.after:,} versions of {kind}, {versions.before:,} before; "
+            f"session {result.session}: {versions.after:,} versions of {collection}, {versions.before:,} before; "
             f"{versions.changed:,} differ from before"
         )
         return
-    names = dict(enumerate(phases()[kind], 1))
-    for change in replayed.changes:
-        old_state = f"{names[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
-        new_state = f"{names[change.after[0]]} {change.after[1].name.lower()}"
+    phase_names = dict(enumerate(phases()[collection], 1))
+
+    def describe(state: State) -> str:
+        phase, status = state
+        return f"{phase_names[phase]} {status.name.lower()}"
+
+    for change in result.changes:
+        old_state = describe(change.before) if change.before else "not there"
+        new_state = describe(change.after)
         if console.json:
             console.message("replay_change", {"key": change.key, "before": old_state, "after": new_state})
         else:
             console.print(f"{change.key}: {old_state} -> {new_state}")
-    count = counted(len(replayed.changes), "document")
-    console.inform(f"session {replayed.session}: {count} with another phase or status than before")
+    count = counted(len(result.changes), "document")
+    console.inform(f"session {result.session}: {count} with another phase or status than before")

@@ -1,4 +1,4 @@
-"""`windrow search`: search what was harvested, in all collections."""
+"""`windrow search` searches the harvested records of all collections."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.command import Command, Console, clean, command, option
-from windrow.cli.options import kind_names, kinds
+from windrow.cli.command import Command, Console, command, escape_lines, option
+from windrow.cli.options import complete_collections, list_collections
 from windrow.formats.text import to_json_value
 
 if TYPE_CHECKING:
@@ -43,59 +43,60 @@ class SearchCommand(Command):
 )
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...", type=click.UNPROCESSED)
 @option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Results on a page (10).")
-@option("--page", type=click.IntRange(1), default=1, metavar="N", help="Which page of them (1).")
-@option("--collection", metavar="COLLECTION", multiple=True, shell_complete=kinds, choices=kind_names,
-        help="Search only this collection; may be repeated.")  # fmt: skip
+@option("--page", type=click.IntRange(1), default=1, metavar="N", help="The number of the page (1).")
+@option("--collection", metavar="COLLECTION", multiple=True, shell_complete=complete_collections,
+        choices=list_collections, help="Search only this collection; may be repeated.")  # fmt: skip
 @option("--explain", is_flag=True, help="Show how each score was calculated.")
 def search_command(
     console: Console, *, words: tuple[str, ...], collection: tuple[str, ...], limit: int, page: int, explain: bool
 ) -> None:
-    """Search what was harvested, in all collections.
+    """Search the harvested records of all collections.
 
     Any text is a query: words, "phrases", -words to leave out, OR, parentheses and filters such as
     site:, lang:, type:, before:, after: and as-of:, which searches the pages as they were on a day.
     All of them are in docs/reference/search.md. Give a query with quotes as one argument; put `--` before
     a query that begins with two dashes.
     """
-    start = (page - 1) * limit
-    answer = console.open().search(" ".join(words), collection=collection, offset=start, limit=limit, explain=explain)
+    offset = (page - 1) * limit
+    answer = console.open().search(" ".join(words), collection=collection, offset=offset, limit=limit, explain=explain)
     if console.json:
-        for number, result in enumerate(answer.results, start + 1):
+        for number, result in enumerate(answer.results, offset + 1):
             console.message(result.type, {"rank": number, **to_json_value(result.details)})
         console.message("search", {
             "query": answer.query, "offset": answer.offset, "results": len(answer.results),
             "further": answer.further, "relaxed": answer.relaxed, "notes": answer.notes,
         })  # fmt: skip
         return
-    for number, result in enumerate(answer.results, start + 1):
+    for number, result in enumerate(answer.results, offset + 1):
         console.print_raw(_format_result(number, result, console.styled))
     for note in answer.notes:
         console.inform(note)
-    console.inform(_describe_page(answer, start, limit))
+    console.inform(_describe_page(answer, offset, limit))
 
 
 def _format_result(number: int, result: SearchResult, styled: bool) -> str:
     head = f"{number:>3}. {_highlight(result.title, styled)}"
-    lines = [head, f"     {clean(result.url)}" + (f"  ({clean(result.about)})" if result.about else "")]
+    lines = [head, f"     {escape_lines(result.url)}" + (f"  ({escape_lines(result.about)})" if result.about else "")]
     if snippet := _highlight(result.snippet, styled):
         lines.append(f"     {snippet}")
-    lines += [f"     {clean(remark)}" for remark in result.remarks]
+    lines += [f"     {escape_lines(remark)}" for remark in result.remarks]
     return "\n".join(lines) + "\n"
 
 
 def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
-    """Join pieces of (text, is a hit) in one line; hits are bold if `styled`."""
+    """Join pieces, (text, whether it is a match), in one line; matches are bold if `styled`."""
     texts = []
-    for piece, hit in pieces:
-        text = clean(" ".join(f".{piece}.".split())[1:-1])
-        texts.append(f"\x1b[1m{text}\x1b[0m" if hit and styled else text)
+    for piece, is_match in pieces:
+        text = escape_lines(" ".join(f".{piece}.".split())[1:-1])  # the dots protect blanks at the ends
+        texts.append(f"\x1b[1m{text}\x1b[0m" if is_match and styled else text)
     return "".join(texts).strip()
 
 
-def _describe_page(answer: SearchAnswer, start: int, limit: int) -> str:
+def _describe_page(answer: SearchAnswer, offset: int, limit: int) -> str:
+    """Return a line on which results are shown, of how many there are, and how to see the next page."""
     if not answer.results:
-        return "no more results" if start else "no results"
-    last_number = start + len(answer.results)
-    line = f"{start + 1} to {last_number}" + (", and there is more" if answer.further else ", and that is all")
-    line += "; no document has all these words, so those with most of them are shown" if answer.relaxed else ""
+        return "no more results" if offset else "no results"
+    last_number = offset + len(answer.results)
+    line = f"{offset + 1} to {last_number}" + (", and there are more" if answer.further else ", and that is all")
+    line += "; no document has all these words, so documents with most of them are shown" if answer.relaxed else ""
     return f"{line}; next page: --page {last_number // limit + 1}" if answer.further else line

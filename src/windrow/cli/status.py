@@ -1,11 +1,11 @@
-"""`windrow status`, and a session's summary as text."""
+"""`windrow status` shows the state of a workspace; a session's summary is formatted as text here too."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from windrow.cli.changes import change_lines
-from windrow.cli.command import EXITS, Console, command
+from windrow.cli.command import EXIT_CODES, Console, command
 from windrow.formats.text import counted, prefix_name, show, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
@@ -16,27 +16,17 @@ if TYPE_CHECKING:
     from windrow.ledger.sessions import RuleCount
 
 SOURCES_FAILED = 3
+"""The exit code of a session in which sources failed."""
 
 _CHANGES_SHOWN = 20
-"""Changes that are shown at the end of a run."""
+"""The most changes that are shown at the end of a run."""
 
 
 def summary_lines(summary: SessionSummary) -> list[str]:
     """Return a session's summary as lines and tables."""
-    text = [_summary_head(summary), *(f"mended: {line}" for line in summary.repairs)]
+    text = [_summary_head(summary), *(f"repaired: {line}" for line in summary.repairs)]
     if summary.sources:
-        head = [
-            "source",
-            "offered",
-            "new",
-            "changed",
-            "gone",
-            "refused",
-            "fetched",
-            "same",
-            "failed",
-            "received",
-        ]
+        head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         page_columns = ["moved", "left", "same text"] if summary.outcomes else []
         rows = [
             (*source[:9], spell_size(source.received), *source[11:][: len(page_columns)]) for source in summary.sources
@@ -48,7 +38,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         text.append(table(["answer", "times"], [outcome[1:] for outcome in summary.outcomes], "  "))
-    text += left_out(summary.left_out)
+    text += left_out_table(summary.left_out)
     if summary.phases:
         head = ["item", "phase", "done", "cancelled", "failed"]
         text.append(table(head, [phase[1:] for phase in summary.phases], "  "))
@@ -73,28 +63,30 @@ def _summary_head(summary: SessionSummary) -> str:
     if summary.ended is None or summary.exit_code is None:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
     duration = spell_duration((summary.ended - summary.began).total_seconds())
-    return f"session {summary.session} took {duration}: {meaning(summary)}"
+    return f"session {summary.session} took {duration}: {describe_end(summary)}"
 
 
-def left_out(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a table of the addresses that rules left out, or an empty list if there are none."""
+def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
+    """Return a table of the numbers of addresses that rules left out, as a list; empty if no address was left out."""
     if not rules:
         return []
     return [
         table(
-            ["source", "left out", "rule", "such as"], [(o.source, o.addresses, o.rule, o.example) for o in rules], "  "
+            ["source", "left out", "rule", "such as"],
+            [(count.source, count.addresses, count.rule, count.example) for count in rules],
+            "  ",
         )
     ]
 
 
-def meaning(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" only if nothing failed; addresses left out by rules are not failures."""
+def describe_end(summary: SessionSummary) -> str:
+    """Describe how a session ended: "all well" if nothing failed; addresses left out by rules are not failures."""
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
         failed = sum(bool(source.error) for source in summary.sources)
-        return f"{failed:,} of {counted(len(summary.sources), 'source')} failed" if failed else EXITS[code]
+        return f"{failed:,} of {counted(len(summary.sources), 'source')} failed" if failed else EXIT_CODES[code]
     if code:
-        return EXITS.get(code, "failed")
+        return EXIT_CODES.get(code, "failed")
     refused = sum(source.refused for source in summary.sources)
     failed = max(
         sum(reason.items for reason in summary.reasons) - refused, sum(source.failed for source in summary.sources)
@@ -103,12 +95,12 @@ def meaning(summary: SessionSummary) -> str:
     counts += [f"{failed:,} failed"] if failed else []
     counts += [counted(summary.warnings, "warning")] if summary.warnings else []
     source_errors = sum(bool(source.error) for source in summary.sources)
-    counts += [f"trouble at {counted(source_errors, 'source')}"] if source_errors else []
-    return f"done, {', '.join(counts)}" if counts else EXITS[0]
+    counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []
+    return f"done, {', '.join(counts)}" if counts else EXIT_CODES[0]
 
 
 _RESTING_SHOWN = 20
-"""Items that rest, shown one by one."""
+"""The most resting items that are listed."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])
@@ -125,7 +117,7 @@ def status_command(console: Console) -> int:
     console.inform(_status_head(state))
     console.print(_status_lines(state))
     if failing := [source.source for source in state.sources if source.failed]:
-        console.inform(f"try: windrow why NAME ({', '.join(failing)}) for what failed there")
+        console.inform(f"try: windrow why NAME ({', '.join(failing)}) for the errors at these sources")
     return 0
 
 
@@ -139,53 +131,45 @@ def _status_head(state: WorkspaceState) -> str:
     elif session.ended is None:
         text += f"; session {session.session} was cut short; the next run goes on from there"
     else:
-        text += f"; session {session.session} ended {show(session.ended)} UTC: {meaning(session)}"
+        text += f"; session {session.session} ended {show(session.ended)} UTC: {describe_end(session)}"
     return text
 
 
 def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
-    """Return rows of documents not read for a fault of a reader or a server, with when a run reads them again."""
-    return [(*row[:4], row.due or f"a mended version; windrow retry --reason {row.reason}") for row in state.unread]
+    """Return table rows on documents that were not read by a fault of ours, each with when they are read again."""
+    return [
+        (*count[:4], count.due or f"a corrected version; windrow retry --reason {count.reason}")
+        for count in state.unread
+    ]
 
 
 def _status_lines(state: WorkspaceState) -> list[str]:
+    """Return the state of a workspace as tables: its sources, its items, and what it left out or could not read."""
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
-        (
-            source.source,
-            source.owner,
-            source.state,
-            source.last_good,
-            source.items,
-            source.new,
-            source.changed,
-            source.same,
-            source.gone,
-            source.failed,
-            source.next_due,
-        )
+        (source.source, source.owner, source.state, source.last_good, source.items,
+         source.new, source.changed, source.same, source.gone, source.failed, source.next_due)
         for source in state.sources
-    ]
-    parts: list[str] = [
+    ]  # fmt: skip
+    lines: list[str] = [
         table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection COLLECTION"
     ]
-    if troubles := [prefix_name(source.source, source.error) for source in state.sources if source.error]:
-        parts += ["", *troubles]
+    if errors := [prefix_name(source.source, source.error) for source in state.sources if source.error]:
+        lines += ["", *errors]
     if state.waits:
-        parts += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]
+        lines += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]
     if state.left_out:
-        parts += ["", *left_out(state.left_out)]
+        lines += ["", *left_out_table(state.left_out)]
     if state.states:
-        parts += ["", table(["collection", "item", "phase", "status", "items"], state.states)]
+        lines += ["", table(["collection", "item", "phase", "status", "items"], state.states)]
     if state.reasons:
-        parts += ["", table(["reason", "items", "meaning"], state.reasons)]
+        lines += ["", table(["reason", "items", "meaning"], state.reasons)]
     if state.unread:
-        parts += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread_rows(state))]
+        lines += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread_rows(state))]
     if state.resting:
-        rests = [
-            (row.key, row.sessions, row.until, f"windrow retry {row.key}") for row in state.resting[:_RESTING_SHOWN]
-        ]
-        parts += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], rests)]
+        files = state.resting[:_RESTING_SHOWN]
+        resting = [(file.key, file.sessions, file.until, f"windrow retry {file.key}") for file in files]
+        lines += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], resting)]
         if len(state.resting) > _RESTING_SHOWN:
-            parts.append(f"and {len(state.resting) - _RESTING_SHOWN:,} more")
-    return parts
+            lines.append(f"and {len(state.resting) - _RESTING_SHOWN:,} more")
+    return lines

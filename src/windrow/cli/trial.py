@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windrow.cli.command import Console, command, option
-from windrow.cli.options import kind_names, kinds
+from windrow.cli.options import complete_collections, list_collections
 from windrow.errors import NotAWorkspace
 from windrow.formats.text import counted, show
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     declared=True,
 )
 @click.argument("address", metavar="ADDRESS")
-@option("--collection", metavar="COLLECTION", required=True, shell_complete=kinds, choices=kind_names,
-        help="Read it as this collection does.")  # fmt: skip
+@option("--collection", metavar="COLLECTION", required=True, shell_complete=complete_collections,
+        choices=list_collections, help="Read it as this collection does.")  # fmt: skip
 @option("--limit", type=click.IntRange(0), metavar="N", default=20, show_default=True,
         help="Print at most N records and N findings of a document; --json prints all.")  # fmt: skip
 def try_command(console: Console, address: str, collection: str, limit: int) -> int:
@@ -44,18 +44,19 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
     from windrow.adapters.adapter import TRIAL_TYPES, DocumentReport, FetchedBytes  # noqa: PLC0415
     from windrow.contract.registry import adapter  # noqa: PLC0415
 
-    refused = False
+    has_refusal = False
     printer = _PartPrinter(console, limit)
     for part in adapter(collection).try_address(_open_workspace(console), address):
-        refused |= isinstance(part, DocumentReport | FetchedBytes) and part.reason is not None
+        has_refusal |= isinstance(part, DocumentReport | FetchedBytes) and part.reason is not None
         if console.json:
             console.message(TRIAL_TYPES[type(part)], part, omit_empty=True)
         else:
             printer.print(TRIAL_TYPES[type(part)], part)
-    return int(refused)
+    return int(has_refusal)
 
 
 def _open_workspace(console: Console) -> Workspace | None:
+    """Return the workspace's configuration, or None outside a workspace if the option `--workspace` is not given."""
     try:
         return console.open().config
     except NotAWorkspace:
@@ -65,12 +66,12 @@ def _open_workspace(console: Console) -> Workspace | None:
 
 
 class _PartPrinter:
-    """Prints parts as they come, at most `limit` findings and `limit` records of a document."""
+    """Prints the parts of a trial, but at most `limit` findings and `limit` records of each document."""
 
     def __init__(self, console: Console, limit: int) -> None:
         self._console = console
         self._limit = limit
-        self._shown: dict[tuple[str, str], int] = {}
+        self._counts: dict[tuple[str, str], int] = {}  # of findings and of records, by ("findings", document's name)
 
     def print(self, kind: str, part: TrialPart) -> None:
         """Print a part; `kind` is its `type` in JSON."""
@@ -92,14 +93,14 @@ class _PartPrinter:
 
     def _document(self, part: Any) -> None:
         for kind in ("findings", "records"):
-            count = self._shown.get((kind, part.name), 0)
+            count = self._counts.get((kind, part.name), 0)
             if count > self._limit:
                 self._console.print(f"  ... {count - self._limit:,} more {kind}")
-        end = f"refused at {part.phase}: {part.reason.meaning}" if part.reason else f"good up to {part.phase}"
-        self._console.print(f"{part.name}: {show(part.size)} bytes, {counted(part.records, 'record')}, {end}")
+        verdict = f"refused at {part.phase}: {part.reason.meaning}" if part.reason else f"good up to {part.phase}"
+        self._console.print(f"{part.name}: {show(part.size)} bytes, {counted(part.records, 'record')}, {verdict}")
 
     def _print_limited(self, kind: str, document: str, line: str) -> None:
-        count = self._shown[kind, document] = self._shown.get((kind, document), 0) + 1
+        count = self._counts[kind, document] = self._counts.get((kind, document), 0) + 1
         if count <= self._limit:
             self._console.print(" ".join(line.split(" ")))
 
@@ -121,8 +122,8 @@ def demo_command(console: Console, folder: Path) -> int:
 
     began = time.monotonic()
 
-    def harvest(kind: str, again: bool) -> int:
-        summary = Windrow(folder).run([kind], progress=Progress(quiet=console.json), again=again)
+    def harvest(collection: str, again: bool) -> int:
+        summary = Windrow(folder).run([collection], progress=Progress(quiet=console.json), again=again)
         console.inform(f"  {summary_lines(summary)[0]}")
         return summary.exit_code or 0
 
@@ -161,7 +162,7 @@ def _program_name() -> str:
 
 
 def _show_pages(console: Console, harbour: str) -> None:
-    """Search the crawled pages, and show the history of the page that changed."""
+    """Search the crawled pages, and show the history of a changed page; `harbour` is the address of its site."""
     from windrow.cli.search import search_command as search  # noqa: PLC0415
     from windrow.cli.why import why_command as why  # noqa: PLC0415
 

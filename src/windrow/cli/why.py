@@ -1,4 +1,4 @@
-"""`windrow why`: the whole history of an item."""
+"""`windrow why` shows the whole history of an item."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.command import Console, command
-from windrow.cli.options import sources
+from windrow.cli.options import complete_sources
 from windrow.formats.text import Table, show, table
 from windrow.reasons import Reason
 
@@ -18,14 +18,10 @@ if TYPE_CHECKING:
 
 @command(
     "why",
-    examples=[
-        "windrow why https://example.org/a/page",
-        "windrow why blog",
-        "windrow why 1234 --json",
-    ],
+    examples=["windrow why https://example.org/a/page", "windrow why blog", "windrow why 1234 --json"],
     declared=True,
 )
-@click.argument("name", metavar="X", shell_complete=sources)
+@click.argument("name", metavar="X", shell_complete=complete_sources)
 def why_command(console: Console, name: str) -> int:
     """Show all that happened to X, in order.
 
@@ -59,9 +55,10 @@ def why_command(console: Console, name: str) -> int:
 
 
 def _print_messages(console: Console, story: Story) -> None:
-    summary = story._asdict()
-    events, members = summary.pop("events"), summary.pop("members")
-    console.message("story", summary)
+    """Print a story as lines of JSON: the story itself, then its events and members."""
+    head = story._asdict()
+    events, members = head.pop("events"), head.pop("members")
+    console.message("story", head)
     for event in events:
         console.message("event", event, omit_empty=True)
     for member in members:
@@ -69,6 +66,7 @@ def _print_messages(console: Console, story: Story) -> None:
 
 
 def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: int, name: str) -> None:
+    """Print the items with this name; `more` is the number of further items that are not printed."""
     if console.json:
         for candidate in candidates:
             console.message("candidate", candidate)
@@ -77,27 +75,29 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
     console.inform(f"{name} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")
 
 
-def _candidate_table(rows: tuple[Meaning, ...]) -> Table:
-    head = ["number", "what", "name", "owner", "stands at", "reason"]
+def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
+    """Return a table of items and their states."""
+    head = ["number", "kind", "name", "owner", "state", "reason"]
     return table(
         head,
         [
             (str(number), kind, key, owner, f"{phase}: {status}", reason)
-            for number, kind, key, owner, phase, status, reason in rows
+            for number, kind, key, owner, phase, status, reason in candidates
         ],
     )
 
 
 def _story_lines(story: Story) -> list[str]:
+    """Return a story as lines for people: its name and state, its events, and a table of its members."""
     kind = " ".join(filter(None, (story.collection, story.kind)))
     lines = [" ".join(filter(None, [story.key, f"({kind}{_number_suffix(story)}"]))]
     state = ": ".join(filter(None, [story.phase, story.status]))
     if state:
         meaning = f", {Reason(story.reason).meaning}" if story.reason else ""
-        lines.append(f"  stands at {state}{meaning}")
+        lines.append(f"  is at {state}{meaning}")
     for label, text in (
         ("made by", story.owner),
-        ("lies in", story.within),
+        ("contained in", story.within),
         ("offered by", ", ".join(story.offered_by)),
     ):
         lines += [f"  {label} {text}"] if text else []

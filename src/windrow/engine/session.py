@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from windrow.archive import alone, mark_ledger, mend, refuse_other_ledger, sweep
+from windrow.archive import lock_archive, mark_ledger, refuse_other_ledger, remove_old_parts, repair_archive
 from windrow.clock import now, spell
 from windrow.contract import (
     Captures,
@@ -134,10 +134,10 @@ class Session:
         lease = None
         try:
             lease = self.lease = Lease(self.ledger)
-            with alone(setup.archive):
+            with lock_archive(setup.archive):
                 promised = self.ledger.captures.promised()
                 refuse_other_ledger(setup.archive, self._identity(), promised)
-                self.mended = mend(setup.archive, promised)
+                self.mended = repair_archive(setup.archive, promised)
             last_end = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)
@@ -210,7 +210,7 @@ class Session:
         for discovery in run.collection.discoveries:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
-        sweep(self.setup.archive)
+        remove_old_parts(self.setup.archive)
 
     def follow(self, projection: Projection) -> None:
         """Update this projection at the session's end, and close it with the session."""

@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.archive.erase import ErasedSpan, erase, related
+from windrow.archive.erase import ErasedSpan, erase, related_records
 from windrow.clock import now
 from windrow.digest import hash64
 from windrow.engine.check import index_name
@@ -271,6 +271,6 @@ def _find_related(
         preceding = (bisect_right(ends, span.offset) for span in target_spans)
         bounds = [(ends[at - 1] if at else 0, span.offset) for at, span in zip(preceding, target_spans, strict=True)]
     for bound in bounds:
-        for span in related(path, bound, session.setup.limits, ours):
+        for span in related_records(path, bound, session.setup.limits, ours):
             if span.offset not in shared:
                 yield span

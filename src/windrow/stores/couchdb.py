@@ -1,4 +1,4 @@
-"""Documents in CouchDB, or a server with its HTTP API: creates databases, writes in bulk, resolves conflicts."""
+"""Store documents in CouchDB or a server with its HTTP API: create databases, write in bulk, resolve conflicts."""
 
 from __future__ import annotations
 
@@ -13,30 +13,43 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.documents import EVERYTHING, DocumentDatabase, DocumentView, Span, Stored, check_name
+from windrow.stores.documents import (
+    FIRST_THOUSAND,
+    DocumentDatabase,
+    DocumentView,
+    StoredDocument,
+    ViewRange,
+    check_name,
+)
 
-DESIGN = "_design/windrow"
-_LOCAL = "_local/windrow"
-_CHUNK, _BYTES = 500, 4_000_000
-_PAGE = 500
-_TRIES = 5
-_LAST = "\ufff0"  # sorts after every text in CouchDB
+DESIGN_ID = "_design/windrow"
+_CHECKPOINT_ID = "_local/windrow"
+_CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000
+_PAGE_SIZE = 500
+_MAX_ATTEMPTS = 5
+_HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
+
+
+_Changes = dict[str, Mapping[str, Any] | None]
+"""Documents to write, by id; None stands for a removal."""
 
 
 class _Response(NamedTuple):
+    """The status of a response, and its body as parsed JSON."""
+
     status: int
     content: Any
 
 
-_PATIENCE = 60.0
-"""Timeout of a request in seconds."""
+_TIMEOUT = 60.0
+"""The timeout of a request in seconds."""
 
 
 class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
-        """Create missing databases and views at this server; `secret` is `user:password`."""
+        """Create missing databases and views on the server at `url`; `secret` is `user:password`, or empty."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConfigError(f"{url!r} is not the address of a CouchDB", hint="http://127.0.0.1:5984/")
@@ -53,25 +66,23 @@ class CouchDocuments:
             self._create(database)
 
     def _create(self, database: DocumentDatabase) -> None:
-        """Create a database and its views if they are missing or of an earlier windrow."""
+        """Create a database and its views if they are missing or were made by an earlier version of windrow."""
         # Only an administrator may ask for a database to be created, even if it exists.
         if self._request("GET", f"/{database.name}", good=(200, 404)).status == 404:
             self._request("PUT", f"/{database.name}", good=(201, 202, 412))
         # No reduce function, so that a view without parameters returns its rows.
         views = {view.name: {"map": _map_function(view)} for view in database.views}
         design_fields = {"language": "javascript", "views": views}
-        for _ in range(_TRIES):
-            answer = self._request("GET", f"/{database.name}/{DESIGN}", good=(200, 404), shape=dict)
+        for _ in range(_MAX_ATTEMPTS):
+            answer = self._request("GET", f"/{database.name}/{DESIGN_ID}", good=(200, 404), shape=dict)
             stored = answer.content if answer.status == 200 else {}
-            if all(stored.get(name) == wanted_part for name, wanted_part in design_fields.items()):
+            if all(stored.get(name) == content for name, content in design_fields.items()):
                 return
             # Without the right to write designs, the views of an earlier windrow are used if they sort alike.
-            usable = _map_functions(stored.get("views")) == _map_functions(design_fields["views"])
-            design, accepted = (
-                {**stored, **design_fields, "_id": DESIGN},
-                (201, 202, 409, *((401, 403) if usable else ())),
-            )
-            if self._request("PUT", f"/{database.name}/{DESIGN}", design, good=accepted).status != 409:
+            is_usable = _map_functions(stored.get("views")) == _map_functions(design_fields["views"])
+            design = {**stored, **design_fields, "_id": DESIGN_ID}
+            accepted = (201, 202, 409, *((401, 403) if is_usable else ()))
+            if self._request("PUT", f"/{database.name}/{DESIGN_ID}", design, good=accepted).status != 409:
                 return
 
     # Requests to the server.
@@ -79,13 +90,16 @@ class CouchDocuments:
     def _request(
         self, method: str, path: str, document: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
     ) -> _Response:
-        """Send a request, again after a temporary failure; `good` are statuses accepted, `shape` the answer's type."""
+        """Send a request, and repeat it after a temporary failure; raise StoreError if that does not help.
+
+        `good` are the accepted statuses, `shape` is the required type of the answer's JSON.
+        """
         # CouchDB refuses a request with a lone surrogate, which the JSON of a source may contain.
         body = None if document is None else json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
         problem = ""
-        for number in range(_TRIES):
-            if number:
-                time.sleep(min(0.1 * 2**number, 2.0))
+        for attempt in range(_MAX_ATTEMPTS):
+            if attempt:
+                time.sleep(min(0.1 * 2**attempt, 2.0))
             try:
                 status, content = self._send(method, path, body)
             except (OSError, http.client.HTTPException) as error:
@@ -99,20 +113,20 @@ class CouchDocuments:
                 return _Response(status, parsed)
             problem = f"{method} {path[:200]}: status {status}, {content[:300].decode('utf-8', 'replace')}"
             if status in {401, 403}:
-                raise StoreError(f"{self._url}: {problem}", hint="look at events.documents_secret")
+                raise StoreError(f"{self._url}: {problem}", hint="check the setting events.documents_secret")
             if status < 500 and status not in {408, 425, 429}:
                 raise StoreError(f"{self._url}: {problem}")
         raise StoreUnreachable(f"{self._url}: {problem}")
 
-    def _rows_of(self, method: str, path: str, content: Any = None) -> list[dict[str, Any]]:
-        """Send a request whose answer has rows."""
-        rows = self._request(method, path, content, shape=dict).content.get("rows")
+    def _request_rows(self, method: str, path: str, document: Any = None) -> list[dict[str, Any]]:
+        """Send a request and return the rows of its answer."""
+        rows = self._request(method, path, document, shape=dict).content.get("rows")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self._unexpected_answer()
         return rows
 
     def _read_number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
-        """Get an object and return a number in it; 0 if either is missing."""
+        """Get an object and return the number in its field `name`, or 0 if the object or the field is missing."""
         answer = self._request("GET", path, good=good, shape=dict)
         number = answer.content.get(name, 0) if answer.status == 200 else 0
         if not isinstance(number, int):
@@ -120,16 +134,17 @@ class CouchDocuments:
         return number
 
     def _unexpected_answer(self) -> StoreError:
-        return StoreError(f"{self._url}: the answer is not one of CouchDB", hint="look at events.documents")
+        return StoreError(f"{self._url}: this is not an answer of CouchDB", hint="check the setting events.documents")
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """Send one request, connecting to the server if necessary; return the answer's status and body."""
         if self._connection is None:
             host, port = self._host_port
             if self._secure:
                 context = ssl.create_default_context()
-                self._connection = http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
+                self._connection = http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=context)
             else:
-                self._connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+                self._connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
         self._connection.request(method, self._path + path, body, self._headers)
         answer = self._connection.getresponse()
         return answer.status, answer.read()
@@ -137,16 +152,17 @@ class CouchDocuments:
     # The methods of a document store.
 
     def checkpoint(self) -> int:
-        """Return the number last written with documents, 0 at first."""
-        return self._read_number(f"/{self._first}/{_LOCAL}", "checkpoint", good=(200, 404))
+        """Return the checkpoint that was last written with documents, or 0 if none was written."""
+        return self._read_number(f"/{self._first}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
 
     def _set_checkpoint(self, number: int) -> None:
-        for _ in range(_TRIES):
-            answer = self._request("GET", f"/{self._first}/{_LOCAL}", good=(200, 404), shape=dict)
-            document = {"_id": _LOCAL, "checkpoint": number}
+        """Write the checkpoint into the first database; repeat it if another client writes it at the same time."""
+        for _ in range(_MAX_ATTEMPTS):
+            answer = self._request("GET", f"/{self._first}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
+            document = {"_id": _CHECKPOINT_ID, "checkpoint": number}
             if answer.status == 200:
                 document["_rev"] = answer.content.get("_rev")
-            if self._request("PUT", f"/{self._first}/{_LOCAL}", document, good=(201, 202, 409)).status != 409:
+            if self._request("PUT", f"/{self._first}/{_CHECKPOINT_ID}", document, good=(201, 202, 409)).status != 409:
                 return
         raise StoreError(f"{self._url}: another client keeps writing the checkpoint of {self._first}")
 
@@ -154,129 +170,122 @@ class CouchDocuments:
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
         checkpoint: int | None = None,
     ) -> int:  # fmt: skip
-        """Write documents, replacing those with the same ids, and remove others; return how many are new.
+        """Write documents, replacing those with the same ids, and remove the ids `removed`; return how many are new.
 
-        A document that another client wrote meanwhile is read and replaced by the next revision. Conflicting revisions
-        that a replication left are removed.
+        A document that another client writes at the same time is read and replaced by the next revision. Conflicting
+        revisions that a replication left are removed.
         """
-        fresh = 0
-        changes: dict[str, Mapping[str, Any] | None] = dict.fromkeys(removed)
+        new_count = 0
+        changes: _Changes = dict.fromkeys(removed)
         changes |= {str(document["_id"]): document for document in documents}
-        for part in _chunks(changes):
-            fresh += self._write(database, part)
+        for chunk in _split_into_chunks(changes):
+            new_count += self._write_chunk(database, chunk)
         if checkpoint is not None:
             self._set_checkpoint(max(checkpoint, self.checkpoint()))
-        return fresh
+        return new_count
 
-    def _write(self, database: str, documents: dict[str, Mapping[str, Any] | None]) -> int:
-        remaining, fresh, is_first_try = dict(documents), 0, True
-        for _ in range(_TRIES):
+    def _write_chunk(self, database: str, documents: _Changes) -> int:
+        """Write or remove documents; return how many are new."""
+        remaining, new_count = dict(documents), 0
+        for attempt in range(_MAX_ATTEMPTS):
             existing = self._read_existing(database, list(remaining))
-            fresh += (
-                sum(document is not None and name not in existing for name, document in remaining.items())
-                if is_first_try
-                else 0
-            )
-            is_first_try = False
-            changes: list[dict[str, Any]] = []
-            for name, document in remaining.items():
-                stored = existing.get(name)
+            if attempt == 0:
+                new_count = sum(document is not None and id_ not in existing for id_, document in remaining.items())
+            revisions: list[dict[str, Any]] = []
+            for id_, document in remaining.items():
+                stored = existing.get(id_)
                 if document is not None:
-                    changes.append({**document, **({"_rev": stored["_rev"]} if stored else {})})
+                    revisions.append({**document, **({"_rev": stored["_rev"]} if stored else {})})
                 elif stored:
-                    changes.append({"_id": name, "_rev": stored["_rev"], "_deleted": True})
+                    revisions.append({"_id": id_, "_rev": stored["_rev"], "_deleted": True})
                 conflicts = stored.get("_conflicts", ()) if stored else ()
-                changes += [{"_id": name, "_rev": rev, "_deleted": True} for rev in conflicts]
-            remaining = self._write_bulk(database, changes, remaining)
+                revisions += [{"_id": id_, "_rev": rev, "_deleted": True} for rev in conflicts]
+            remaining = self._write_bulk(database, revisions, remaining)
             if not remaining:
-                return fresh
+                return new_count
         raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(remaining))!r}")
 
-    def _write_bulk(
-        self, database: str, changes: list[dict[str, Any]], wanted: dict[str, Mapping[str, Any] | None]
-    ) -> dict[str, Mapping[str, Any] | None]:
-        """Write documents in one request; return those that another client wrote meanwhile."""
-        if not changes:
+    def _write_bulk(self, database: str, revisions: list[dict[str, Any]], documents: _Changes) -> _Changes:
+        """Write revisions in one request; return their `documents` that another client has written meanwhile."""
+        if not revisions:
             return {}
-        answer = self._request("POST", f"/{database}/_bulk_docs", {"docs": changes}, good=(201, 202, 413), shape=list)
+        answer = self._request("POST", f"/{database}/_bulk_docs", {"docs": revisions}, good=(201, 202, 413), shape=list)
         if answer.status == 413:
-            return self._write_split(database, changes, wanted)
-        conflicts: dict[str, Mapping[str, Any] | None] = {}
+            return self._write_split(database, revisions, documents)
+        conflicts: _Changes = {}
         for row in answer.content:
             if row.get("error") == "conflict":
-                conflicts[row["id"]] = wanted[row["id"]]
+                conflicts[row["id"]] = documents[row["id"]]
             elif row.get("error"):
                 raise StoreError(f"{self._url}: {database}: {row.get('id')}: {row['error']}: {row.get('reason')}")
         return conflicts
 
-    def _write_split(
-        self, database: str, changes: list[dict[str, Any]], wanted: dict[str, Mapping[str, Any] | None]
-    ) -> dict[str, Mapping[str, Any] | None]:
-        """Write documents in halves, and a single one that is too large without its long text."""
-        if len(changes) > 1:
-            half = len(changes) // 2
-            return self._write_bulk(database, changes[:half], wanted) | self._write_bulk(
-                database, changes[half:], wanted
-            )
-        long_field, document = self._databases[database].once, changes[0]
+    def _write_split(self, database: str, revisions: list[dict[str, Any]], documents: _Changes) -> _Changes:
+        """Write too large a number of revisions in halves, and too large a single one without its long text."""
+        if len(revisions) > 1:
+            half = len(revisions) // 2
+            conflicts = self._write_bulk(database, revisions[:half], documents)
+            return conflicts | self._write_bulk(database, revisions[half:], documents)
+        long_field, document = self._databases[database].once, revisions[0]
         if not long_field or not document.get(long_field):
             raise StoreError(f"{self._url}: {database}: {document['_id']}: larger than the server accepts")
         shorter = {**document, long_field: "", f"{long_field}_left_out": len(document[long_field])}
-        return self._write_bulk(database, [shorter], wanted)
+        return self._write_bulk(database, [shorter], documents)
 
-    def _read_existing(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
+    def _read_existing(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
         path = f"/{database}/_all_docs?include_docs=true&conflicts=true"
-        rows = self._rows_of("POST", path, {"keys": list(ids)})
+        rows = self._request_rows("POST", path, {"keys": list(ids)})
         return {row["doc"]["_id"]: row["doc"] for row in rows if row.get("doc") and not _is_deleted(row)}
 
-    def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
-        """Return the documents that exist, by id."""
-        documents: dict[str, Stored] = {}
-        for start in range(0, len(ids), _CHUNK):
-            documents |= self._read_existing(database, ids[start : start + _CHUNK])
-        return {name: _without_server_fields(document) for name, document in documents.items()}
+    def get(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """Return the existing documents with these ids, by id."""
+        documents: dict[str, StoredDocument] = {}
+        for start in range(0, len(ids), _CHUNK_SIZE):
+            documents |= self._read_existing(database, ids[start : start + _CHUNK_SIZE])
+        return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
-    def view(self, database: str, name: str, span: Span = EVERYTHING) -> Iterator[Stored]:
-        """Yield documents in the order of a view."""
+    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+        """Yield the documents in a range of a view, in its order."""
         declared = self._databases[database].view(name)
         return islice(self._view_rows(database, declared, span), span.skip, span.skip + span.limit)
 
-    def _view_rows(self, database: str, view: DocumentView, span: Span) -> Iterator[Stored]:
-        """Yield the documents of a view in a span; `span.end` is excluded, which a descending query cannot ask for."""
-        low, high = _make_key(view, span.first, span.start), _make_key(view, span.first, span.end or _LAST)
-        parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE}
+    def _view_rows(self, database: str, view: DocumentView, span: ViewRange) -> Iterator[StoredDocument]:
+        """Yield the documents in a range of a view, without the key `span.end`, which a descending query includes."""
+        low, high = _make_key(view, span.first, span.start), _make_key(view, span.first, span.end or _HIGHEST_TEXT)
+        parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE_SIZE}
         first, last = (high, low) if span.descending else (low, high)
         parameters |= {"startkey": json.dumps(first), "endkey": json.dumps(last)}
         parameters["inclusive_end"] = "true" if span.descending or len(span.first) == len(view.by) else "false"
         parameters["descending"] = "true" if span.descending else "false"
         skip = 0
         while True:
-            path = f"/{database}/{DESIGN}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
-            rows = self._rows_of("GET", path)
+            path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
+            rows = self._request_rows("GET", path)
             for row in rows:
                 if row.get("doc") and not (span.end and row["key"] == high):
                     yield _without_server_fields(row["doc"])
-            if len(rows) < _PAGE:
+            if len(rows) < _PAGE_SIZE:
                 return
-            skip += _PAGE
+            skip += _PAGE_SIZE
 
     def count(self, database: str) -> int:
         """Count the documents of a database without its design documents."""
         design_range = urlencode({"startkey": '"_design/"', "endkey": '"_design0"'})
-        designs = self._rows_of("GET", f"/{database}/_all_docs?{design_range}")
+        designs = self._request_rows("GET", f"/{database}/_all_docs?{design_range}")
         return self._read_number(f"/{database}", "doc_count") - len(designs)
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
         last_id = ""
         while True:
-            parameters = {"limit": _PAGE + 1, "startkey": json.dumps(last_id)} if last_id else {"limit": _PAGE + 1}
-            rows = self._rows_of("GET", f"/{database}/_all_docs?{urlencode(parameters)}")
-            names = [row["id"] for row in rows if row["id"] != last_id]
-            yield from (name for name in names if not name.startswith("_"))
-            if len(rows) <= _PAGE:
+            start = {"startkey": json.dumps(last_id)} if last_id else {}
+            parameters = urlencode({"limit": _PAGE_SIZE + 1, **start})
+            rows = self._request_rows("GET", f"/{database}/_all_docs?{parameters}")
+            ids = [row["id"] for row in rows if row["id"] != last_id]
+            yield from (id_ for id_ in ids if not id_.startswith("_"))
+            if len(rows) <= _PAGE_SIZE:
                 return
-            last_id = names[-1]
+            last_id = ids[-1]
 
     def rewind(self) -> None:
         """Set the checkpoint to 0; the documents stay."""
@@ -289,10 +298,13 @@ class CouchDocuments:
             self._connection = None
 
 
-def _make_key(view: DocumentView, first: tuple[str, ...], rest: str) -> Any:
-    """Return a key of a view: a text if it is sorted by one field, else a list."""
-    parts = [*first] if len(first) == len(view.by) else [*first, rest]
-    return parts[0] if len(view.by) == 1 else parts
+def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> Any:
+    """Return a key of a view: a text if the view is sorted by one field, otherwise a list.
+
+    `first` are the values of the first fields, `next_field` the value of the next field, if the view has one.
+    """
+    fields = [*first] if len(first) == len(view.by) else [*first, next_field]
+    return fields[0] if len(view.by) == 1 else fields
 
 
 def _map_function(view: DocumentView) -> str:
@@ -311,26 +323,26 @@ def _map_functions(views: Any) -> dict[str, Any]:
     return {name: view.get("map") for name, view in views.items()} if isinstance(views, dict) else {}
 
 
-def _chunks(wanted: Mapping[str, Mapping[str, Any] | None]) -> Iterator[dict[str, Mapping[str, Any] | None]]:
-    """Yield the documents of each bulk write: at most `_CHUNK`, and about `_BYTES`; None stands for a removal."""
-    part: dict[str, Mapping[str, Any] | None] = {}
+def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
+    """Yield the documents of each bulk write: at most `_CHUNK_SIZE`, and about `_MAX_BULK_BYTES`."""
+    chunk: _Changes = {}
     size = 0
-    for name, document in wanted.items():
+    for id_, document in documents.items():
         length = len(json.dumps(document)) if document is not None else 0
-        if part and (len(part) >= _CHUNK or size + length > _BYTES):
-            yield part
-            part, size = {}, 0
-        part[name] = document
+        if chunk and (len(chunk) >= _CHUNK_SIZE or size + length > _MAX_BULK_BYTES):
+            yield chunk
+            chunk, size = {}, 0
+        chunk[id_] = document
         size += length
-    if part:
-        yield part
+    if chunk:
+        yield chunk
 
 
 def _is_deleted(row: Mapping[str, Any]) -> bool:
     return bool(row.get("value", {}).get("deleted"))
 
 
-def _without_server_fields(document: Mapping[str, Any]) -> Stored:
+def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
     """Return a document without the fields that the server adds."""
     return {name: content for name, content in document.items() if name not in {"_rev", "_conflicts"}}
 

@@ -21,29 +21,31 @@ DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mar
 """The extra that installs each backend's driver."""
 
 PAGE_SIZE = 4096
-"""Default size of a page of an SQLite file in bytes."""
+"""The default size of a page of an SQLite file, in bytes."""
 
 READ_ONLY = {"windrow_reads": True}
 """Execution options of a connection that only reads; on SQLite it does not wait for writers."""
 
-_MODE = "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
-_MARIADB: dict[str, Any] = {
+_SQL_MODE = (
+    "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+)
+_MARIADB_ARGUMENTS: dict[str, Any] = {
     "charset": "utf8mb4",
-    "init_command": f"SET SESSION sql_mode = '{_MODE}', time_zone = '+00:00'",
+    "init_command": f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00'",
     "connect_timeout": 10,
 }
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
-_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
+_MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
 
 def connect(url: str, password: str | None = None, *, durable: bool = True, page: int = PAGE_SIZE) -> sa.Engine:
-    """Make an engine for a database; nothing is opened yet.
+    """Make an SQLAlchemy engine for a database; no connection is opened yet.
 
     `url` is one of SQLAlchemy: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
-    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so it need not be in a configuration. With `durable`,
-    what SQLite has committed survives a power cut; without, only a crash of the program. `page` is the page size of a
-    new SQLite file in bytes: large pages suit long texts. Raises ConfigError for an invalid URL and MissingExtra if the
-    driver is not installed.
+    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so that it need not be in a configuration. With
+    `durable`, transactions that SQLite has committed survive a power cut, otherwise only a crash of the program. `page`
+    is the page size of a new SQLite file in bytes; large pages suit long texts. Raises ConfigError for an invalid URL,
+    and MissingExtra if the driver is not installed.
     """
     try:
         parsed = sa.make_url(url)
@@ -51,25 +53,26 @@ def connect(url: str, password: str | None = None, *, durable: bool = True, page
             parsed = parsed.set(password=password)
         backend = parsed.get_backend_name()
         if backend == "sqlite":
-            return _sqlite(parsed, durable=durable, page=page)
+            return _sqlite_engine(parsed, durable=durable, page=page)
         arguments: dict[str, Any] = {"connect_timeout": 10}
         if backend in {"mariadb", "mysql"}:
-            arguments = _MARIADB | {key: str(text) for key, text in parsed.query.items()}
+            arguments = _MARIADB_ARGUMENTS | {name: str(text) for name, text in parsed.query.items()}
             parsed = parsed.set(query={})
         return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
     except exc.NoSuchModuleError:
-        raise ConfigError("unsupported kind of database: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
+        raise ConfigError("the database is not supported: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
     except exc.ArgumentError:
         raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
     except ImportError:
         raise MissingExtra(f"a {backend} database", DRIVER_EXTRAS.get(backend, backend)) from None
 
 
-def _sqlite(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
+    """Make an engine for an SQLite file; `durable` and `page` are those of `connect`."""
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
 
     @sa.event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
+    def set_pragmas(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # transactions begin with our BEGIN, also before DDL
         for pragma in (
             f"page_size = {page}",
@@ -84,15 +87,15 @@ def _sqlite(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        reads = connection.get_execution_options().get("windrow_reads")
-        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+        only_reads = connection.get_execution_options().get("windrow_reads")
+        connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
     return engine
 
 
 @contextmanager
 def map_errors(engine: sa.Engine) -> Iterator[None]:
-    """Raise a StoreError for an error of SQLAlchemy or a driver in this block."""
+    """Raise a StoreError for an error of SQLAlchemy or of a driver in this block."""
     try:
         yield
     except WindrowError:
@@ -114,21 +117,22 @@ def describe_database(engine: sa.Engine) -> str:
     return f"{url.get_backend_name()} {server}{url.database or ''}"
 
 
-def map_error(error: BaseException, place: str) -> StoreError:
-    """Return the StoreError for a driver's error; `place` names the database."""
-    connecting = isinstance(error, exc.DBAPIError) and error.statement is None
+def map_error(error: BaseException, database: str) -> StoreError:
+    """Return the StoreError for an error of SQLAlchemy or a driver; `database` is its description for the message."""
+    while_connecting = isinstance(error, exc.DBAPIError) and error.statement is None
     is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
-    origin = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
-    code, text = _error_code(origin), " ".join(str(origin).split())[:_MESSAGE_LENGTH]
-    if is_damaged(origin):
-        return StoreDamaged(f"{place}: {text}")
-    for codes, phrase, reason in _REASONS:
-        if code.startswith(codes) or (connecting and phrase and phrase in text):
-            message = f"no room: {text}" if reason is Reason.DISK_FULL else text
-            return StoreError(f"{place}: {message}", reason=reason)
-    if is_lost or code.startswith("08") or code in _PASSING or (connecting and _is_operational(origin)):
-        return StoreUnreachable(f"{place}: {text}")
-    return StoreError(f"{place}: {text}")
+    driver_error = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
+    code, text = _error_code(driver_error), " ".join(str(driver_error).split())[:_MAX_MESSAGE_LENGTH]
+    if is_damaged(driver_error):
+        return StoreDamaged(f"{database}: {text}")
+    for codes, phrase, reason in _REASONS_BY_CODE:
+        if code.startswith(codes) or (while_connecting and phrase and phrase in text):
+            message = f"the disk is full: {text}" if reason is Reason.DISK_FULL else text
+            return StoreError(f"{database}: {message}", reason=reason)
+    is_temporary = is_lost or code.startswith("08") or code in _TEMPORARY_CODES
+    if is_temporary or (while_connecting and _is_operational(driver_error)):
+        return StoreUnreachable(f"{database}: {text}")
+    return StoreError(f"{database}: {text}")
 
 
 def _error_code(error: BaseException) -> str:
@@ -143,16 +147,16 @@ def _is_operational(error: BaseException) -> bool:
     return any(cls.__name__ in {"OperationalError", "InterfaceError"} for cls in type(error).__mro__)
 
 
-_REASONS: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
+_REASONS_BY_CODE: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
     (("28P01", "28000", "1045", "1044", "1698"), "authentication failed", Reason.LOGIN_FAILED),
     (("3D000", "1049"), '" does not exist', Reason.NOT_FOUND),
     (("53100", "1021", "1114", *DISK_FULL_ERRORS), "", Reason.DISK_FULL),
     (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),
     (("SQLITE_IOERR",), "", Reason.DISK_FAILED),
 )
-"""Error codes, psycopg's phrase for the same while it connects, and the reason."""
+"""Error codes, psycopg's phrase for the same error while it connects, and the reason."""
 
-_PASSING = {
+_TEMPORARY_CODES = {
     *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_BUSY_SNAPSHOT"),
     *("1040", "1205", "1213", "2002", "2003", "2006", "2013", "1053", "1927"),
     *("40001", "40P01", "53300", "57P01", "57P02", "57P03", "55P03"),
@@ -175,10 +179,10 @@ def with_database(url: str, database: str) -> str:
 
 
 def open_or_create(url: str, password: str | None = None, *, page: int = PAGE_SIZE) -> sa.Engine:
-    """Open a database, creating it if it is missing.
+    """Make an engine for a database, and create the database if it is missing.
 
-    The last seconds before a power cut may be lost: they are projected again, so SQLite need not wait for the disk at
-    each batch. `page` is the page size of a new SQLite file in bytes.
+    SQLite does not wait for the disk at each batch: the transactions of the last seconds before a power cut may be
+    lost, and are projected again. `page` is the page size of a new SQLite file in bytes.
     """
     engine = connect(url, password, durable=False, page=page)
     if engine.dialect.name == "sqlite":
@@ -196,16 +200,17 @@ def open_or_create(url: str, password: str | None = None, *, page: int = PAGE_SI
 
 
 def _create_database(url: str, password: str | None, name: str) -> None:
+    """Create a database on the server of `url`; raise StoreError if that is not allowed."""
     parsed = sa.make_url(url)
-    mysql = parsed.get_backend_name() != "postgresql"
+    is_mariadb = parsed.get_backend_name() != "postgresql"
     # PostgreSQL needs a database to connect to; `postgres` always exists.
-    begin = parsed.set(database="" if mysql else "postgres").render_as_string(hide_password=False)
-    server = connect(begin, password)
-    quoted = server.dialect.identifier_preparer.quote(name)
-    options = " CHARACTER SET utf8mb4" if mysql else ""
+    server_url = parsed.set(database="" if is_mariadb else "postgres").render_as_string(hide_password=False)
+    server = connect(server_url, password)
+    quoted_name = server.dialect.identifier_preparer.quote(name)
+    options = " CHARACTER SET utf8mb4" if is_mariadb else ""
     try:
         with map_errors(server), server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {quoted}{options}")
+            connection.exec_driver_sql(f"CREATE DATABASE {quoted_name}{options}")
     except StoreError as error:
         raise StoreError(
             f"the database {name} is missing at {describe_database(server)} and cannot be created: {error}",

@@ -1,4 +1,4 @@
-"""Stores of JSON documents by `_id`, with sorted views; and one in an SQLite file with a table for each database."""
+"""Stores of JSON documents by `_id`, with sorted views, and such a store in an SQLite file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from windrow.digest import digest
 from windrow.errors import ConfigError
 from windrow.stores.sqlite import SqliteStore, close_on_failure, transaction
 
-Stored = dict[str, Any]
+StoredDocument = dict[str, Any]
 """A document, with its `_id`."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_DATABASE_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class DocumentView(NamedTuple):
-    """Documents sorted by text fields; `without` is a field and its value in documents that are left out."""
+    """Documents sorted by the text fields `by`; `without` is a field and a value: such documents are left out."""
 
     name: str
     by: tuple[str, ...]
@@ -28,10 +28,10 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database: equal long texts of the field `once` are stored once; the fields `texts` are searched.
+    """A database: equal long texts of the field `once` are stored only once; the fields `texts` are searched.
 
-    Search results with all words in the first of `texts` come first, and among them those with the latest time in the
-    field `newest`.
+    Search results with all words in the first of `texts` precede the others, and within each group those with the
+    latest time in the field `newest` are first.
     """
 
     name: str
@@ -42,11 +42,11 @@ class DocumentDatabase(NamedTuple):
 
     def view(self, name: str) -> DocumentView:
         """Return a view by its name."""
-        return next(one for one in self.views if one.name == name)
+        return next(view for view in self.views if view.name == name)
 
 
-class Span(NamedTuple):
-    """A range of a view: the first fields equal `first`, the next one is from `start` on and before `end`."""
+class ViewRange(NamedTuple):
+    """A range of a view: its first fields are equal to `first`, its next field is at least `start` and before `end`."""
 
     first: tuple[str, ...] = ()
     start: str = ""
@@ -56,30 +56,30 @@ class Span(NamedTuple):
     skip: int = 0
 
 
-EVERYTHING = Span()
+FIRST_THOUSAND = ViewRange()
 """The first thousand documents of a view."""
 
 
 class DocumentStore(Protocol):
-    """Databases of documents. A write is idempotent."""
+    """Databases of documents. A write may be repeated."""
 
     def checkpoint(self) -> int:
-        """Return the number last written with documents, 0 at first."""
+        """Return the checkpoint that was last written with documents, or 0 if none was written."""
         ...
 
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
         checkpoint: int | None = None,
     ) -> int:  # fmt: skip
-        """Write documents, replacing those with the same ids, and remove others; return how many are new."""
+        """Write documents, replacing those with the same ids, and remove the ids `removed`; return how many are new."""
         ...
 
-    def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
-        """Return the documents that exist, by id."""
+    def get(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """Return the existing documents with these ids, by id."""
         ...
 
-    def view(self, database: str, name: str, span: Span = EVERYTHING) -> Iterator[Stored]:
-        """Yield documents in the order of a view."""
+    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+        """Yield the documents in a range of a view, in its order."""
         ...
 
     def count(self, database: str) -> int:
@@ -100,52 +100,53 @@ class DocumentStore(Protocol):
 
 
 def check_name(name: str) -> str:
-    """Return a name that every store allows for a database; ConfigError for any other."""
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} cannot name a database: small letters, digits and _ are allowed, a letter first")
+    """Return the name if every store allows it for a database; raise ConfigError for any other."""
+    if not _DATABASE_NAME.fullmatch(name):
+        raise ConfigError(f"{name!r} cannot name a database: use lower-case letters, digits and _, a letter first")
     return name
 
 
-VERSION = 2
-"""Version of the tables; those of another version are dropped, since the documents can be made again."""
+TABLES_VERSION = 2
+"""The version of the tables; those of another version are dropped, since their documents can be made again."""
 
-_CHUNK = 400
-_SAME_TIME = 10_000  # row numbers reserved for the documents of one second
+_CHUNK_SIZE = 400
+_ROWS_PER_SECOND = 10_000  # row numbers reserved for the documents of one second
 _NO_DIGIT = re.compile("[^0-9]")
 
 
 class SqliteDocuments(SqliteStore):
-    """`windrow.stores.documents.DocumentStore` in a file."""
+    """`windrow.stores.documents.DocumentStore` in an SQLite file, with a table for each database."""
 
     def __init__(self, path: Path, databases: Sequence[DocumentDatabase]) -> None:
-        """Open the file, making its tables."""
+        """Open the file and create its tables."""
         self._databases = {check_name(database.name): database for database in databases}
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # removed texts do not stay in free pages
-            self._begin_anew()
+            self._drop_old_tables()
             self._connection.executescript(
                 "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
             )
             for database in databases:
                 self._connection.executescript(_schema(database))
 
-    def _begin_anew(self) -> None:
-        """Drop tables of another version, with the checkpoint, so that the store is filled from 0."""
-        if self._version() == VERSION:
+    def _drop_old_tables(self) -> None:
+        """Drop tables of another version, with the checkpoint, so that all documents are written again."""
+        if self._version() == TABLES_VERSION:
             return
         with transaction(self._connection):
-            if self._version() == VERSION:
+            if self._version() == TABLES_VERSION:
                 return  # another process did it
-            for name in ("windrow_meta", *(f"{database}{part}" for database in self._databases for part in _TABLES)):
+            tables = [f"{database}{suffix}" for database in self._databases for suffix in _TABLE_SUFFIXES]
+            for name in ("windrow_meta", *tables):
                 self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
-            self._connection.execute(f"PRAGMA user_version = {VERSION}")
+            self._connection.execute(f"PRAGMA user_version = {TABLES_VERSION}")
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def checkpoint(self) -> int:
-        """Return the number last written with documents, 0 at first."""
+        """Return the checkpoint that was last written with documents, or 0 if none was written."""
         with self._guarded():
             row = self._connection.execute("SELECT value FROM windrow_meta WHERE name = 'checkpoint'").fetchone()
         return int(row[0]) if row else 0
@@ -154,24 +155,25 @@ class SqliteDocuments(SqliteStore):
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
         checkpoint: int | None = None,
     ) -> int:  # fmt: skip
-        """Write documents, replacing those with the same ids, and remove others; return how many are new."""
-        declared, fresh = self._databases[database], 0
+        """Write documents, replacing those with the same ids, and remove the ids `removed`; return how many are new."""
+        declared, new_count = self._databases[database], 0
         with self._writing():
-            for name in removed:
-                self._remove(declared, name)
+            for document_id in removed:
+                self._remove(declared, document_id)
             for document in _by_row_number(declared, documents):
-                fresh += self._put(declared, document)
+                new_count += self._write_document(declared, document)
             if checkpoint is not None:
                 self._connection.execute(
                     "INSERT INTO windrow_meta VALUES ('checkpoint', ?)"
                     " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                     (checkpoint,),
                 )
-        return fresh
+        return new_count
 
-    def _put(self, database: DocumentDatabase, document: Mapping[str, Any]) -> bool:
+    def _write_document(self, database: DocumentDatabase, document: Mapping[str, Any]) -> bool:
+        """Write a document with its long text and its search entry; return whether it is new."""
         run, table = self._connection.execute, database.name
-        body, name, text_digest = dict(document), str(document["_id"]), ""
+        body, document_id, text_digest = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
             body[database.once] = None  # keeps its position among the keys
             content = text.encode("utf-8", "surrogatepass")
@@ -180,74 +182,76 @@ class SqliteDocuments(SqliteStore):
                 f'INSERT INTO "{table}_text" VALUES (?, ?) ON CONFLICT DO NOTHING',
                 (text_digest, zlib.compress(content)),
             )
-        spelled = json.dumps(body, ensure_ascii=False)
-        existing = run(f'SELECT rowid, once FROM "{table}" WHERE id = ?', (name,)).fetchone()
-        row = self._row_number(database, document, existing[0] if existing else None)
+        json_text = json.dumps(body, ensure_ascii=False)
+        existing = run(f'SELECT rowid, once FROM "{table}" WHERE id = ?', (document_id,)).fetchone()
+        old_row, old_text_digest = existing or (None, "")
+        row = self._row_number(database, document, old_row)
         if existing:
-            run(
-                f'UPDATE "{table}" SET rowid = ?, body = ?, once = ? WHERE rowid = ?',
-                (row, spelled, text_digest, existing[0]),
-            )
-            self._drop_text(database, existing[1])
+            columns = (row, json_text, text_digest, old_row)
+            run(f'UPDATE "{table}" SET rowid = ?, body = ?, once = ? WHERE rowid = ?', columns)
+            self._drop_text(database, old_text_digest)
         else:
-            run(f'INSERT INTO "{table}" (rowid, id, body, once) VALUES (?, ?, ?, ?)', (row, name, spelled, text_digest))
+            columns = (row, document_id, json_text, text_digest)
+            run(f'INSERT INTO "{table}" (rowid, id, body, once) VALUES (?, ?, ?, ?)', columns)
         if database.texts:
             if existing:
-                run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (existing[0],))
-            searched = [str(body.get(field) or "") for field in database.texts]
-            names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(searched) + 1))
-            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *searched))
+                run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (old_row,))
+            texts = [str(body.get(field) or "") for field in database.texts]
+            names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
+            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *texts))
         return existing is None
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
-        """Return a document's row number, which rises with its time.
+        """Return a row number for a document, which rises with its time; `current` is its present row, if it has one.
 
-        FTS5 returns matches in the order of rows at no cost; any other order has to read all matches.
+        FTS5 returns matches in the order of rows at no cost; for any other order it has to read all matches.
         """
         if not database.newest:
             return current
         base = _first_row(str(document.get(database.newest) or ""))
-        if current is not None and base <= current < base + _SAME_TIME:
+        if current is not None and base <= current < base + _ROWS_PER_SECOND:
             return current
         while True:
             text = f'SELECT max(rowid) FROM "{database.name}" WHERE rowid >= ? AND rowid < ?'
-            last_row = self._connection.execute(text, (base, base + _SAME_TIME)).fetchone()[0]
-            if last_row is None or last_row < base + _SAME_TIME - 1:
+            last_row = self._connection.execute(text, (base, base + _ROWS_PER_SECOND)).fetchone()[0]
+            if last_row is None or last_row < base + _ROWS_PER_SECOND - 1:
                 return base if last_row is None else int(last_row) + 1
-            base += _SAME_TIME  # more in one second than reserved: continue with the next second's
+            base += _ROWS_PER_SECOND  # all rows of this second are taken: use those of the next second
 
-    def _remove(self, database: DocumentDatabase, name: str) -> None:
+    def _remove(self, database: DocumentDatabase, document_id: str) -> None:
+        """Remove a document, if it exists, with its long text and its search entry."""
         run, table = self._connection.execute, database.name
-        existing = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (name,)).fetchone()
-        if existing is None:
+        deleted = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (document_id,)).fetchone()
+        if deleted is None:
             return
+        row, text_digest = deleted
         if database.texts:
-            run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (existing[0],))
-        self._drop_text(database, existing[1])
+            run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (row,))
+        self._drop_text(database, text_digest)
 
-    def _drop_text(self, database: DocumentDatabase, once: str) -> None:
-        """Remove a long text if no document refers to it."""
-        if once:
+    def _drop_text(self, database: DocumentDatabase, text_digest: str) -> None:
+        """Remove a long text if no document refers to it any more; an empty digest stands for no text."""
+        if text_digest:
             self._connection.execute(
                 f'DELETE FROM "{database.name}_text" WHERE digest = ?1'
                 f' AND NOT EXISTS (SELECT 1 FROM "{database.name}" WHERE once = ?1)',
-                (once,),
+                (text_digest,),
             )
 
-    def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
-        """Return the documents that exist, by id."""
-        documents: dict[str, Stored] = {}
-        for start in range(0, len(ids), _CHUNK):
-            part = ids[start : start + _CHUNK]
-            marks = ",".join("?" * len(part))
-            for row in self._rows(database, f"WHERE d.id IN ({marks})", part):
-                documents[row["_id"]] = row
+    def get(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """Return the existing documents with these ids, by id."""
+        documents: dict[str, StoredDocument] = {}
+        for start in range(0, len(ids), _CHUNK_SIZE):
+            chunk = ids[start : start + _CHUNK_SIZE]
+            marks = ",".join("?" * len(chunk))
+            for document in self._read_documents(database, f"WHERE d.id IN ({marks})", chunk):
+                documents[document["_id"]] = document
         return documents
 
-    def view(self, database: str, name: str, span: Span = EVERYTHING) -> Iterator[Stored]:
-        """Yield documents in the order of a view."""
-        view_ = self._databases[database].view(name)
-        columns = [_json_field(field) for field in view_.by]
+    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+        """Yield the documents in a range of a view, in its order."""
+        declared = self._databases[database].view(name)
+        columns = [_json_field(field) for field in declared.by]
         conditions = [f"{column} = ?" for column in columns[: len(span.first)]]
         parameters: list[Any] = [*span.first]
         if len(span.first) < len(columns):
@@ -258,20 +262,22 @@ class SqliteDocuments(SqliteStore):
             if span.end:
                 conditions.append(f"{ranged} < ?")
                 parameters.append(span.end)
-        if view_.without:
-            conditions.append(_exclusion(view_))
+        if declared.without:
+            conditions.append(_exclusion(declared))
         direction = "DESC" if span.descending else "ASC"
         order = ", ".join(
             f"{column} {direction}" for column in [*columns[len(span.first) :], "d.id"]
         )  # the leading columns are equal
         clauses = f"WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ? OFFSET ?"
-        return self._rows(database, clauses, [*parameters, span.limit, span.skip])
+        return self._read_documents(database, clauses, [*parameters, span.limit, span.skip])
 
-    def search(self, database: str, text: str, view: str = "", span: Span = EVERYTHING) -> Iterator[Stored]:
+    def search(
+        self, database: str, text: str, view: str = "", span: ViewRange = FIRST_THOUSAND
+    ) -> Iterator[StoredDocument]:
         """Yield documents that have all the words of a text and are in a span of a view; any text is a valid query.
 
-        Those with all words in the first searched field come first, then the others, each the newest first. Ranking by
-        rarity of words would read every document that has one of them.
+        Documents with all words in the first searched field precede the others; in each group the newest is first.
+        Ranking them by the rarity of words would require reading every document with one of the words.
         """
         declared = self._databases[database]
         words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
@@ -291,21 +297,22 @@ class SqliteDocuments(SqliteStore):
             FROM "{database}_search" s CROSS JOIN "{database}" d ON d.rowid = s.rowid
             WHERE {" AND ".join(conditions)} ORDER BY s.rowid DESC LIMIT ?
         """
-        wanted = span.skip + span.limit
+        row_count = span.skip + span.limit
         with self._guarded():
             rows = self._connection.execute(
-                f"SELECT d.rowid {clauses}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, wanted)
+                f"SELECT d.rowid {clauses}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, row_count)
             )
             row_ids = dict.fromkeys(row for (row,) in rows)
-            if len(row_ids) < wanted:
+            if len(row_ids) < row_count:
                 rows = self._connection.execute(
-                    f"SELECT d.rowid {clauses}", (f"{words}", *parameters, wanted + len(row_ids))
+                    f"SELECT d.rowid {clauses}", (f"{words}", *parameters, row_count + len(row_ids))
                 )
                 row_ids |= dict.fromkeys(row for (row,) in rows)
-        for row in [*row_ids][span.skip : wanted]:
-            yield from self._rows(database, "WHERE d.rowid = ?", [row])
+        for row in [*row_ids][span.skip : row_count]:
+            yield from self._read_documents(database, "WHERE d.rowid = ?", [row])
 
-    def _rows(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[Stored]:
+    def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:
+        """Yield the documents that a query with these clauses selects, with their long texts."""
         long_field = self._databases[database].once
         joined, column = "", "NULL"
         if long_field:
@@ -314,7 +321,7 @@ class SqliteDocuments(SqliteStore):
             for body, content in self._connection.execute(
                 f'SELECT d.body, {column} FROM "{database}" d {joined} {clauses}', parameters
             ):
-                document: Stored = json.loads(body)
+                document: StoredDocument = json.loads(body)
                 if content is not None:
                     document[long_field] = zlib.decompress(content).decode("utf-8", "surrogatepass")
                 yield document
@@ -325,17 +332,17 @@ class SqliteDocuments(SqliteStore):
             return int(self._connection.execute(f'SELECT count(*) FROM "{database}"').fetchone()[0])
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each damage to the file."""
+        """Yield a message for each damage to the file."""
         with self._guarded():
-            for (line,) in self._connection.execute("PRAGMA integrity_check"):
-                if line != "ok":
-                    yield str(line)
+            for (message,) in self._connection.execute("PRAGMA integrity_check"):
+                if message != "ok":
+                    yield str(message)
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
         with self._guarded():
-            for (name,) in self._connection.execute(f'SELECT id FROM "{database}"').fetchall():
-                yield name
+            for (document_id,) in self._connection.execute(f'SELECT id FROM "{database}"').fetchall():
+                yield document_id
 
     def rewind(self) -> None:
         """Set the checkpoint to 0; the documents stay."""
@@ -354,12 +361,12 @@ def _exclusion(view: DocumentView) -> str:
     return f"json_extract(d.body, '$.{field}') <> '{excluded}'"
 
 
-_TABLES = ("", "_text", "_search")
+_TABLE_SUFFIXES = ("", "_text", "_search")
 """Suffixes of the names of a database's tables."""
 
 
 def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Return documents in the order of their row numbers: FTS5 flushes its buffer at each lower one."""
+    """Return documents in the order of their row numbers: FTS5 flushes its buffer at each lower number."""
     documents_by_id = {str(document["_id"]): document for document in documents}
     if not database.newest:
         return documents_by_id.values()
@@ -367,18 +374,19 @@ def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, 
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number of a second's documents; a partial time stands for its beginning.
+    """Return the first row number for documents of a second; a partial time such as a day stands for its beginning.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True
     """
-    return int(_NO_DIGIT.sub("", time)[:14].ljust(14, "0")) * _SAME_TIME
+    return int(_NO_DIGIT.sub("", time)[:14].ljust(14, "0")) * _ROWS_PER_SECOND
 
 
 def _schema(database: DocumentDatabase) -> str:
+    """Return the SQL that creates the tables and indexes of a database."""
     name = database.name
     columns = "number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, once TEXT NOT NULL"
-    parts = [
+    statements = [
         f'CREATE TABLE IF NOT EXISTS "{name}" ({columns})',
         *(
             f'CREATE INDEX IF NOT EXISTS "{name}_{view.name}" ON "{name}" ('
@@ -388,12 +396,12 @@ def _schema(database: DocumentDatabase) -> str:
         ),
     ]
     if database.once:
-        parts.append(f'CREATE TABLE IF NOT EXISTS "{name}_text" (digest TEXT PRIMARY KEY, content BLOB NOT NULL)')
-        parts.append(f'CREATE INDEX IF NOT EXISTS "{name}_once" ON "{name}" (once)')
+        statements.append(f'CREATE TABLE IF NOT EXISTS "{name}_text" (digest TEXT PRIMARY KEY, content BLOB NOT NULL)')
+        statements.append(f'CREATE INDEX IF NOT EXISTS "{name}_once" ON "{name}" (once)')
     if database.texts:
         tokens = "unicode61 remove_diacritics 2"
         fields = ", ".join(database.texts)
-        parts.append(
+        statements.append(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS \"{name}_search\" USING fts5({fields}, tokenize = '{tokens}')"
         )
-    return ";\n".join(parts) + ";"
+    return ";\n".join(statements) + ";"

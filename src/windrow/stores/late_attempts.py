@@ -1,4 +1,4 @@
-"""A store of records that lists attempts which were read, or read differently, after later ones were written out."""
+"""A store of records that lists the attempts that were read, or read differently, after later attempts were settled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# A record that an attempt before the checkpoint observed, or with `json`, its value that was taken back.
+# A record that an attempt before the checkpoint observed; `json` is the value of an observation that was deleted.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
@@ -39,9 +39,9 @@ WHERE s.attempt IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
 
 
 class LateAttemptStore(RecordStore):
-    """A store of records that lists attempts before its checkpoint whose observations were added or removed late.
+    """A store of records that lists the attempts whose observations were added or removed after they were settled.
 
-    An earlier run could not read them, or read them differently.
+    An earlier run could not read such an attempt, or read it differently.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,21 +51,21 @@ class LateAttemptStore(RecordStore):
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     def late_attempts(self, limit: int = -1) -> list[int]:
-        """Return the listed attempts in order, at most `limit`; all if that is -1."""
+        """Return the first `limit` listed attempts, or all of them if that is -1."""
         text = "SELECT DISTINCT attempt FROM late_statement ORDER BY attempt LIMIT ?"
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(text, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the keys of the records that listed attempts observe or observed, each with its values taken back."""
-        records: dict[str, list[Any]] = {}
+        """Return the keys of the records that listed attempts observe or observed, each with its deleted values."""
+        deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
-            for key, spelled in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
-                records.setdefault(key, []).extend([json.loads(spelled)] if spelled else ())
-        return records
+            for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
+                deleted_values.setdefault(key, []).extend([json.loads(json_text)] if json_text else ())
+        return deleted_values
 
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
-        """Return these attempts, and the first of each of their records: their `count_records` may have changed."""
+        """Return these attempts, and the first attempt of each of their records: their counts may have changed."""
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
@@ -86,8 +86,8 @@ class LateAttemptStore(RecordStore):
             )
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove what attempts said, and the attempts from the list."""
-        forgotten = [*attempts]
-        count = super().forget(forgotten)
-        self.remove_late_attempts(forgotten)
+        """Remove the statements of attempts and their list entries; return the number of removed observations."""
+        numbers = [*attempts]
+        count = super().forget(numbers)
+        self.remove_late_attempts(numbers)
         return count

@@ -1,4 +1,4 @@
-"""Records as entries of the search index, and queries as clauses for it."""
+"""Convert records to entries of the search index, and queries to clauses for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from windrow.query.tree import Filter, TimeSpan
 from windrow.query.word import address_text, indexable_text
 
 INDEX_VERSION = "1"
-"""Version of the entries; an index of another version is built again."""
+"""The version of the entries; an index of another version is built again."""
 
 FIELDS = (
     IndexField("main", "words"),
@@ -45,8 +45,8 @@ FIELDS = (
 )
 TITLE_WEIGHT, KEY_WEIGHT = 5, 2
 """How often title and key are repeated in `main`; address and text are in it once."""
-_SCOPES = {"title": "title", "headline": "title", "inurl": "address"}
-_WORDS = (("main", 1.0),)
+_FIELD_OF_FILTER = {"title": "title", "headline": "title", "inurl": "address"}
+_MAIN_FIELD = (("main", 1.0),)
 _CURRENT_ENTRY = """
 SELECT r.key, v.json, v.text, o.url, min(f.at), coalesce((
     SELECT min(u.at) FROM observation u WHERE u.record = r.id AND u.at > coalesce((
@@ -59,12 +59,12 @@ JOIN value v ON v.id = o.value WHERE r.id = ? GROUP BY r.id
 _SEEN_BETWEEN = """
 SELECT record FROM observation GROUP BY record HAVING unixepoch(min(at)) < ? AND unixepoch(max(at)) >= ?
 """
-_TITLES = ("title", "headline", "name", "summary")
-"""Fields that may hold a record's title; if none does, the key is used."""
+_TITLE_FIELDS = ("title", "headline", "name", "summary")
+"""Fields that may contain a record's title; if none does, the key is used."""
 
 
 class Entry(NamedTuple):
-    """A record as it is now; times are UNIX seconds."""
+    """The current state of a record; times are Unix seconds."""
 
     key: str
     title: str
@@ -77,7 +77,10 @@ class Entry(NamedTuple):
 
 
 class FoundEntries(NamedTuple):
-    """The entries found; `relaxed` if none has all words; `frequency` is the number of `documents` with each word."""
+    """The entries found; `relaxed` is true if none has all words.
+
+    `frequency` is the number of documents that have each word, of the `documents` in the index.
+    """
 
     entries: tuple[Entry, ...]
     relaxed: bool
@@ -86,28 +89,28 @@ class FoundEntries(NamedTuple):
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
-    """Return a record as it is now; None if it is gone."""
+    """Return the current state of the record with an id, or None if it is gone; `score` is that of a search."""
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
-    key, spelled, text, url, first_seen, changed_at = row
-    return Entry(
-        key, title_of(json.loads(spelled), key), url, _seconds(first_seen), _seconds(changed_at), text, spelled, score
-    )
+    key, json_text, text, url, first_seen, changed_at = row
+    title = title_of(json.loads(json_text), key)
+    published, updated = _to_seconds(first_seen), _to_seconds(changed_at)
+    return Entry(key, title, url, published, updated, text=text, json=json_text, score=score)
 
 
 def title_of(record: Any, key: str) -> str:
-    """Return a record's title, or its key."""
-    titles = (record.get(name) for name in _TITLES) if isinstance(record, dict) else ()
+    """Return a record's title, or its key if it has none."""
+    titles = (record.get(name) for name in _TITLE_FIELDS) if isinstance(record, dict) else ()
     return next((" ".join(title.split()) for title in titles if isinstance(title, str) and title.strip()), key)
 
 
-def _seconds(at: str) -> int:
+def _to_seconds(at: str) -> int:
     return int(datetime.fromisoformat(at).timestamp())
 
 
 def index_document(record: int, entry: Entry) -> IndexDocument:
-    """Return a record as a document of the index."""
+    """Return the entry of a record as a document of the index; `record` is its id."""
     title, address = indexable_text(entry.title), indexable_text(address_text(entry.url))
     main = [*[title] * TITLE_WEIGHT, *[indexable_text(entry.key)] * KEY_WEIGHT, address, indexable_text(entry.text)]
     texts = [*(("main", text) for text in main), ("title", title), ("address", address)]
@@ -128,25 +131,24 @@ def build_clause(connection: sqlite3.Connection, query: Query, kind: str, share:
     """
     if query.root is None:
         return Everything()
-    leaf = _leaves(connection, kind)
-    return (
-        replace_leaves(query.root, leaf)
-        if share == 1
-        else require_some_terms(query, required_terms(query, share), leaf)
-    )
+    leaf_clause = _leaf_clauses(connection, kind)
+    if share == 1:
+        return replace_leaves(query.root, leaf_clause)
+    return require_some_terms(query, required_terms(query, share), leaf_clause)
 
 
-def _leaves(connection: sqlite3.Connection, kind: str) -> Callable[[Leaf], Clause]:
-    def clause(leaf: Leaf) -> Clause:
-        """Return the clause of a leaf; a filter that does not apply to records matches nothing."""
+def _leaf_clauses(connection: sqlite3.Connection, kind: str) -> Callable[[Leaf], Clause]:
+    """Return a function that returns the clause of a leaf; a filter that does not apply to records matches nothing."""
+
+    def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):
-            return word_sequence(leaf, _WORDS)
+            return word_sequence(leaf, _MAIN_FIELD)
         match leaf:
             case Filter("seen", TimeSpan(start, end)):
                 return NumberIn("id", tuple(record for (record,) in connection.execute(_SEEN_BETWEEN, (end, start))))
             case Filter("type", str(text)):
                 return Everything() if text == kind else NO_DOCUMENT
             case _:
-                return filter_clause(leaf, _SCOPES) or NO_DOCUMENT
+                return filter_clause(leaf, _FIELD_OF_FILTER) or NO_DOCUMENT
 
-    return clause
+    return leaf_clause

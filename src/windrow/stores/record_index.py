@@ -1,8 +1,7 @@
 """The search index of a store of records, in a folder beside its file.
 
-The store records which records changed, in the same transaction, and what the index has of them once that is
-committed. So an index that is behind is brought up to date, and one that is missing, damaged or of another file is
-built again.
+The store lists the records that changed, in the same transaction, and a hash of each entry after the index was
+committed. So an old index is updated, and an index that is missing, damaged or of another file is built again.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from windrow.stores.record_entries import (
 )
 from windrow.stores.sqlite import transaction
 
-BATCH = 2_000
-"""Records per commit."""
+BATCH_SIZE = 2_000
+"""The number of records that are indexed in one commit."""
 _MARK_ALL_UNINDEXED = (
     "DELETE FROM indexed",
     "DELETE FROM unindexed",
@@ -42,10 +41,10 @@ _SET_COMMIT = "INSERT OR REPLACE INTO meta VALUES ('index_commit', ?)"
 
 
 class RecordIndex:
-    """The search index of a store; `connection` is to the store's file, in autocommit mode."""
+    """The search index of a store."""
 
     def __init__(self, store: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
-        """Take the store; the index is not opened yet."""
+        """Take the store's file and a connection to it in autocommit mode; the index is not opened yet."""
         self.folder = index_folder(store)
         self._in_place = not read_only
         self._run = connection.execute
@@ -58,12 +57,12 @@ class RecordIndex:
         return int(row[0]) if row else 0
 
     def update(self, pulse: Callable[[], bool]) -> None:
-        """Add what is missing, after another process that does so; the work stops when `pulse` returns False."""
+        """Index the changed records, waiting for another process that does so; it stops when `pulse` returns False."""
         if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
             fill_index(self.folder, FIELDS, self._version, lambda index: self._fill(index, pulse), pulse)
 
     def rebuild(self, pulse: Callable[[], object]) -> None:
-        """Build the index again, since removed documents stay in its files for a while."""
+        """Build the index again, because removed documents stay in its files for a while."""
 
         def go_on() -> bool:
             pulse()
@@ -80,6 +79,7 @@ class RecordIndex:
             return self._find(query, kind, offset, limit, anew=True)
 
     def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
+        """Open the index, with `anew` a new one instead of the damaged one, and search it."""
         index = open_for_search(
             self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
         )
@@ -89,6 +89,7 @@ class RecordIndex:
             index.close()
 
     def _search(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
+        """Search the open index, first for all words of the query, then for smaller shares of them."""
         query_words = dict.fromkeys(word for term in searched_terms(query.root) for word in words(term.text))
         frequency = {word: index.frequency(" ".join(index_words(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:
@@ -96,7 +97,7 @@ class RecordIndex:
         for attempt, share in relaxed_queries(query):
             clause = build_clause(self._connection, attempt, kind, share)
             scored = any(True for _ in searched_terms(attempt.root))
-            hits = index.ordered(clause, offset + limit, "updated", scored=scored)
+            hits = index.search_in_order(clause, offset + limit, "updated", scored=scored)
             if hits:
                 break
         entries = (read_entry(self._connection, hit.id, hit.score) for hit in hits[offset:])
@@ -104,85 +105,89 @@ class RecordIndex:
         return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index))
 
     def _is_behind(self, index: FullTextIndex) -> bool:
-        unindexed = self._run("SELECT 1 FROM unindexed LIMIT 1").fetchone()
-        return index.commit != self._meta("index_commit") or unindexed is not None
+        unindexed_row = self._run("SELECT 1 FROM unindexed LIMIT 1").fetchone()
+        return index.commit != self._meta("index_commit") or unindexed_row is not None
 
     def _fill(self, index: FullTextIndex, pulse: Callable[[], bool] = lambda: True) -> None:
-        """Add what an index lacks: everything, unless its commit is the one that the store recorded."""
+        """Index the changed records, or all records if the index is not at the commit that the store recorded."""
         is_rebuild = index.fresh or index.commit != self._meta("index_commit")
         if is_rebuild:
             index.empty()
         if index.is_scratch:  # the store does not record it
             stamps = {} if is_rebuild else dict(self._run("SELECT record, stamp FROM indexed"))
-            records = "SELECT id FROM record" if is_rebuild else "SELECT DISTINCT record FROM unindexed"
-            self._put(index, [record for (record,) in self._run(records)], stamps)
+            ids_query = "SELECT id FROM record" if is_rebuild else "SELECT DISTINCT record FROM unindexed"
+            self._write_records(index, [record for (record,) in self._run(ids_query)], stamps)
             return
         if is_rebuild:
             with transaction(self._connection):
                 for statement in _MARK_ALL_UNINDEXED:
                     self._run(statement)
                 self._run(_SET_COMMIT, (-1,))
-        while rows := self._run("SELECT number, record FROM unindexed ORDER BY number LIMIT ?", (BATCH,)).fetchall():
-            numbers = [*dict.fromkeys(record for _, record in rows)]
-            marks = ",".join("?" * len(numbers))
-            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({marks})", numbers))
-            changed, removed = self._put(index, numbers, stamps)
+        text = "SELECT number, record FROM unindexed ORDER BY number LIMIT ?"
+        while changes := self._run(text, (BATCH_SIZE,)).fetchall():
+            records = [*dict.fromkeys(record for _, record in changes)]
+            last_number, _ = changes[-1]
+            marks = ",".join("?" * len(records))
+            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({marks})", records))
+            new_stamps, removed = self._write_records(index, records, stamps)
             with transaction(self._connection):
                 self._connection.executemany("DELETE FROM indexed WHERE record = ?", [(record,) for record in removed])
-                self._connection.executemany("INSERT OR REPLACE INTO indexed VALUES (?, ?)", changed.items())
-                self._run("DELETE FROM unindexed WHERE number <= ?", (rows[-1][0],))
+                self._connection.executemany("INSERT OR REPLACE INTO indexed VALUES (?, ?)", new_stamps.items())
+                self._run("DELETE FROM unindexed WHERE number <= ?", (last_number,))
                 self._run(_SET_COMMIT, (index.commit,))
             if not pulse():
                 return
 
-    def _put(
+    def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Write the records whose stamps differ from `known`; return the new stamps, and the records that are gone."""
+        """Index the records whose stamps are not the known ones; return their new stamps, and the gone records."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
-        changed = self._changed(records, known_stamps, stamps, removed)
-        first_document = next(changed, None)  # without a change there is no commit
+        documents = self._changed_documents(records, known_stamps, stamps, removed)
+        first_document = next(documents, None)  # without a change there is no commit
         if first_document is not None or removed:
-            index.write(chain(() if first_document is None else (first_document,), changed), removed)
+            index.write(chain(() if first_document is None else (first_document,), documents), removed)
         return stamps, removed
 
-    def _changed(
+    def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
+        """Yield the documents of changed records; add their stamps to `stamps`, and gone records to `removed`."""
         for record in records:
-            document = self._document(record)
+            document = self._make_document(record)
             if document is None:
                 removed += [record] if record in known_stamps else []
-            elif (number := compute_stamp(document)) != known_stamps.get(record):
-                stamps[record] = number
+            elif (stamp := compute_stamp(document)) != known_stamps.get(record):
+                stamps[record] = stamp
                 yield document
 
-    def _document(self, record: int) -> IndexDocument | None:
+    def _make_document(self, record: int) -> IndexDocument | None:
         entry = read_entry(self._connection, record)
         return None if entry is None else index_document(record, entry)
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each difference from a new index, except for records still to be indexed."""
-        commit_noted = self._meta("index_commit")
-        if commit_noted == 0 or (commit_noted < 0 and self._run("SELECT 1 FROM record LIMIT 1").fetchone() is None):
-            return  # never filled, or there is nothing to fill a new one with
+        """Yield a message if the index differs from the records, except for records that are still to be indexed."""
+        recorded_commit = self._meta("index_commit")
+        has_records = self._run("SELECT 1 FROM record LIMIT 1").fetchone() is not None
+        if recorded_commit == 0 or (recorded_commit < 0 and not has_records):
+            return  # the index was never filled, or there is nothing to fill it with
         try:
             index = FullTextIndex.open_scratch(self.folder, FIELDS, self._version)
-            count, commit, fresh = len(index), index.commit, index.fresh
+            count, commit, is_fresh = len(index), index.commit, index.fresh
             index.close()
         except StoreError as error:
             yield str(error)
             return
-        if fresh or commit != commit_noted:
+        if is_fresh or commit != recorded_commit:
             yield "the search index is missing, or was not written from this file"
             return
-        wrong = abs(count - self._run("SELECT count(*) FROM indexed").fetchone()[0])
+        wrong_count = abs(count - self._run("SELECT count(*) FROM indexed").fetchone()[0])
         stamps = dict(self._run("SELECT record, stamp FROM indexed"))
         for (record,) in self._run(
             "SELECT id FROM record UNION SELECT record FROM indexed EXCEPT SELECT record FROM unindexed ORDER BY 1"
         ):
-            document = self._document(record)
-            wrong += (None if document is None else compute_stamp(document)) != stamps.get(record)
-        if wrong:
-            yield f"the search index is out of date for {wrong} records"
+            document = self._make_document(record)
+            wrong_count += (None if document is None else compute_stamp(document)) != stamps.get(record)
+        if wrong_count:
+            yield f"the search index is out of date for {wrong_count} records"

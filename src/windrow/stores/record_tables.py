@@ -1,4 +1,4 @@
-"""The tables of the store of JSON records, the view that derives versions from observations, and names of records."""
+"""The tables of the store of JSON records, the view that derives versions from observations, and keys and names."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record with one of an observation's names, or an empty text if there is none."""
+    """Return the key of the record that has the key or a name of an observation, or an empty text if none has."""
     marks = ",".join("?" * len(observation.names))
     row = connection.execute(
         f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({marks}))",
@@ -75,21 +75,21 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 
 
 def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int) -> set[int]:
-    """Give these names to a record; return the records that had them."""
+    """Assign names to a record; return the ids of the records that had them before."""
     marks = ",".join("?" * len(names))
     text = f"SELECT DISTINCT record FROM other_name WHERE name IN ({marks}) AND record <> ?"
-    others = {int(other) for (other,) in connection.execute(text, (*names, record))}
+    earlier_records = {int(other) for (other,) in connection.execute(text, (*names, record))}
     connection.executemany(
         "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
         [(name, record) for name in names],
     )
-    return others
+    return earlier_records
 
 
 def ensure_record(connection: sqlite3.Connection, observation: Observation) -> tuple[int, str]:
-    """Return the id and key of an observation's record, creating it if it is missing, and add its aliases.
+    """Return the id and key of an observation's record, creating it if it is missing, and store its aliases.
 
-    An alias of another record is not moved.
+    An alias that another record has already is left to that record.
     """
     key = observation.key
     if connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is None:
@@ -109,7 +109,7 @@ def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:
 
 
 def remove_record(connection: sqlite3.Connection, record: int) -> None:
-    """Remove a record and its names."""
+    """Remove the record with this id, and its names and aliases."""
     connection.execute("DELETE FROM record WHERE id = ?", (record,))
     connection.execute("DELETE FROM other_name WHERE record = ?", (record,))
     connection.execute("DELETE FROM alias WHERE record = ?", (record,))
@@ -117,16 +117,16 @@ def remove_record(connection: sqlite3.Connection, record: int) -> None:
 
 
 def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mapping[str, Any]:
-    """Return a record with its own key replaced by `key` in every field that holds it.
+    """Return a record in which `key` replaces its own key in every field that is equal to it.
 
     >>> replace_own_key({"url": "http://a.example/", "n": 1}, "http://a.example/", "https://a.example/")
     {'url': 'https://a.example/', 'n': 1}
     """
-    return record if own_key == key else {name: key if field == own_key else field for name, field in record.items()}
+    return record if own_key == key else {name: key if value == own_key else value for name, value in record.items()}
 
 
 def format_time(at: datetime) -> str:
-    """Format a time in UTC so that texts sort by time; one without a zone is taken as UTC."""
+    """Format a time in UTC, so that such texts sort by time; a time without a zone is taken as UTC."""
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="microseconds")
 

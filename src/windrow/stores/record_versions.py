@@ -17,25 +17,26 @@ WHERE record IN (
     UNION SELECT record FROM completed WHERE session BETWEEN ? AND ?
 ) ORDER BY record, at, attempt
 """
-_COMPLETED = """
+_COMPLETED_BY_SESSIONS = """
 SELECT c.attempt, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session BETWEEN ? AND ? ORDER BY c.session DESC
 """
-# Records that an attempt first had with its answers: the session that settled it without them did not write these.
-_FIRST_LATER = """
+# Records that an attempt observed only after services had answered: the session that settled it earlier did not
+# write these.
+_FIRST_OBSERVED_LATER = """
 SELECT c.attempt, r.key FROM completed c JOIN record r ON r.id = c.record
 WHERE c.session > ? AND c.before IS NULL AND c.attempt BETWEEN ? AND ?
 """
-_OBSERVED = """
+_OBSERVED_BY_ATTEMPT = """
 SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.attempt = ?
 """
-# Only of attempts that still observe the record.
-_ADOPTED = """
+# Copies rows of `completed` for attempts that still observe the record.
+_COPY_COMPLETED = """
 INSERT OR IGNORE INTO completed
 SELECT o.attempt, o.record, ?3, ?4 FROM observation o JOIN record r ON r.id = o.record
 WHERE o.attempt = ?1 AND r.key = ?2
 """
-_LATEST = """
+_LATEST_VALUES = """
 SELECT key, json FROM (
     SELECT r.key, v.json, row_number() OVER (PARTITION BY r.id ORDER BY o.at DESC, o.attempt DESC) AS number
     FROM record r JOIN observation o ON o.record = r.id LEFT JOIN value v ON v.id = o.value
@@ -45,7 +46,7 @@ SELECT key, json FROM (
 
 
 class Skipped(NamedTuple):
-    """Why a document (`key` is empty) or an entry in it gave no record."""
+    """A document (with an empty `key`) or an entry in it from which no record was read, and the reason."""
 
     attempt: int
     key: str
@@ -55,9 +56,9 @@ class Skipped(NamedTuple):
 
 
 class RecordVersion(NamedTuple):
-    """A record as a source had it at a time: `change` is new, changed, same or gone; `json` is empty for gone.
+    """A record as a source had it at a time: `change` is new, changed, same or gone; `json` is empty if it is gone.
 
-    `aside` is what was kept beside the value when it was first seen, as JSON, or an empty text.
+    `aside` is JSON that was kept beside the record when this value was first seen, or an empty text.
     """
 
     key: str
@@ -72,26 +73,26 @@ class RecordVersion(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """The record; None if it is gone."""
+        """The record, or None if it is gone."""
         return json.loads(self.json) if self.json else None
 
 
-Change = tuple[RecordVersion | None, RecordVersion]
-"""The previous version (None for the first one) and the new version."""
+VersionChange = tuple[RecordVersion | None, RecordVersion]
+"""The previous version, None for a record's first version, and the new version."""
 
 
-def read_versions(connection: sqlite3.Connection, rest: str, *parameters: Any) -> Iterator[RecordVersion]:
-    """Yield rows of the view `history`; `rest` is the end of the query, with `parameters`."""
+def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
+    """Yield rows of the view `history`; `clauses` are those of the query after FROM, with `parameters`."""
     text = f"""
         SELECT key, at, attempt, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
-        FROM history {rest}
+        FROM history {clauses}
     """
-    for row in connection.execute(text, parameters):
-        yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
+    for key, at, *others in connection.execute(text, parameters):
+        yield RecordVersion(key, datetime.fromisoformat(at), *others)
 
 
-def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) -> Iterator[Change]:
-    """Yield the changes that a range of attempts observed, each with the version before."""
+def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) -> Iterator[VersionChange]:
+    """Yield the changes that the attempts (first, last) observed, each with the previous version."""
     first, last = attempts
     previous: RecordVersion | None = None
     for version in read_versions(connection, _TOUCHED_RECORDS, first, last, 1, 0):
@@ -103,17 +104,17 @@ def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) 
             previous = version
 
 
-def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[Change]:
-    """Yield the changes that a range of sessions wrote, each with the version before.
+def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[VersionChange]:
+    """Yield the changes that the sessions (first, last) wrote, each with the previous version.
 
     If an earlier session settled an attempt and one of these completed it with the answers of services, the version
-    before is what the earlier session wrote.
+    that the earlier session wrote is the previous one.
     """
     first, last = attempts_of_sessions(connection, sessions)
-    completed = {(attempt, key): earlier for attempt, key, earlier in connection.execute(_COMPLETED, sessions)}
-    first_observed_later = {
-        (attempt, key) for attempt, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))
-    }
+    completed_rows = connection.execute(_COMPLETED_BY_SESSIONS, sessions)
+    earlier_json = {(attempt, key): json_text for attempt, key, json_text in completed_rows}
+    later_rows = connection.execute(_FIRST_OBSERVED_LATER, (sessions[1], first, last))
+    first_observed_later = {(attempt, key) for attempt, key in later_rows}
     previous: RecordVersion | None = None
     for version in read_versions(connection, _TOUCHED_RECORDS, first, last, *sessions):
         if previous is not None and previous.key != version.key:
@@ -122,47 +123,45 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
         if first <= version.attempt <= last:
             if version.change != "same" and version_key not in first_observed_later:
                 yield previous, version
-        elif completed.get(version_key):
+        elif earlier_json.get(version_key):
             change = "changed" if version.json else "gone"
-            yield version._replace(json=completed[version_key]), version._replace(change=change)
-        elif version_key in completed and version.change != "same":
+            yield version._replace(json=earlier_json[version_key]), version._replace(change=change)
+        elif version_key in earlier_json and version.change != "same":
             yield previous, version
         previous = version if version.change != "same" else previous
 
 
-Observed = dict[tuple[int, str], tuple[int | None, str]]
-"""The id and JSON of each value that an attempt observed, by record and time; None and empty for a gone record."""
+ObservedValues = dict[tuple[int, str], tuple[int | None, str]]
+"""The values that an attempt observed, by record and time: the value's id and JSON, None and "" for a gone record."""
 
 
-def read_observed(connection: sqlite3.Connection, attempt: int) -> Observed:
+def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValues:
     """Return the values that an attempt observed."""
-    rows = connection.execute(_OBSERVED, (attempt,)).fetchall()
-    return {(record, at): (value, spelled or "") for record, at, value, spelled in rows}
+    rows = connection.execute(_OBSERVED_BY_ATTEMPT, (attempt,)).fetchall()
+    return {(record, at): (value_id, json_text or "") for record, at, value_id, json_text in rows}
 
 
-def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: Observed) -> None:
-    """Record the values that a session changed of an attempt which an earlier one settled with the values `before`."""
-    connection.executemany(
-        "INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
-        [
-            (attempt, place[0], session, before[place][1] if place in before else None)
-            for place, (value, _) in read_observed(connection, attempt).items()
-            if place not in before or before[place][0] != value
-        ],
-    )
+def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
+    """Record which values of an attempt a session changed; `before` are the values that an earlier session wrote."""
+    rows = []
+    for (record, at), (value_id, _) in read_observed(connection, attempt).items():
+        earlier_id, earlier_json = before.get((record, at), (None, None))
+        if (record, at) not in before or earlier_id != value_id:
+            rows.append((attempt, record, session, earlier_json))
+    connection.executemany("INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING", rows)
 
 
 def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
-    """Copy which sessions completed attempts from the store that this one replaces, in the open transaction."""
+    """Copy the table `completed` from the store that this one replaces, in the open transaction."""
     rows = old_connection.execute(
         "SELECT c.attempt, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
     )
-    connection.executemany(_ADOPTED, rows)
+    connection.executemany(_COPY_COMPLETED, rows)
 
 
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
     """Return the values of records by key before an attempt, or the current ones for 0; None for a gone record."""
-    rows = connection.execute(_LATEST, (json.dumps([*keys]), before)).fetchall()
-    return {key: json.loads(spelled) if spelled else None for key, spelled in rows}
+    rows = connection.execute(_LATEST_VALUES, (json.dumps([*keys]), before)).fetchall()
+    return {key: json.loads(json_text) if json_text else None for key, json_text in rows}

@@ -1,8 +1,8 @@
 """A store of JSON records with their history, for collections whose standard has no tables of its own.
 
 Every observation of a record is kept: its key, its time according to the source, the attempt, and the value. Versions
-are derived from the observations of a key in the order of time, so it makes no difference in which order these are
-written, or whether one is written twice.
+are derived from the observations of a key in the order of time, so observations may be written in any order and
+repeatedly.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from windrow.stores.record_tables import (
     set_names,
 )
 from windrow.stores.record_versions import (
-    Change,
     RecordVersion,
     Skipped,
+    VersionChange,
     adopt_completed,
     changed_versions,
     latest_values,
@@ -50,16 +50,19 @@ from windrow.stores.sqlite import SqliteStore, close_on_failure
 if TYPE_CHECKING:
     from windrow.stores.record_index import RecordIndex
 
-_LATEST = """
+_LATEST_VALUE = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
 """
 
 _DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
-_CHUNK = 400
+_CHUNK_SIZE = 400
 
 
 class AttemptStatement(NamedTuple):
-    """What an attempt said of a key: `json` is the record, empty if it is gone or was skipped for a `reason`."""
+    """The content that an attempt had for a key: the record as JSON, empty if it is gone or was skipped for a `reason`.
+
+    `aside` is JSON that is kept beside the record, or an empty text.
+    """
 
     attempt: int
     key: str
@@ -75,10 +78,10 @@ class RecordStore(SqliteStore):
     """`windrow.engine.run.VersionStore` in an SQLite file."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file and create its tables."""
+        """Open the file, and create its tables unless `read_only`."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._read_only = read_only
-        self._writer = 0, 0  # the writing session, and the last attempt written before it
+        self._writing_session, self._last_earlier_attempt = 0, 0  # that attempt was written before the session
         if not read_only:
             with close_on_failure(self.close), self._guarded():
                 if not self._meta("identity"):
@@ -92,42 +95,43 @@ class RecordStore(SqliteStore):
     # What the engine reads and writes.
 
     def reader_version(self) -> str:
-        """Return the version of the step that read the first records; empty if it is not known."""
+        """Return the version of the step that read the first records, or an empty text if it is not known."""
         row = self._connection.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
         return str(row[0]).removeprefix("v") if row else ""
 
     def set_reader_version(self, version: str) -> None:
-        """Record the version of the step that fills an empty store."""
+        """Record the version of the step whose records are written into the empty store."""
         with self._writing():
             # The column has numeric affinity: without the "v", SQLite would store "2.10" as a number.
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
 
     def checkpoint(self) -> int:
-        """Return the number of the last settled attempt, 0 at first."""
+        """Return the number of the last settled attempt, or 0 if none was settled yet."""
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read_sessions: Callable[[], Mapping[int, int]]) -> None:
-        """Record the last attempt that each earlier session wrote, as `read` returns it, if no session is recorded."""
+        """Record the last attempt of each earlier session, as `read_sessions` returns it, if none is recorded yet."""
         with self._writing():
             note_earlier_sessions(self._connection, read_sessions)
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write the observations of attempts, and the checkpoint; earlier ones of a readable attempt are replaced.
+        """Write the observations of attempts, and the checkpoint, in one transaction.
 
-        The changes belong to the session; with number 0, to the one that writes next.
+        `entries` are `AttemptObservations`; they replace the earlier observations of an attempt, unless it could not be
+        read now. The changes belong to the session; with number 0, to the session that writes next.
         """
         with self._writing():
-            touched: set[int] = set()
-            if session != self._writer[0]:
-                self._writer = session, self.checkpoint() if session else 0
+            touched_records: set[int] = set()
+            if session != self._writing_session:
+                self._writing_session, self._last_earlier_attempt = session, self.checkpoint() if session else 0
             for entry in entries:
-                is_earlier = entry.attempt <= self._writer[1]
+                is_earlier = entry.attempt <= self._last_earlier_attempt
                 earlier_values = read_observed(self._connection, entry.attempt) if is_earlier else {}
-                touched |= self._settle_entry(entry)
+                touched_records |= self._settle_entry(entry)
                 if is_earlier:
                     note_completed(self._connection, entry.attempt, session, earlier_values)
             note_sessions(self._connection, {session: checkpoint})
-            self._mark_unindexed(touched)
+            self._mark_unindexed(touched_records)
             self._connection.execute(
                 "INSERT INTO meta VALUES ('checkpoint', ?)"
                 " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
@@ -135,23 +139,24 @@ class RecordStore(SqliteStore):
             )
 
     def _settle_entry(self, entry: AttemptObservations) -> set[int]:
+        """Write the results of an attempt; return the ids of the records whose observations changed."""
         run = self._connection.execute
-        waits = [tuple(ask) for ask in entry.results if isinstance(ask, PendingAsk)]
-        if waits:
+        pending_asks = [tuple(ask) for ask in entry.results if isinstance(ask, PendingAsk)]
+        if pending_asks:
             run("DELETE FROM waiting WHERE attempt = ?", (entry.attempt,))
-            run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(waits)))
+            run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(pending_asks)))
             if run("SELECT 1 FROM observation WHERE attempt = ?", (entry.attempt,)).fetchone():
-                return set()  # what the attempt said before stays valid until the answers are there
+                return set()  # earlier observations of the attempt stay valid until the services have answered
             observed = [
                 observation
                 for observation in entry.results
                 if isinstance(observation, Observation) and observation.value is not None
             ]
             valid = [observation._replace(key=replace_surrogates(observation.key)) for observation in observed]
-            return set[int]().union(*(self._write_observation(entry, seen) for seen in valid))
+            return set[int]().union(*(self._write_observation(entry, observation) for observation in valid))
         touched = {record for (record,) in run("SELECT record FROM observation WHERE attempt = ?", (entry.attempt,))}
-        unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
-        for table in ("skipped", "waiting") if unread else ("observation", "skipped", "waiting"):
+        is_unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
+        for table in ("skipped", "waiting") if is_unread else ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE attempt = ?", (entry.attempt,))
         for result in entry.results:
             if isinstance(result, Observation):
@@ -160,20 +165,20 @@ class RecordStore(SqliteStore):
                     touched |= self._write_observation(entry, result._replace(key=replace_surrogates(key)))
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_surrogates(result.message[:2000])
-                row = (entry.attempt, replace_surrogates(result.key), entry.url, reason, message)
-                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", row)
+                skipped = (entry.attempt, replace_surrogates(result.key), entry.url, reason, message)
+                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", skipped)
         return touched
 
     def _write_observation(self, entry: AttemptObservations, observation: Observation) -> set[int]:
-        """Write an observation; return its record, and those that had its names: these moved here, and are gone."""
+        """Write an observation; return the ids of its record and of those whose names it took over: these are gone."""
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
         if observation.value is not None:
             value = replace_own_key(observation.value, observation.key, key)
-            spelled = replace_surrogates(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+            json_text = replace_surrogates(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
             text = replace_surrogates(observation.text)
-            name = digest(f"{spelled}\n{text}".encode())
+            value_digest = digest(f"{json_text}\n{text}".encode())
             aside = (
                 replace_surrogates(json.dumps(observation.aside, ensure_ascii=False, sort_keys=True))
                 if observation.aside
@@ -181,9 +186,9 @@ class RecordStore(SqliteStore):
             )
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
-                (name, spelled, text, aside),
+                (value_digest, json_text, text, aside),
             )
-            value_id = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
+            value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
         at, url = format_time(observation.at or entry.at), replace_surrogates(observation.url or entry.url)
         moved = (
             set_names(self._connection, observation.names, record)
@@ -199,18 +204,18 @@ class RecordStore(SqliteStore):
     def _mark_unindexed(self, records: Iterable[int]) -> None:
         """Mark records to be indexed again, and remove those without an observation."""
         for record in records:
-            if self._connection.execute(_LATEST, (record,)).fetchone() is None:
+            if self._connection.execute(_LATEST_VALUE, (record,)).fetchone() is None:
                 remove_record(self._connection, record)
             self._connection.execute("INSERT INTO unindexed (record) VALUES (?)", (record,))
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
-        """Return attempts after a given one that wait for answers of services, with their requests; at most 256."""
+        """Return the first 256 attempts after `after` that wait for answers of services, with their requests."""
         text = "SELECT attempt, asks FROM waiting WHERE attempt > ? ORDER BY attempt LIMIT 256"
         rows = self._connection.execute(text, (after,)).fetchall()
-        return {attempt: [PendingAsk(*load) for load in json.loads(asks)] for attempt, asks in rows}
+        return {attempt: [PendingAsk(*ask) for ask in json.loads(asks)] for attempt, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
-        """Return how many attempts wait, and the first of them, or 0 if no attempt waits."""
+        """Return how many attempts wait for answers of services, and the first of them, or 0 if no attempt waits."""
         with self._guarded():
             count, first = self._connection.execute(
                 "SELECT count(*), coalesce(min(attempt), 0) FROM waiting"
@@ -218,14 +223,14 @@ class RecordStore(SqliteStore):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return what each of these attempts waits for, if it does; for some hundred attempts at most."""
+        """Return the requests whose answers these attempts wait for, by attempt; for at most some hundred attempts."""
         text = f"SELECT attempt, asks FROM waiting WHERE attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt"
         with self._guarded():
             rows = self._connection.execute(text, [*attempts]).fetchall()
-        return {attempt: [PendingAsk(*load) for load in json.loads(asks)] for attempt, asks in rows}
+        return {attempt: [PendingAsk(*ask) for ask in json.loads(asks)] for attempt, asks in rows}
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Remove values without an observation, such as those of an attempt that was read again; return how many."""
+        """Remove values without an observation, such as those of attempts that were read again; return their number."""
         del at, pulse
         with self._writing():
             return self._connection.execute(_DELETE_UNUSED_VALUES).rowcount
@@ -236,7 +241,7 @@ class RecordStore(SqliteStore):
             self._index().update(pulse)
 
     def rebuild_index(self, pulse: Callable[[], object]) -> None:
-        """Build the search index again, so that nothing that was removed stays in its files."""
+        """Build the search index again, so that no removed record stays in its files."""
         with self._guarded():
             self._index().rebuild(pulse)
 
@@ -245,7 +250,7 @@ class RecordStore(SqliteStore):
 
         return RecordIndex(self.path, self._connection, read_only=self._read_only)
 
-    # What people ask for.
+    # Queries of commands.
 
     def count(self) -> tuple[int, int]:
         """Return the numbers of current records and of versions."""
@@ -264,17 +269,17 @@ class RecordStore(SqliteStore):
         """Yield every version of every record, without observations that changed nothing."""
         return self._versions("WHERE change <> 'same' ORDER BY key, at, attempt")
 
-    def _versions(self, rest: str, *parameters: Any) -> Iterator[RecordVersion]:
+    def _versions(self, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
         with self._guarded():
-            yield from read_versions(self._connection, rest, *parameters)
+            yield from read_versions(self._connection, clauses, *parameters)
 
-    def changed_versions(self, attempts: tuple[int, int]) -> Iterator[Change]:
-        """Yield the changes that a range of attempts observed, each with the version before."""
+    def changed_versions(self, attempts: tuple[int, int]) -> Iterator[VersionChange]:
+        """Yield the changes that the attempts (first, last) observed, each with the previous version."""
         with self._guarded():
             yield from changed_versions(self._connection, attempts)
 
-    def written_versions(self, sessions: tuple[int, int]) -> Iterator[Change]:
-        """Yield the changes that a range of sessions wrote, each with the version before."""
+    def written_versions(self, sessions: tuple[int, int]) -> Iterator[VersionChange]:
+        """Yield the changes that the sessions (first, last) wrote, each with the previous version."""
         with self._guarded():
             yield from written_versions(self._connection, sessions)
 
@@ -289,7 +294,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(text).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return what attempts said, in their order, skipped entries last; for some hundred attempts at most."""
+        """Return the statements of at most some hundred attempts, by attempt; the skipped ones of each are last."""
         marks = ",".join("?" * len(attempts))
         observed = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
@@ -309,14 +314,14 @@ class RecordStore(SqliteStore):
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
         """Copy the observations of sources other than these from an earlier store.
 
-        Their configuration is gone, so what was fetched for them cannot be read again.
+        Those sources are not configured any more, so their captures cannot be read again.
         """
         with self._writing():
             adopt_sessions(self._connection, old_store._connection)
             taken_down = old_store._connection.execute("SELECT key, attempt FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
         entries = old_store.entries_of_other_sources(sources)
-        while page := [*islice(entries, _CHUNK)]:
+        while page := [*islice(entries, _CHUNK_SIZE)]:
             self.settle(page, 0)
         with self._writing():
             adopt_completed(self._connection, old_store._connection)
@@ -325,13 +330,13 @@ class RecordStore(SqliteStore):
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
         """Return the values of records by key, None for a gone record; unknown keys are left out.
 
-        The attempt `before` and later ones are ignored, unless it is 0.
+        Unless `before` is 0, only attempts before that number are considered.
         """
         with self._guarded():
             return latest_values(self._connection, keys, before)
 
     def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
-        """Yield what attempts for sources other than these said, in the order of attempts."""
+        """Yield the observations of attempts for sources other than these, in the order of attempts."""
         text = """
             SELECT o.attempt, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
@@ -342,20 +347,20 @@ class RecordStore(SqliteStore):
         """
         with self._guarded():
             rows = self._connection.execute(text, (json.dumps([*sources]),))
-            for attempt, of_attempt in groupby(rows, key=itemgetter(0)):
-                group = [*of_attempt]
+            for attempt, attempt_rows in groupby(rows, key=itemgetter(0)):
+                group = [*attempt_rows]
                 _, _, at, source, url, *_ = group[0]
                 observations = [
                     Observation(
-                        key, json.loads(spelled) if spelled else None, words, datetime.fromisoformat(time), item_url,
+                        key, json.loads(json_text) if json_text else None, text, datetime.fromisoformat(time), item_url,
                         json.loads(aside) if aside else {}, tuple(json.loads(names)), tuple(json.loads(aliases)),
                     )
-                    for _, key, time, _, item_url, spelled, words, aside, names, aliases in group
+                    for _, key, time, _, item_url, json_text, text, aside, names, aliases in group
                 ]  # fmt: skip
                 yield AttemptObservations(attempt, datetime.fromisoformat(at), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return the current records that match a query, the best first."""
+        """Return the current records that match a query, the best first; `kind` is their word in `type:`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
@@ -368,7 +373,7 @@ class RecordStore(SqliteStore):
         return key_of_alias(self._connection, alias)
 
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
-        """Return the keys of the records that a range of attempts changed."""
+        """Return the keys of the records that the attempts (first, last) changed."""
         text = """
             SELECT key FROM record WHERE id IN (
                 SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (
@@ -381,9 +386,9 @@ class RecordStore(SqliteStore):
             return [key for (key,) in self._connection.execute(text, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Count for each attempt the records that it observed, and those among them that it observed first.
+        """Return by attempt the number of records that it observed, and of those that it observed first.
 
-        Records whose field `without[0]` has the value `without[1]` are left out.
+        `without` is a field and a value: records whose field has that value are not counted.
         """
         field, excluded = without
         text = """
@@ -392,23 +397,28 @@ class RecordStore(SqliteStore):
             FROM observation o LEFT JOIN value v ON v.id = o.value
             WHERE o.attempt IN ({marks}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
         """
-        rows = self._of_attempts(text, attempts, field, f"$.{field}", excluded)
-        return {attempt: (observed, first) for attempt, observed, first in rows}
+        rows = self._rows_of_attempts(text, attempts, field, f"$.{field}", excluded)
+        return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
-        """Return why documents or entries in them gave no record: by key, address or attempts."""
+        """Return the skipped documents and entries with this key or address, or of these attempts."""
         text = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
-        rows = [*self._of_attempts(text.format("attempt IN ({marks})"), attempts)]
+        rows = [*self._rows_of_attempts(text.format("attempt IN ({marks})"), attempts)]
         with self._guarded():
             for column, content in (("key", key), ("url", url)):
                 rows += self._connection.execute(text.format(f"{column} = ?"), (content,)).fetchall() if content else ()
-        return [Skipped(row[0], row[1], row[2], Reason(row[3]), row[4]) for row in rows]
+        return [
+            Skipped(attempt, skipped_key, skipped_url, Reason(reason), message)
+            for attempt, skipped_key, skipped_url, reason, message in rows
+        ]
 
-    def _of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
+    def _rows_of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
+        """Run a query for some hundred attempts at a time; `{marks}` in its text stands for their placeholders."""
         with self._guarded():
-            for start in range(0, len(attempts), _CHUNK):
-                part = attempts[start : start + _CHUNK]
-                yield from self._connection.execute(text.format(marks=",".join("?" * len(part))), (*part, *parameters))
+            for start in range(0, len(attempts), _CHUNK_SIZE):
+                chunk = attempts[start : start + _CHUNK_SIZE]
+                marks = ",".join("?" * len(chunk))
+                yield from self._connection.execute(text.format(marks=marks), (*chunk, *parameters))
 
     def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
@@ -425,40 +435,40 @@ class RecordStore(SqliteStore):
             return [key for (key,) in self._connection.execute(text, (attempt, limit))]
 
     def faults(self) -> Iterator[str]:
-        """Yield a sentence for each fault in the tables."""
+        """Yield a message for each fault in the tables."""
         with self._guarded():
-            for (line,) in self._connection.execute("PRAGMA integrity_check"):
-                if line != "ok":
-                    yield str(line)
-            for name, spelled, text in self._connection.execute("SELECT digest, json, text FROM value"):
-                if digest(f"{spelled}\n{text}".encode("utf-8", "replace")) != name:
-                    yield f"a value does not match its digest {name[:19]}"
+            for (message,) in self._connection.execute("PRAGMA integrity_check"):
+                if message != "ok":
+                    yield str(message)
+            for value_digest, json_text, text in self._connection.execute("SELECT digest, json, text FROM value"):
+                if digest(f"{json_text}\n{text}".encode("utf-8", "replace")) != value_digest:
+                    yield f"a value does not match its digest {value_digest[:19]}"
 
     def index_faults(self) -> Iterator[str]:
-        """Yield a sentence for each difference between the search index and a new one."""
+        """Yield a message if the search index differs from the records."""
         with self._guarded():
             yield from self._index().faults()
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove what attempts said, from free pages too; return the number of observations removed."""
+        """Remove the statements of attempts, and overwrite them; return the number of observations removed."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)
         with self._writing():
-            touched: set[int] = set()
-            for start in range(0, len(numbers), _CHUNK):
-                part = numbers[start : start + _CHUNK]
-                marks = ",".join("?" * len(part))
+            touched_records: set[int] = set()
+            for start in range(0, len(numbers), _CHUNK_SIZE):
+                chunk = numbers[start : start + _CHUNK_SIZE]
+                marks = ",".join("?" * len(chunk))
                 removed = self._connection.execute(
                     f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
-                    f" WHERE o.attempt IN ({marks})", part)  # fmt: skip
+                    f" WHERE o.attempt IN ({marks})", chunk)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
                                        [(hash64(key), attempt) for key, attempt in removed])  # fmt: skip
-                touched |= {record for (record,) in self._connection.execute(
-                    f"SELECT record FROM observation WHERE attempt IN ({marks})", part)}  # fmt: skip
+                touched_records |= {record for (record,) in self._connection.execute(
+                    f"SELECT record FROM observation WHERE attempt IN ({marks})", chunk)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
-                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({marks})", part)
+                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({marks})", chunk)
                     count += deleted.rowcount if table == "observation" else 0
-            self._mark_unindexed(touched)
+            self._mark_unindexed(touched_records)
             self._connection.execute(_DELETE_UNUSED_VALUES)
         return count
 

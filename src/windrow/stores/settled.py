@@ -1,7 +1,7 @@
-"""Which session wrote which attempts into a version store: a change belongs to that session, not to the one that asked.
+"""Which session wrote which attempts into a version store; a change belongs to the session that wrote it.
 
-Attempts are written in the order of their numbers, so the table `windrow_settled` has one row for each session: the
-last attempt that it wrote.
+Attempts are written in the order of their numbers, so the table `windrow_settled` has one row for each session, with
+the last attempt that it wrote.
 """
 
 from __future__ import annotations
@@ -9,22 +9,25 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 
-ATTEMPTS = """
+WRITTEN_ATTEMPTS = """
 SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) + 1,
     coalesce((SELECT max(upto) FROM windrow_settled WHERE session <= ?2), 0)
 """
-"""Selects the first and last attempt that a range of sessions wrote; if there is none, the last is the smaller."""
+"""Selects the first and last attempt that the sessions (first, last) wrote; if there is none, the last is smaller."""
 
-_NOTE = "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
+_RECORD_LAST_ATTEMPT = (
+    "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
+)
 
 
 def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -> None:
     """Record the last attempt that each session wrote, in the open transaction; session 0 is ignored."""
-    connection.executemany(_NOTE, [row for row in sessions.items() if row[0]])
+    rows = [(session, last_attempt) for session, last_attempt in sessions.items() if session]
+    connection.executemany(_RECORD_LAST_ATTEMPT, rows)
 
 
 def note_earlier_sessions(connection: sqlite3.Connection, read_sessions: Callable[[], Mapping[int, int]]) -> None:
-    """Record the last attempt that each earlier session wrote, as `read` returns it, if no session is recorded."""
+    """Record the last attempt of each earlier session, as `read_sessions` returns it, if none is recorded yet."""
     if connection.execute("SELECT 1 FROM windrow_settled").fetchone() is None:
         note_sessions(connection, read_sessions())
 
@@ -33,13 +36,13 @@ def adopt_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Conne
     """Copy the rows of earlier sessions from the store that this one replaces, in the open transaction."""
     if old_connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'windrow_settled'").fetchone() is None:
         return
-    earlier = old_connection.execute("SELECT session, upto FROM windrow_settled").fetchall()
+    earlier_rows = old_connection.execute("SELECT session, upto FROM windrow_settled").fetchall()
     latest_session = "SELECT max(session) FROM windrow_settled"
     connection.execute(f"DELETE FROM windrow_settled WHERE session < ({latest_session})")
-    connection.executemany("INSERT OR IGNORE INTO windrow_settled VALUES (?, ?)", earlier)
+    connection.executemany("INSERT OR IGNORE INTO windrow_settled VALUES (?, ?)", earlier_rows)
 
 
 def attempts_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
-    """Return the first and last attempt that a range of sessions wrote; if there is none, the last is the smaller."""
-    first, last = connection.execute(ATTEMPTS, sessions).fetchone()
+    """Return the first and last attempt that the sessions (first, last) wrote; if none, the last is smaller."""
+    first, last = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
     return int(first), int(last)

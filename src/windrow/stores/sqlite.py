@@ -22,17 +22,17 @@ DISK_FULL_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Raise DiskFull or StoreError, which name the file, for an error of SQLite."""
+    """Raise DiskFull or StoreError with the file's path for an error of SQLite in this block."""
     try:
         yield
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
-            raise DiskFull(f"no room for {path}") from error
+            raise DiskFull(f"the disk is full: {path} cannot be written") from error
         raise store_error(error, f"{path}: {error}") from error
 
 
 def store_error(error: BaseException, message: str) -> StoreError:
-    """Return the StoreError for an error of SQLite; StoreDamaged if the file has to be made again."""
+    """Return a StoreError with a message for an error of SQLite; StoreDamaged if the file has to be made again."""
     return StoreDamaged(message) if is_damaged(error) else StoreError(message)
 
 
@@ -54,7 +54,7 @@ def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
 def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> sqlite3.Connection:
     """Open a file in autocommit mode, with a write-ahead log; each committed transaction survives a power cut.
 
-    It is created if it is missing, with pages of `page` bytes. With `read_only` it is not changed, and must exist.
+    A missing file is created with pages of `page` bytes. With `read_only` the file must exist and is not changed.
     """
     if read_only:
         return open_read_only(path, "mode=ro")
@@ -68,7 +68,7 @@ def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> s
 
 
 _UNWRITABLE_ERRORS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
-"""SQLite's names of the errors when the files beside a database, which reading a log needs, cannot be written."""
+"""SQLite's names of the errors if the files beside a database cannot be written, which is needed to read a log."""
 
 
 def is_unwritable(error: BaseException) -> bool:
@@ -77,9 +77,9 @@ def is_unwritable(error: BaseException) -> bool:
 
 
 def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
-    """Open a file in autocommit mode with the first of these modes (`mode=rw`, `mode=ro`) in which it can be read.
+    """Open a file in autocommit mode with the first of `modes` (`mode=rw`, `mode=ro`) in which it can be read.
 
-    If none works because nothing can be written beside it, and no log of a crash is there, it is opened as immutable:
+    If no mode works because no file can be written beside it, and a crash left no log, the file is opened as immutable:
     changes by other processes are then not noticed.
     """
     for mode in (*modes, "immutable=1"):
@@ -115,26 +115,28 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Create the folder, after removing these databases that a killed run may have left in it."""
+    """Create a folder, after removing databases, given by their file names, that a killed run may have left in it."""
     remove_scratch(folder, databases)
     folder.mkdir(parents=True)
 
 
 def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Remove these databases and the folder; a StoreError, and nothing is removed, if it holds anything else.
+    """Remove databases, given by their file names, and then their folder.
 
-    A symbolic link is not followed.
+    Raises StoreError, and removes nothing, if the folder contains anything else or is a symbolic link.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise StoreError(f"{folder} is in the way: it is not a folder of windrow", hint=f"move {folder} elsewhere")
+        raise StoreError(f"{folder} is not a folder of windrow, but is needed as one", hint=f"move {folder} elsewhere")
     if not folder.exists():
         return
-    ours = {name + suffix for name in databases for suffix in ("", *SIDECARS)}
+    own_names = {name + suffix for name in databases for suffix in ("", *SIDECARS)}
     paths = list(folder.iterdir())
-    strange = sorted(path.name for path in paths if path.name not in ours or (path.is_dir() and not path.is_symlink()))
-    if strange:
+    foreign = sorted(
+        path.name for path in paths if path.name not in own_names or (path.is_dir() and not path.is_symlink())
+    )
+    if foreign:
         raise StoreError(
-            f"{folder} holds {strange[0]!r}, which windrow did not put there; nothing in it was touched",
+            f"{folder} contains {foreign[0]!r}, which windrow did not put there; nothing in it was touched",
             hint=f"move that elsewhere, or remove {folder}",
         )
     for path in paths:
@@ -144,31 +146,31 @@ def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
 
 LOCK_TIMEOUT = 30.0
 """Seconds to wait for other processes to end their transactions."""
-_POLL_INTERVAL = 0.2
+_POLL_INTERVAL = 0.2  # seconds
 
 
 def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
-    """Copy the write-ahead log into the database and truncate it; False if another process prevented that.
+    """Copy the write-ahead log into the database and truncate it; return False if another process prevents that.
 
-    While another process reads, SQLite leaves the log as it is and raises nothing. `pulse` is called about five times
+    While another process reads, SQLite leaves the log as it is and raises no error. `pulse` is called about five times
     a second. No transaction may be open on `connection`.
     """
-    before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    (old_timeout,) = connection.execute("PRAGMA busy_timeout").fetchone()
     connection.execute("PRAGMA busy_timeout = 0")
-    until = monotonic() + LOCK_TIMEOUT
+    deadline = monotonic() + LOCK_TIMEOUT
     try:
-        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-            if monotonic() >= until:
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # 1 if another process reads
+            if monotonic() >= deadline:
                 return False
             pulse()
             sleep(_POLL_INTERVAL)
     finally:
-        connection.execute(f"PRAGMA busy_timeout = {before}")
+        connection.execute(f"PRAGMA busy_timeout = {old_timeout}")
     return True
 
 
 class SqliteStore:
-    """A file with one connection; its errors name the file."""
+    """An SQLite file with one connection; the messages of its errors contain the path."""
 
     def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
         """Open the file and create the tables of `schema`; with `read_only` it must exist and is not changed."""
@@ -188,7 +190,7 @@ class SqliteStore:
             yield
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Erase what was removed from the file's log; False if another process prevents that."""
+        """Erase removed data from the file's log; return False if another process prevents that."""
         return empty_wal(self._connection, pulse)
 
     def close(self) -> None:
@@ -211,7 +213,7 @@ def close_into_file(path: Path) -> None:
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _PRAGMAS = (f"busy_timeout = {_BUSY_TIMEOUT}", "cache_size = -16384", "temp_store = MEMORY", "query_only = ON")
 _BUSY_ERRORS = ("SQLITE_BUSY", "SQLITE_LOCKED")
-_REASONS = {
+_REASONS_BY_ERROR = {
     "SQLITE_CANTOPEN": Reason.PERMISSION_DENIED,
     "SQLITE_READONLY": Reason.PERMISSION_DENIED,
     "SQLITE_PERM": Reason.PERMISSION_DENIED,
@@ -221,10 +223,10 @@ _REASONS = {
 
 
 class SqliteReader:
-    """Reads a file with one connection for each thread, kept until `close`."""
+    """Reads an SQLite file with one connection for each thread, which stays open until `close`."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Take the path, and functions that its SQL may call; nothing is opened yet."""
+        """Take the path, and functions by name that the SQL may call; the file is not opened yet."""
         self.path = path
         self._functions = functions or {}
         self._local = threading.local()
@@ -232,19 +234,19 @@ class SqliteReader:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read in one transaction, so that the block sees one state; a nested block joins it."""
+        """Read in one transaction, so that the block sees one state of the file; a nested block uses the same one."""
         with self._guarded():
-            if getattr(self._local, "within", False):
-                yield self._local.link
+            if getattr(self._local, "is_reading", False):
+                yield self._local.connection
                 return
-            link = self._connection()
-            link.execute("BEGIN")
-            self._local.within = True
+            connection = self._connection()
+            connection.execute("BEGIN")
+            self._local.is_reading = True
             try:
-                yield link
+                yield connection
             finally:
-                self._local.within = False
-                link.rollback()
+                self._local.is_reading = False
+                connection.rollback()
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -253,19 +255,21 @@ class SqliteReader:
         self._local = threading.local()
 
     def _connection(self) -> sqlite3.Connection:
-        link = getattr(self._local, "link", None)
-        if link is None:
-            link = open_read_only(self.path, "mode=rw", "mode=ro")  # a reader may have to recover the log of a crash
-            self._connections.append(link)
+        """Return the connection of this thread, opening it if there is none."""
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = open_read_only(self.path, "mode=rw", "mode=ro")  # `rw` can recover the log of a crash
+            self._connections.append(connection)
             for pragma in _PRAGMAS:
-                link.execute(f"PRAGMA {pragma}").close()
+                connection.execute(f"PRAGMA {pragma}").close()
             for name, function in self._functions.items():
-                link.create_function(name, -1, function, deterministic=True)
-            self._local.link = link
-        return link
+                connection.create_function(name, -1, function, deterministic=True)
+            self._local.connection = connection
+        return connection
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
+        """Raise a StoreError with a reason for an error of SQLite in this block."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:
@@ -274,5 +278,5 @@ class SqliteReader:
                 raise StoreUnreachable(f"{self.path}: {error}") from error
             if is_damaged(error):
                 raise StoreDamaged(f"{self.path}: {error}") from error
-            reason = next((mapped for name, mapped in _REASONS.items() if code.startswith(name)), None)
+            reason = next((mapped for name, mapped in _REASONS_BY_ERROR.items() if code.startswith(name)), None)
             raise StoreError(f"{self.path}: {error}", reason=reason) from error

@@ -15,7 +15,7 @@ from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import Workspace, load
 from windrow.engine.session import Session
-from windrow.stores.documents import Span
+from windrow.stores.documents import ViewRange
 
 ICALENDAR = "text/calendar; charset=utf-8"
 
@@ -97,13 +97,13 @@ def run(workspace: Workspace) -> Session:
 def events(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_events, in the order of time."""
     with open_databases(workspace) as held:
-        return list(held.store.view(held.events, "all", Span(limit=10_000)))
+        return list(held.store.view(held.events, "all", ViewRange(limit=10_000)))
 
 
 def logs(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_log, in the order of time."""
     with open_databases(workspace) as held:
-        return list(held.store.view(held.log, "all", Span(limit=10_000)))
+        return list(held.store.view(held.log, "all", ViewRange(limit=10_000)))
 
 
 def calendar(*events_: str, head: str = "VERSION:2.0\r\nPRODID:-//test//EN") -> str:

@@ -13,7 +13,7 @@ from lxml import etree
 from tests.collections.events.place import calendar, configured, event, events, run, serving
 from tests.collections.events.reader import read
 from tests.servers.pouchdb import NPM
-from windrow.app.export import export
+from windrow.app.export import write_export
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.exports import FORMS, ocd_event
@@ -182,7 +182,7 @@ def test_no_form_in_json_holds_a_character_that_acts_on_a_terminal_and_each_says
         workspace = configured(tmp_path, f"{site.url}/a.ics")
         run(workspace)
     out = io.StringIO()
-    export(workspace, "events", "jsonl", out)
+    write_export(workspace, "events", "jsonl", out)
     (line,) = out.getvalue().splitlines()
     assert not {"\x9b", "\u202e", "\u200f"} & {*line}
     assert repr(events(workspace)[0]["title"]) in repr(json.loads(line))

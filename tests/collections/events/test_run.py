@@ -12,7 +12,7 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
-from windrow.app.check import estimate, take_down
+from windrow.app.check import estimate_takedowns, take_down
 from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
@@ -290,7 +290,7 @@ def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_source
     workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
     run(workspace)
     with closing(Ledger(workspace.ledger)) as ledger:
-        (target,) = estimate(workspace, ledger, ["council"])
+        (target,) = estimate_takedowns(workspace, ledger, ["council"])
     assert target.target == f"what council asked of {site.url}"
     take_down(workspace, session_settings(workspace), ["council"], "asked", {"events": ADAPTER})
     assert [document["title"] for document in events(workspace)] == ["B"]

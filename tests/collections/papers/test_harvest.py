@@ -22,7 +22,7 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from tests.sessions import session_settings
 from tests.toy_collection.site import Site, page
-from windrow.app.check import let_again, take_down
+from windrow.app.check import lift_takedowns, take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
@@ -309,7 +309,7 @@ def test_a_paper_taken_down_leaves_no_row(tmp_path):
     assert sha1(OTHER).encode() not in b"".join(
         path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and ".db" in str(path)
     )
-    assert let_again(workspace.workspace(), workspace.setup(), [key], {"papers": ADAPTER}) == 1
+    assert lift_takedowns(workspace.workspace(), workspace.setup(), [key], {"papers": ADAPTER}) == 1
     assert "lifted" in workspace.why(key)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from windrow.archive import ArchiveWriter, read_blocks
-from windrow.archive.warc_reader import ENDINGS
+from windrow.archive.warc_reader import WARC_SUFFIXES
 from windrow.contract import CAPTURED, Inputs
 from windrow.digest import EMPTY_DIGESTS, Hasher, digest, hash64
 from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, IndexProgress, TakenCapture
@@ -95,11 +95,11 @@ class ForeignCapturing:
             self._look_through_all(inputs)
 
     def _look_through_all(self, inputs: Inputs) -> None:
-        files = [*self._find_files(inputs.warc, ENDINGS)]
+        files = [*self._find_files(inputs.warc, WARC_SUFFIXES)]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
         indexes += self._store_piped(pipes) if pipes else ()
-        neighbours = [*self._find_files({path.parent for path in indexes}, ENDINGS)] if indexes else []
+        neighbours = [*self._find_files({path.parent for path in indexes}, WARC_SUFFIXES)] if indexes else []
         for path in (*neighbours, *files):
             self._files[path.name] = path
         self._try_again()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.archive import verify_record
-from windrow.archive.erase import about
+from windrow.archive.erase import target_address
 from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import hash64, normalise_digest, warc_digest
@@ -80,7 +80,9 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
     address_text = (
-        about(record.fields) if _is_not_modified(record) else record.fields.get("warc-target-uri", "").strip("<> ")
+        target_address(record.fields)
+        if _is_not_modified(record)
+        else record.fields.get("warc-target-uri", "").strip("<> ")
     )
     if word := _skip_word(record, address_text, method):
         return ImportedRecord(skipped=word)

@@ -13,8 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.archive.erase import ErasedSpan, about, erase
-from windrow.archive.import_file import ImportedFile, sweep, take
+from windrow.archive.erase import ErasedSpan, erase, target_address
+from windrow.archive.import_file import ImportedFile, import_warc_file, remove_leftovers
 from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.clock import now
 from windrow.digest import EMPTY_DIGESTS, digest
@@ -119,7 +119,7 @@ class WarcImporter:
     def run(self) -> None:
         """Import all files, then resolve revisits whose originals came later."""
         run = self._run
-        sweep(run.archive)
+        remove_leftovers(run.archive)
         run.progress.begin("taking in")
         for warc_file in run.harvest.warc_files:
             if run.stopping():
@@ -157,7 +157,7 @@ class WarcImporter:
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
         """Import one file, from its stored position."""
         run = self._run
-        imported = take(run.archive, warc_file.path, run.limits)
+        imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
         if imported.trouble:
             tally.broken.append(f"{warc_file.path} {imported.trouble}")
@@ -206,7 +206,7 @@ class WarcImporter:
         findings: list[Finding] = []
         fresh: dict[str, KeptResponse] = {}
         for record, method in batch:
-            if self._taken_down and self._taken_down.hold(about(record.fields)):
+            if self._taken_down and self._taken_down.hold(target_address(record.fields)):
                 # Erased before it is counted: a run killed in between finds nothing left to import.
                 erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
                 tally.skipped["taken down"] += 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from windrow.archive.capture_sink import SMALL
+from windrow.archive.capture_sink import MAX_BODY_IN_MEMORY
 from windrow.clock import now, spell
 from windrow.digest import combine_digests, shorten_digest
 from windrow.engine.frontier import offering_host
@@ -177,7 +177,7 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
     previous = KnownCapture(latest.digest, spell(latest.at), latest.address) if latest else KnownCapture()
     # HTTP has validators for versions, other protocols the time of the file. Small files have no part file.
     part_name = ""
-    large = mirror.size is None or mirror.size > SMALL
+    large = mirror.size is None or mirror.size > MAX_BODY_IN_MEMORY
     if large and (mirror.modified is not None or source.site.scheme in {"http", "https"}):
         modified_text = spell(mirror.modified) if mirror.modified else None
         part_name = shorten_digest(

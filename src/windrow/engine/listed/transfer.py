@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import Enum, auto
 
 from windrow.archive import ArchiveWriter, CaptureSink
-from windrow.archive.capture_sink import SMALL
+from windrow.archive.capture_sink import MAX_BODY_IN_MEMORY
 from windrow.clock import now
 from windrow.digest import digest
 from windrow.engine.fetchers.message import (
@@ -229,7 +229,7 @@ async def fetch(
 
 def _is_small(file: ListedFile) -> bool:
     """Return whether a file is small by its listing and fetched whole: such requests may be pipelined."""
-    return not file.compared and file.size is not None and file.size <= SMALL
+    return not file.compared and file.size is not None and file.size <= MAX_BODY_IN_MEMORY
 
 
 class _Rate:

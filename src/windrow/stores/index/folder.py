@@ -1,7 +1,7 @@
-"""The folder of a search index: which files in it are ours, the lock for writing, and links to its files.
+"""The folder of a search index: which of its files are ours, the lock for writing, and links to its files.
 
-The configured folder may be the wrong one. So files are removed only by their names: the note that makes the folder
-ours, the manifest, and the files that Tantivy writes below `text`. A folder with other files and no such note is
+The configured folder may be the wrong one. So only files with certain names are removed: the note, which marks a folder
+as ours, the manifest, and the files that Tantivy writes below `text`. A folder with other files and without the note is
 refused, and other files in a folder of ours are kept.
 """
 
@@ -21,15 +21,15 @@ from time import sleep
 from windrow.errors import ConfigError, StoreUnreachable
 from windrow.stores.sqlite import open_database
 
-NOTE = "index.json"
-MANIFEST = "entries.sqlite"
-TEXT = "text"
-META = "meta.json"
-"""The file below `text` that names the segments of the index; Tantivy replaces it at each commit."""
-_NOTE_DRAFT = f"{NOTE}.part"
-_FILES = (_NOTE_DRAFT, MANIFEST, f"{MANIFEST}-wal", f"{MANIFEST}-shm", f"{MANIFEST}-journal")
-_UNFINISHED = "-"
-"""The version in the note while an index is being built or removed; no index has this version."""
+NOTE_FILE = "index.json"
+MANIFEST_FILE = "entries.sqlite"
+TEXT_FOLDER = "text"
+META_FILE = "meta.json"
+"""The file below `text` that lists the segments of the index; Tantivy replaces it at each commit."""
+_NOTE_DRAFT = f"{NOTE_FILE}.part"
+_OTHER_FILES = (_NOTE_DRAFT, MANIFEST_FILE, f"{MANIFEST_FILE}-wal", f"{MANIFEST_FILE}-shm", f"{MANIFEST_FILE}-journal")
+_UNFINISHED_VERSION = "-"
+"""The version that the note has while an index is being built or removed; no complete index has it."""
 _TANTIVY_FILE = re.compile(
     r"(?:meta|\.managed)\.json|\.tantivy-(?:meta|writer)\.lock|\.tmp[0-9A-Za-z]{6}"
     r"|[0-9a-f]{32}(?:\.[0-9]{1,20})?\.(?:idx|pos|term|store|fast|fieldnorm|del)(?:\.temp)?"
@@ -40,7 +40,7 @@ _POLL_INTERVAL = 0.1
 
 
 def index_folder(store: Path) -> Path:
-    """Return the folder of the index of a store's file, beside it.
+    """Return the folder of the search index of a store's file, which is beside the file.
 
     >>> index_folder(Path("w/events.db"))
     PosixPath('w/events.db.index')
@@ -49,23 +49,23 @@ def index_folder(store: Path) -> Path:
 
 
 def format_note(version: str, fields: list[list[str]]) -> str:
-    """Return the text of the note of an index."""
+    """Return the text of the note of an index; `fields` are the name and kind of each field."""
     return json.dumps({"version": version, "fields": fields})
 
 
 def write_note(folder: Path, text: str) -> None:
-    """Replace the note atomically."""
+    """Write the note of an index into its folder, replacing an older note atomically."""
     part = folder / _NOTE_DRAFT
     part.unlink(missing_ok=True)
     with part.open("x") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    part.replace(folder / NOTE)
+    part.replace(folder / NOTE_FILE)
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise ConfigError for a folder that is not empty and not an index of ours."""
+    """Raise ConfigError for a folder that is neither empty nor an index of windrow."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
@@ -75,7 +75,7 @@ def refuse_foreign(folder: Path) -> None:
         return
     listed = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     raise ConfigError(
-        f"the search index cannot be in {folder}: that folder is not empty and holds no index of windrow ({listed});"
+        f"the search index cannot be in {folder}: that folder has files that are not an index of windrow ({listed});"
         " nothing in it was touched",
         hint=_MOVE_HINT,
     )
@@ -85,18 +85,19 @@ _MOVE_HINT = "name another folder for the index (pages.index), move the store th
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:
-    """Return whether a folder is empty, an index, or what a killed process left of a new one."""
-    text = folder / TEXT
-    if TEXT in names and (text.is_symlink() or not text.is_dir()):
+    """Return whether a folder, which contains files with these names, is empty, an index, or an unfinished index."""
+    text = folder / TEXT_FOLDER
+    if TEXT_FOLDER in names and (text.is_symlink() or not text.is_dir()):
         return False
-    if NOTE in names:
-        return _is_note(folder / NOTE)
+    if NOTE_FILE in names:
+        return _is_note(folder / NOTE_FILE)
     if set(names) <= {_NOTE_DRAFT}:
         return True
-    return names == [TEXT] and not any(text.iterdir())
+    return names == [TEXT_FOLDER] and not any(text.iterdir())
 
 
 def _is_note(path: Path) -> bool:
+    """Return whether a file is the note of an index."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > 1 << 20:
         return False
     try:
@@ -107,38 +108,38 @@ def _is_note(path: Path) -> bool:
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Prepare the folder for a new index, removing an old one, and return the folder in which Tantivy writes.
+    """Prepare a folder for a new index, removing an old one, and return the folder below it for Tantivy's files.
 
-    The index is unfinished until `write_note` is called; it is then built again.
+    Until `write_note` is called, the index counts as unfinished, and would be built again.
     """
     remove_files(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    write_note(folder, format_note(_UNFINISHED, []))
-    text = folder / TEXT
+    write_note(folder, format_note(_UNFINISHED_VERSION, []))
+    text = folder / TEXT_FOLDER
     text.mkdir(exist_ok=True)
     return text
 
 
 def remove_files(folder: Path) -> None:
-    """Remove the index's files from the folder; the note goes last, so that a killed removal can be repeated."""
+    """Remove the index's files from the folder; the note is removed last, so that a killed removal can be repeated."""
     refuse_foreign(folder)
     if not folder.is_dir():
         return
-    if (folder / NOTE).exists():
-        write_note(folder, format_note(_UNFINISHED, []))
-    text = folder / TEXT
+    if (folder / NOTE_FILE).exists():
+        write_note(folder, format_note(_UNFINISHED_VERSION, []))
+    text = folder / TEXT_FOLDER
     if text.is_dir():
         for path in text.iterdir():
             if _TANTIVY_FILE.fullmatch(path.name) and (path.is_symlink() or path.is_file()):
                 path.unlink()
         if not any(text.iterdir()):
             text.rmdir()
-    for name in (*_FILES, NOTE):
+    for name in (*_OTHER_FILES, NOTE_FILE):
         (folder / name).unlink(missing_ok=True)
 
 
 def remove_index(folder: Path) -> None:
-    """Remove the index, and its folder if that is then empty. Raises ConfigError for a folder that is not ours."""
+    """Remove the index, and its folder if that is empty then. Raises ConfigError for a folder that is not ours."""
     remove_files(folder)
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()
@@ -148,43 +149,44 @@ def remove_index(folder: Path) -> None:
 def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
     """Lock a folder, so that no other process writes the index in it; the lock ends with the process.
 
-    While another process holds it, `wait` is called often; StoreUnreachable is raised when that returns False.
+    While another process has the lock, `wait` is called often, and StoreUnreachable is raised when it returns False.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        while not _try_lock(handle):
+        while not _try_lock(descriptor):
             if not wait():
-                raise StoreUnreachable(f"another process writes the search index in {folder}", hint="try again later")
+                message = f"the search index in {folder} is locked: another process writes it"
+                raise StoreUnreachable(message, hint="try again later")
             sleep(_POLL_INTERVAL)
         yield
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
-def _try_lock(handle: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
 def link_files(folder: Path, into: Path) -> None:
-    """Make an index of links to the files of another, which can be read and written where that one cannot.
+    """Make an index in `into` that consists of links to the files in `folder`, where it cannot be read or written.
 
-    Tantivy never changes a file of a segment; the other files are small and copied.
+    Tantivy never changes a file of a segment; the other files are small, and are copied.
     """
-    text = into / TEXT
+    text = into / TEXT_FOLDER
     text.mkdir()
-    shutil.copyfile(folder / TEXT / META, text / META)
-    for path in (folder / TEXT).iterdir():
+    shutil.copyfile(folder / TEXT_FOLDER / META_FILE, text / META_FILE)
+    for path in (folder / TEXT_FOLDER).iterdir():
         if _TANTIVY_FILE.fullmatch(path.name) and path.suffix not in {".json", ".lock"}:
             (text / path.name).symlink_to(path.absolute())
-    if (folder / MANIFEST).exists():
+    if (folder / MANIFEST_FILE).exists():
         with (
-            closing(open_database(folder / MANIFEST, read_only=True)) as before,
-            closing(sqlite3.connect(into / MANIFEST)) as copy,
+            closing(open_database(folder / MANIFEST_FILE, read_only=True)) as original,
+            closing(sqlite3.connect(into / MANIFEST_FILE)) as copy,
         ):
-            before.backup(copy)
-    shutil.copyfile(folder / NOTE, into / NOTE)
+            original.backup(copy)
+    shutil.copyfile(folder / NOTE_FILE, into / NOTE_FILE)

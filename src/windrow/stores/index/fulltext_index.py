@@ -1,6 +1,6 @@
-"""A full-text index of documents in a folder, by whole-number ids.
+"""A full-text index of documents with integer ids, in a folder.
 
-An index can always be built again from its store. So one that is missing, damaged or of another version is built again,
+An index can always be built from its store. So an index that is missing, damaged or of another version is built again,
 and one that cannot be read or written in its folder is opened through links in a scratch folder.
 """
 
@@ -21,9 +21,9 @@ from windrow.errors import DiskFull, IndexDamaged, StoreError, WindrowError
 from windrow.query.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.reasons import Reason
 from windrow.stores.index.folder import (
-    META,
-    NOTE,
-    TEXT,
+    META_FILE,
+    NOTE_FILE,
+    TEXT_FOLDER,
     format_note,
     link_files,
     lock_folder,
@@ -35,50 +35,50 @@ from windrow.stores.index.translate import Translator
 from windrow.stores.sqlite import close_on_failure
 
 WRITER_MEMORY = 128_000_000  # bytes that a writer buffers before it writes a segment
-_ANALYSER = "folded"
-_TRIES = 3  # another process may remove a file of the index before the link to it is opened
+_ANALYSER_NAME = "folded"
+_MAX_ATTEMPTS = 3  # another process may remove a file of the index before the link to it is opened
 
 
 class FullTextIndex:
-    """An index of documents in a folder, by whole-number ids; a new one is `fresh` until something is written."""
+    """An index of documents with integer ids, in a folder; a new index is `fresh` until a document is written."""
 
     def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
         """Open the index, or with `fresh` replace it by an empty one.
 
         `version` is the version of the documents. Raises IndexDamaged if there is no index of this version, StoreError
-        if it cannot be read, ConfigError if the folder holds something other than an index.
+        if it cannot be read, and ConfigError if the folder contains other files than an index.
         """
         self.fresh = fresh
         self.folder = folder
         self._fields = {"id": "number"} | {field.name: field.kind for field in fields}
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        written = format_note(version, [list(field) for field in fields])
+        note = format_note(version, [list(field) for field in fields])
         with _map_errors(folder):
             if fresh:
                 prepare_folder(folder)
-            elif not _has_note(folder, written):
-                raise IndexDamaged(f"no search index of this version is in {folder}")
-            self.commit = 0 if fresh else int(json.loads((folder / TEXT / META).read_text())["opstamp"])
+            elif not _has_note(folder, note):
+                raise IndexDamaged(f"{folder} does not contain a search index of this version")
+            self.commit = 0 if fresh else int(json.loads((folder / TEXT_FOLDER / META_FILE).read_text())["opstamp"])
             self._index = self._open()
             self._index.searcher()
             if fresh:
-                write_note(folder, written)
+                write_note(folder, note)
         self._translate = Translator(self._index.schema, self._analyser(), self._fields)
 
     @classmethod
-    def open_scratch(cls, folder: Path, fields: Sequence[IndexField], version: str, *, anew: bool = False) -> Self:
-        """Open an index through links in a scratch folder, which is removed when it is closed.
+    def open_scratch(cls, folder: Path, fields: Sequence[IndexField], version: str, *, use_empty: bool = False) -> Self:
+        """Open an index through links in a scratch folder, which is removed when the index is closed.
 
-        It is `fresh` if there is no index to link to, and with `anew`.
+        An empty index is opened if there is no index to link to, or if `use_empty` is true.
         """
-        for _ in range(0 if anew else _TRIES):
+        for _ in range(0 if use_empty else _MAX_ATTEMPTS):
             with suppress(OSError, sqlite3.Error, WindrowError):
                 return cls.open_links(fields, version, folder)
         return cls.open_links(fields, version)
 
     @classmethod
     def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index in a scratch folder: of links to the files in `folder`, or a `fresh` one without it."""
+        """Open an index in a scratch folder, through links to the files in `folder`; without `folder`, an empty one."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
         with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
@@ -89,27 +89,27 @@ class FullTextIndex:
 
     @property
     def is_scratch(self) -> bool:
-        """Whether the index is in a scratch folder, so that what is written is lost when it is closed."""
+        """Whether the index is in a scratch folder, so that all that is written to it is lost when it is closed."""
         return self._scratch is not None
 
     def __len__(self) -> int:
         """Count the documents."""
         return int(self._index.searcher().num_docs)
 
-    def write(self, entries: Iterable[IndexDocument], gone: Iterable[int] = ()) -> int:
-        """Write documents, replacing those with the same ids, and remove others; return how many were written.
+    def write(self, documents: Iterable[IndexDocument], removed: Iterable[int] = ()) -> int:
+        """Write documents, replacing those with the same ids, and remove the ids `removed`; return the number written.
 
-        A crash leaves all of it or nothing; `commit` has another number afterwards. `gone` is read after all entries.
+        A crash leaves all changes or none. `commit` changes with each write. `removed` is read after all documents.
         """
         count = 0
         with _map_errors(self.folder):
             writer = self._index.writer(WRITER_MEMORY, 1)
-            for entry in entries:
+            for document in documents:
                 if not self.fresh:
-                    writer.delete_documents_by_term("id", entry.id)
-                writer.add_document(self._document(entry))
+                    writer.delete_documents_by_term("id", document.id)
+                writer.add_document(self._to_tantivy(document))
                 count += 1
-            for id_ in gone:
+            for id_ in removed:
                 writer.delete_documents_by_term("id", id_)
             self._commit(writer)
         self.fresh = False
@@ -130,41 +130,43 @@ class FullTextIndex:
         self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
-        """Return the best documents, or with `newest` those with the largest number in that field.
+        """Return the documents with the best scores, or with `newest`, those with the largest number in that field.
 
-        Equal scores keep the order of the index, so pages of results do not overlap unless it changes.
+        Documents with equal scores keep the order of the index, so pages of results do not overlap unless it changes.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             query = self._translate.query(clause, searcher)
-            more: dict[str, Any] = {"order_by_field": newest} if newest else {}
-            hits = searcher.search(query, limit, count=False, offset=offset, **more).hits
+            options: dict[str, Any] = {"order_by_field": newest} if newest else {}
+            hits = searcher.search(query, limit, count=False, offset=offset, **options).hits
             ids = searcher.fast_field_values("id", [address for _, address in hits])
-        return [IndexHit(int(id_ or 0), 0.0 if newest else float(hit[0])) for id_, hit in zip(ids, hits, strict=True)]
+        return [
+            IndexHit(int(id_ or 0), 0.0 if newest else float(score)) for id_, (score, _) in zip(ids, hits, strict=True)
+        ]
 
-    def ordered(self, clause: Clause, most: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the best documents: by score if `scored`, then by the largest number in a field, then by id.
+    def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
+        """Return the first documents: by score if `scored`, then by the largest number in a field, then by id.
 
-        The order does not depend on the order in which they were written.
+        The result does not depend on the order in which the documents were written.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             query = self._translate.query(clause, searcher)
-            more: dict[str, Any] = {} if scored else {"order_by_field": field}
-            asked = most
-            while True:  # until all with the score of the last one are included
-                hits = [
-                    (round(at, 4), address) for at, address in searcher.search(query, asked, count=False, **more).hits
-                ]
-                if len(hits) < asked or hits[-1][0] != hits[most - 1][0]:
+            options: dict[str, Any] = {} if scored else {"order_by_field": field}
+            count = limit
+            while True:  # until all documents with the same score as the last one are included
+                found = searcher.search(query, count, count=False, **options).hits
+                hits = [(round(score, 4), address) for score, address in found]
+                if len(hits) < count or hits[-1][0] != hits[limit - 1][0]:
                     break
-                asked = 4 * asked + 1
+                count = 4 * count + 1
             addresses = [address for _, address in hits]
             ids, numbers = (searcher.fast_field_values(name, addresses) for name in ("id", field))
-        rows = sorted(
-            (-at, -int(number or 0), int(id_ or 0)) for (at, _), number, id_ in zip(hits, numbers, ids, strict=True)
+        sort_keys = sorted(
+            (-score, -int(number or 0), int(id_ or 0))
+            for (score, _), number, id_ in zip(hits, numbers, ids, strict=True)
         )
-        return [IndexHit(id_, -at if scored else 0.0) for at, _, id_ in rows[:most]]
+        return [IndexHit(id_, -negated if scored else 0.0) for negated, _, id_ in sort_keys[:limit]]
 
     def frequency(self, word: str, field: str) -> int:
         """Return the number of documents that have a word in a field."""
@@ -174,41 +176,42 @@ class FullTextIndex:
             return min((int(searcher.doc_freq(field, token)) for token in tokens), default=0)
 
     def size(self) -> int:
-        """Return the bytes on disk."""
+        """Return the size of the index on disk in bytes."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
     def close(self) -> None:
-        """Remove the scratch folder, where there is one."""
+        """Remove the scratch folder of the index, if it has one."""
         if self._scratch is not None:
             _remove_scratch(self._scratch)
 
-    def _document(self, entry: IndexDocument) -> Any:
-        document = tantivy.Document()
-        document.add_integer("id", entry.id)
-        for name, number in entry.numbers:
-            document.add_integer(name, number)
-        for name, text in entry.texts:
-            document.add_text(name, text)
-        return document
+    def _to_tantivy(self, document: IndexDocument) -> Any:
+        tantivy_document = tantivy.Document()
+        tantivy_document.add_integer("id", document.id)
+        for name, number in document.numbers:
+            tantivy_document.add_integer(name, number)
+        for name, text in document.texts:
+            tantivy_document.add_text(name, text)
+        return tantivy_document
 
     def _open(self) -> Any:
+        """Open Tantivy's index with the schema of the fields."""
         builder = tantivy.SchemaBuilder()
         for name, kind in self._fields.items():
             if kind == "words":
-                builder.add_text_field(name, tokenizer_name=_ANALYSER)
+                builder.add_text_field(name, tokenizer_name=_ANALYSER_NAME)
             elif kind == "mark":
                 builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
             else:
                 builder.add_integer_field(name, fast=True, indexed=name == "id")
-        index = tantivy.Index(builder.build(), str(self.folder / TEXT))
-        index.register_tokenizer(_ANALYSER, self._analyser())
+        index = tantivy.Index(builder.build(), str(self.folder / TEXT_FOLDER))
+        index.register_tokenizer(_ANALYSER_NAME, self._analyser())
         index.config_reader("manual")  # an open index does not change, and no thread watches its folder
         return index
 
     @staticmethod
     def _analyser() -> Any:
-        steps = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        return steps.filter(tantivy.Filter.lowercase()).build()
+        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        return builder.filter(tantivy.Filter.lowercase()).build()
 
 
 @contextmanager
@@ -220,10 +223,10 @@ def open_for_writing(
     wait: Callable[[], bool] = lambda: False,
     anew: bool = False,
 ) -> Iterator[FullTextIndex]:
-    """Lock and open the index in a folder: a `fresh` one if there is none of this version, if it is damaged, or `anew`.
+    """Lock and open the index in a folder; a new empty one if it is missing, damaged, of another version, or `anew`.
 
-    Raises StoreUnreachable if another process has the lock and `wait` returns False; StoreError if it cannot be
-    written, ConfigError if the folder holds something other than an index.
+    While another process has the lock, `wait` is called, and StoreUnreachable is raised when it returns False. Raises
+    StoreError if the index cannot be written, and ConfigError if the folder contains other files.
     """
     refuse_foreign(folder)
     with _map_errors(folder), lock_folder(folder, wait):
@@ -231,16 +234,16 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder; build it again if that fails, unless its files can be read through links."""
+    """Open the index in a folder; if that fails, replace it by an empty one, unless it can be read through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:
-        if _is_sound(folder, fields, version):
+        if _is_readable(folder, fields, version):
             raise
     return FullTextIndex(folder, fields, version, fresh=True)
 
 
-def _is_sound(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
+def _is_readable(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
     try:
         FullTextIndex.open_links(fields, version, folder).close()
     except (OSError, sqlite3.Error, WindrowError):
@@ -248,14 +251,17 @@ def _is_sound(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
     return True
 
 
-Done = TypeVar("Done")
+Filled = TypeVar("Filled")
 
 
 def fill_index(
-    folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Done],
+    folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Filled],
     wait: Callable[[], bool],
-) -> Done:  # fmt: skip
-    """Let `fill` update the index in a folder; a `fresh` one if its files turn out to be damaged."""
+) -> Filled:  # fmt: skip
+    """Lock the index in a folder and call `fill` to update it; if its files prove to be damaged, fill an empty index.
+
+    While another process has the lock, `wait` is called, and StoreUnreachable is raised when it returns False.
+    """
     try:
         with open_for_writing(folder, fields, version, wait=wait) as index:
             return fill(index)
@@ -269,10 +275,10 @@ def open_for_search(
     is_behind: Callable[[FullTextIndex], bool], fill: Callable[[FullTextIndex], object],
     *, anew: bool = False, in_place: bool = True,
 ) -> FullTextIndex:  # fmt: skip
-    """Open an index for searches; `fill` updates it first if it is missing or `is_behind` its store.
+    """Open an index for searches; if it is missing or `is_behind` returns True, `fill` is called to update it first.
 
-    If it cannot be written `in_place`, because that is forbidden or another process writes it, it is updated in a
-    scratch folder. With `anew` the present index is not used: its files are damaged.
+    If it cannot be written in its folder, or if `in_place` is false, it is updated in a scratch folder. With `anew` the
+    present index is not used, because its files are damaged.
     """
     refuse_foreign(folder)
     if not anew:
@@ -285,7 +291,7 @@ def open_for_search(
             if index.fresh or is_behind(index):
                 fill(index)
             return index
-    index = FullTextIndex.open_scratch(folder, fields, version, anew=anew)
+    index = FullTextIndex.open_scratch(folder, fields, version, use_empty=anew)
     with close_on_failure(index.close):
         if index.fresh or is_behind(index):
             fill(index)
@@ -294,22 +300,22 @@ def open_for_search(
 
 def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
     """Remove a scratch folder, into which Tantivy's watcher thread may still write a lock file."""
-    for _ in range(_TRIES):
+    for _ in range(_MAX_ATTEMPTS):
         with suppress(OSError):
             scratch.cleanup()
             return
     scratch.cleanup()
 
 
-def _has_note(folder: Path, written: str) -> bool:
+def _has_note(folder: Path, note: str) -> bool:
     """Return whether a folder has this note, and Tantivy's list of files."""
-    path = folder / NOTE
-    return path.exists() and path.read_text() == written and (folder / TEXT / META).exists()
+    path = folder / NOTE_FILE
+    return path.exists() and path.read_text() == note and (folder / TEXT_FOLDER / META_FILE).exists()
 
 
 @contextmanager
 def _map_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of Tantivy and of the disk into windrow's own."""
+    """Raise windrow's own errors for those of Tantivy and of the disk in this block."""
     try:
         yield
     except WindrowError:
@@ -317,7 +323,7 @@ def _map_errors(folder: Path) -> Iterator[None]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"the search index in {folder}: {error}"
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
-            raise DiskFull(f"no room for the search index in {folder}") from error
+            raise DiskFull(f"the disk is full: the search index in {folder} cannot be written") from error
         if isinstance(error, OSError):
             raise StoreError(message, hint=IndexDamaged.hint, reason=Reason.DISK_FAILED) from error
         raise IndexDamaged(message) from error

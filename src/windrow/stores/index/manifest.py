@@ -1,4 +1,4 @@
-"""The manifest of an index: its documents, with stamps that show whether one has changed."""
+"""The manifest of an index: a list of its documents, with stamps that show whether a document has changed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from windrow.errors import IndexDamaged, StoreDamaged
-from windrow.stores.index.folder import MANIFEST
+from windrow.stores.index.folder import MANIFEST_FILE
 from windrow.stores.sqlite import close_on_failure, open_read_only, store_errors, transaction
 
-_TABLE = """
+_ENTRY_TABLE = """
 CREATE TABLE IF NOT EXISTS entry (
   id INTEGER PRIMARY KEY,
   own INTEGER NOT NULL,      -- stamp of the document's own content
-  whole INTEGER NOT NULL,    -- stamp of that and what other pages say of it
+  whole INTEGER NOT NULL,    -- stamp of the content, and of the links to it on other pages
   links INTEGER NOT NULL,    -- how many pages link to it
   anchors TEXT NOT NULL      -- their link texts as JSON, most frequent first
 )
 """
-_DUE = "CREATE TEMP TABLE IF NOT EXISTS due (id INTEGER PRIMARY KEY)"
-_CHUNK = 500  # ids per query
+_DUE_TABLE = "CREATE TEMP TABLE IF NOT EXISTS due (id INTEGER PRIMARY KEY)"
+_CHUNK_SIZE = 500  # ids per query
 
 
 class ManifestEntry(NamedTuple):
-    """A document of the index; `own` and `whole` are stamps, numbers of 63 bits."""
+    """A document of the index; `own` is a 63-bit hash of its content, `whole` one of its content and the links to it.
+
+    `links` is the number of pages that link to it, `anchors` their link texts as JSON, the most frequent first.
+    """
 
     id: int
     own: int
@@ -54,7 +57,7 @@ class IndexManifest:
         self._connection.close()
 
     def stamps(self) -> Iterator[tuple[int, int]]:
-        """Yield id and own stamp of all documents, in the order of ids."""
+        """Yield the id and the `own` stamp of each document, in the order of ids."""
         with self._guarded():
             yield from self._connection.execute("SELECT id, own FROM entry ORDER BY id")
 
@@ -63,30 +66,31 @@ class IndexManifest:
         with self._guarded(), transaction(self._connection):
             self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(id_,) for id_ in ids])
 
-    def due(self, most: int) -> list[int]:
-        """Return the first of the marked documents."""
-        return [row[0] for row in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (most,))]
+    def due(self, limit: int) -> list[int]:
+        """Return the ids of the first marked documents, at most `limit`."""
+        return [id_ for (id_,) in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (limit,))]
 
     def clear_due(self, ids: Sequence[int]) -> None:
-        """Unmark documents up to the last of these."""
+        """Unmark all documents up to the last of these ids."""
         self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
     def read_entries(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
         """Return the entries with these ids."""
         entries: dict[int, ManifestEntry] = {}
-        for start in range(0, len(ids), _CHUNK):
-            chunk = ids[start : start + _CHUNK]
+        for start in range(0, len(ids), _CHUNK_SIZE):
+            chunk = ids[start : start + _CHUNK_SIZE]
             marks = ",".join("?" * len(chunk))
             sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})"
             with self._guarded():
-                entries |= {row[0]: ManifestEntry(*row) for row in self._connection.execute(sql, chunk)}
+                found = map(ManifestEntry._make, self._connection.execute(sql, chunk))
+                entries |= {entry.id: entry for entry in found}
         return entries
 
-    def write(self, rows: Iterable[ManifestEntry], gone: Iterable[int] = ()) -> None:
-        """Record written and removed documents in one transaction."""
+    def write(self, entries: Iterable[ManifestEntry], removed: Iterable[int] = ()) -> None:
+        """Write the entries of documents and remove others, given by their ids, in one transaction."""
         with self._guarded(), transaction(self._connection):
-            self._connection.executemany("DELETE FROM entry WHERE id = ?", [(id_,) for id_ in gone])
-            self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
+            self._connection.executemany("DELETE FROM entry WHERE id = ?", [(id_,) for id_ in removed])
+            self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", entries)
 
 
 @contextmanager
@@ -102,11 +106,11 @@ def _open_manifest(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     with close_on_failure(connection.close):
         connection.execute("PRAGMA journal_mode = WAL").close()
-        connection.execute(_TABLE)
-        connection.execute(_DUE)
+        connection.execute(_ENTRY_TABLE)
+        connection.execute(_DUE_TABLE)
     return connection
 
 
 def manifest_path(folder: Path) -> Path:
     """Return the path of an index's manifest."""
-    return folder / MANIFEST
+    return folder / MANIFEST_FILE

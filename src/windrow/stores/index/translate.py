@@ -1,4 +1,4 @@
-"""Translate clauses into queries of Tantivy."""
+"""Translate clauses of a search to queries of Tantivy."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from tantivy import FieldType, Occur, Query
 from windrow.query.clause import Clause, MarkIn, MarkLike, NumberIn, NumberRange, WordSequence
 from windrow.query.tree import And, Not, Or
 
-COMPLETIONS = 64  # the most frequent words with a prefix are scored; others are found but not scored
-_MIN, _MAX = -(2**63), 2**63 - 1
+MAX_COMPLETIONS = 64  # so many of the most frequent words with a prefix are scored; others are found but not scored
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
 
 
-_QUOTED = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"})
+_REGEX_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"})
 
 
 def _escape_regex(text: str) -> str:
     """Return a regular expression that matches a text, in Tantivy's syntax."""
-    return text.translate(_QUOTED)
+    return text.translate(_REGEX_ESCAPES)
 
 
 class Translator:
-    """Makes queries for one schema; texts are split into words as in the index."""
+    """Makes queries for one schema; it splits texts into words as the index does."""
 
     def __init__(self, schema: Any, analyser: Any, fields: Mapping[str, str]) -> None:
-        """Take the schema, the analyser of its text fields, and the kinds of its fields."""
+        """Take Tantivy's schema, the analyser of its text fields, and the kinds of its fields by name."""
         self._schema, self._analyser, self._fields = schema, analyser, fields
 
     def tokens(self, text: str) -> list[str]:
@@ -34,7 +34,7 @@ class Translator:
         return list(self._analyser.analyze(text))
 
     def query(self, clause: Clause, searcher: Any) -> Any:
-        """Return the query of a clause; `searcher` gives the words that begin with a prefix."""
+        """Return the query for a clause; `searcher` is Tantivy's, and is asked for the words with a prefix."""
         match clause:
             case WordSequence():
                 return self._word_sequence(clause, searcher)
@@ -49,7 +49,7 @@ class Translator:
                 return Query.const_score_query(self._filter(clause), 0.0)
 
     def _filter(self, clause: Clause) -> Any:
-        """Return the query of a clause that does not score."""
+        """Return the query for a clause that does not change the score."""
         match clause:
             case MarkIn(field, marks):
                 terms = [(Occur.Should, Query.term_query(self._schema, field, mark, "basic")) for mark in marks]
@@ -58,7 +58,7 @@ class Translator:
                 expression = f"{'.*' * before}{_escape_regex(text)}{'.*' * after}"
                 return Query.regex_query(self._schema, field, expression)
             case NumberRange(field, low, high):
-                ends = (_MIN if low is None else low, _MAX if high is None else high)
+                ends = (_MIN_INTEGER if low is None else low, _MAX_INTEGER if high is None else high)
                 return Query.range_query(self._schema, field, FieldType.Integer, *ends)
             case NumberIn(field, marks) if marks:
                 return Query.term_set_query(self._schema, field, list(marks))
@@ -68,6 +68,7 @@ class Translator:
                 return Query.all_query()
 
     def _conjunction(self, parts: tuple[Clause, ...], searcher: Any) -> Any:
+        """Return a query for documents that match all clauses."""
         conditions = [
             (Occur.MustNot, self.query(part.part, searcher))
             if isinstance(part, Not)
@@ -79,6 +80,7 @@ class Translator:
         return Query.boolean_query(conditions)
 
     def _word_sequence(self, clause: WordSequence, searcher: Any) -> Any:
+        """Return a query for documents in which one of the clause's fields contains its words in sequence."""
         tokens = self.tokens(clause.text)
         if not tokens:
             return Query.empty_query()
@@ -94,15 +96,15 @@ class Translator:
         return Query.phrase_query(self._schema, field, list(tokens))
 
     def _prefix_query(self, field: str, tokens: list[str], searcher: Any) -> Any:
-        """Return the query of words the last of which is a prefix."""
-        completed = searcher.terms_with_prefix(field, tokens[-1])
-        often = sorted(completed, key=lambda pair: (-pair[1], pair[0]))
+        """Return the query for words in sequence, of which the last is a prefix."""
+        completions = searcher.terms_with_prefix(field, tokens[-1])  # each with the number of documents that have it
+        by_frequency = [word for word, _ in sorted(completions, key=lambda pair: (-pair[1], pair[0]))]
         if len(tokens) > 1:
-            ends = [(Occur.Should, self._phrase_query(field, [*tokens[:-1], word])) for word, _ in often]
-            return Query.boolean_query(ends) if ends else Query.empty_query()
-        often = often[:COMPLETIONS]
-        alternatives = [(Occur.Should, Query.term_query(self._schema, field, word)) for word, _ in often]
-        if len(completed) > COMPLETIONS:
-            rest = Query.regex_query(self._schema, field, f"{tokens[0]}.*")
-            alternatives.append((Occur.Should, Query.const_score_query(rest, 0.0)))
+            phrases = [(Occur.Should, self._phrase_query(field, [*tokens[:-1], word])) for word in by_frequency]
+            return Query.boolean_query(phrases) if phrases else Query.empty_query()
+        frequent = by_frequency[:MAX_COMPLETIONS]
+        alternatives = [(Occur.Should, Query.term_query(self._schema, field, word)) for word in frequent]
+        if len(completions) > MAX_COMPLETIONS:
+            others = Query.regex_query(self._schema, field, f"{tokens[0]}.*")
+            alternatives.append((Occur.Should, Query.const_score_query(others, 0.0)))
         return Query.boolean_query(alternatives) if alternatives else Query.empty_query()

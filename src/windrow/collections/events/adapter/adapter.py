@@ -29,7 +29,7 @@ from windrow.errors import StoreError
 from windrow.formats.text import json_text
 from windrow.ledger import Ledger
 from windrow.model import Source
-from windrow.stores.documents import DocumentStore, Span, SqliteDocuments, Stored
+from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
 
 _LINE = 300
@@ -142,7 +142,7 @@ class EventAdapter(RecordAdapter):
             lines.append(f"      {change['at']}  {'; '.join(fields)[:_LINE]}")
         return explanation._replace(lines=tuple(lines))
 
-    def _meant_document(self, workspace: Workspace, name_or_id: str) -> tuple[str, Stored | None]:
+    def _meant_document(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
         """Return the uid or address that a name or id means, and the event's document or, for anything else, None."""
         with self._store(workspace) as records:
             last = records.history(name_or_id)[-1:] if records is not None and records.has_record(name_or_id) else []
@@ -184,10 +184,10 @@ def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
     return count
 
 
-def _all_documents(store: DocumentStore, database: str) -> Iterator[Stored]:
+def _all_documents(store: DocumentStore, database: str) -> Iterator[StoredDocument]:
     """Yield all documents, ordered by time, read in pages of 500."""
     skip = 0
-    while page := list(store.view(database, "all", Span(limit=500, skip=skip))):
+    while page := list(store.view(database, "all", ViewRange(limit=500, skip=skip))):
         yield from page
         skip += len(page)
 

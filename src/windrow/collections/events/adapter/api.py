@@ -18,7 +18,7 @@ from windrow.collections.events.adapter.databases import EventDatabases, connect
 from windrow.collections.events.exports import FORMS, EventForm
 from windrow.config import Workspace, find_workspace, load
 from windrow.errors import WindrowError
-from windrow.stores.documents import Span, SqliteDocuments
+from windrow.stores.documents import SqliteDocuments, ViewRange
 
 MAX_EVENTS = 10_000
 """Events of one response at most; `offset` leads to more."""
@@ -66,14 +66,14 @@ class EventApi:
         numbers = {"limit": parameters.get("limit", str(MAX_EVENTS)), "offset": parameters.get("offset", "0")}
         if not all(digits.isdecimal() and len(digits) < 10 for digits in numbers.values()):
             return _error(400, "limit and offset must be whole numbers below 1,000,000,000")
-        span = Span(
+        span = ViewRange(
             (parts[3],) if len(parts) == 4 else (),
             parameters.get("start", "")[:_MAX_PARAMETER], parameters.get("end", "")[:_MAX_PARAMETER],
             descending=True, limit=min(int(numbers["limit"]), MAX_EVENTS), skip=int(numbers["offset"]),
         )  # fmt: skip
         return self._write(form, view, span, parameters.get("q", "")[:_MAX_PARAMETER])
 
-    def _write(self, form: EventForm, view: str, span: Span, words: str) -> tuple[int, str, bytes]:
+    def _write(self, form: EventForm, view: str, span: ViewRange, words: str) -> tuple[int, str, bytes]:
         """Write the events of a span of a view in a form; only those with all the words, if there are any."""
         try:
             if self._databases is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.archive.import_file import FOREIGN
+from windrow.archive.import_file import IMPORTED_FOLDER
 from windrow.clock import now
 from windrow.collections.pages.adapter.changes import Edition, editions
 from windrow.collections.pages.adapter.harvest import judge, robots_in_force
@@ -158,7 +158,7 @@ def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str
 
 def is_foreign(warc: str | None) -> bool:
     """Tell whether a WARC file of the archive was made by another tool."""
-    return (warc or "").startswith(f"{FOREIGN}/")
+    return (warc or "").startswith(f"{IMPORTED_FOLDER}/")
 
 
 def _make_attempt(attempt: AttemptRow) -> PageAttempt:

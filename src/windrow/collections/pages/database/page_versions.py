@@ -9,7 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, versions
-from windrow.stores.settled import ATTEMPTS
+from windrow.stores.settled import WRITTEN_ATTEMPTS
 from windrow.stores.sqlite import SqliteReader
 
 
@@ -219,7 +219,7 @@ def timelines(
     with reader.reading() as connection:
         if not connection.execute(_SETTLED).fetchone()[0]:
             return
-        attempt_range = connection.execute(ATTEMPTS, sessions).fetchone()
+        attempt_range = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
         parameters = (*attempts, *attempt_range, *(() if since is None else (since,)))
         condition = "o.attempt BETWEEN ? AND ? OR o.attempt BETWEEN ? AND ?" + (
             "" if since is None else " OR o.at >= ?"

@@ -1,0 +1,129 @@
+"""Repair the archive after a crash: truncate its files after the last captures that are on the ledger."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep, time
+
+from windrow.archive.capture_sink import LARGE_PREFIX, LOCK_FILE, PARTS_FOLDER, UNARCHIVED_PREFIX
+from windrow.archive.part_file import find_document
+from windrow.errors import ArchiveError, ConfigError
+
+MAX_PART_AGE = 14 * 86400  # seconds
+LEDGER_MARK = ".ledger"
+"""The name of the file in an archive that contains the identity of its ledger."""
+_SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
+"""The names of the WARC files that a session writes."""
+
+
+_LOCK_TIMEOUT = 30.0
+"""The seconds to wait for the processes of another run to end: the fetchers of a killed run take a moment."""
+
+
+@contextmanager
+def lock_archive(folder: Path) -> Iterator[None]:
+    """Lock the archive against all other writers; raise ArchiveError if one still writes after 30 seconds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        deadline = monotonic() + _LOCK_TIMEOUT
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if monotonic() > deadline:
+                    raise ArchiveError(f"{folder} cannot be locked: another process writes to it") from None
+                sleep(0.05)
+        yield
+    finally:
+        os.close(lock)
+
+
+def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, int]) -> None:
+    """Raise ConfigError if an archive belongs to another ledger: repairing it by this ledger would remove captures.
+
+    `ledger` is the identity of this ledger, empty before its first session; for `recorded_ends` see `repair_archive`.
+    """
+    try:
+        owner = (folder / LEDGER_MARK).read_text()
+    except FileNotFoundError:
+        owner = ""
+    files = [path.name for path in (*folder.glob("*.warc"), *folder.glob("*.warc.gz"))]
+    if owner:
+        is_foreign = owner != ledger
+    elif not ledger:
+        is_foreign = bool(files)
+    else:  # the archive has no mark
+        is_foreign = bool(files and recorded_ends) and not any(name in recorded_ends for name in files)
+    if is_foreign:
+        origin = "that this ledger did not write" if ledger else "and the ledger is new"
+        problem = f"contains WARC files {origin}" if files else "belongs to another ledger"
+        hint = "set ledger.path to the archive's own ledger, or archive.folder to another folder"
+        hint += f"; if the archive is empty and not needed: rm {folder / LEDGER_MARK}" if not files else ""
+        raise ConfigError(f"the archive {folder} {problem}; nothing in it was touched", hint=hint)
+
+
+def mark_ledger(folder: Path, ledger: str) -> None:
+    """Write the identity of the archive's ledger into the archive."""
+    path = folder / LEDGER_MARK
+    if not path.exists() or path.read_text() != ledger:
+        part = folder / f"{LEDGER_MARK}.part"
+        part.write_text(ledger)
+        part.replace(path)
+
+
+def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
+    """Truncate every file after its last capture on the ledger; return a message for each repair or missing capture.
+
+    `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Later bytes were
+    written but not recorded, so they will be fetched again; a large transfer that was complete but not recorded
+    becomes a part file again, and need not be fetched. Files with other names than windrow's are not changed.
+    """
+    messages = []
+    for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
+        end, size = recorded_ends.get(path.name, 0), path.stat().st_size
+        if size == end or not (end or _SESSION_FILE.fullmatch(path.name)):
+            continue
+        if size < end:
+            messages.append(f"{path.name} has {size} bytes, the ledger expects {end}: captures in it are lost")
+        elif end:
+            with path.open("r+b") as file:
+                file.truncate(end)
+            messages.append(f"{path.name} cut back from {size} to {end} bytes")
+        elif path.name.startswith(LARGE_PREFIX):
+            messages.append(_restore_part(folder, path))
+        else:
+            path.unlink()
+            if not path.name.startswith(UNARCHIVED_PREFIX):  # its responses are not needed any more
+                messages.append(f"{path.name} removed: nothing in it was recorded")
+    missing_names = [name for name in recorded_ends if not (folder / name).exists()]
+    return messages + [f"{name} is missing: captures in it are lost" for name in missing_names]
+
+
+def _restore_part(folder: Path, path: Path) -> str:
+    """Make a complete large capture a part file again, or remove it if it is broken; return a message about it."""
+    with path.open("rb") as file:
+        head = file.read(65536)
+    try:
+        offset, record = find_document(head)
+        end = offset + record.length + int(record.fields["content-length"])
+    except (ArchiveError, KeyError, ValueError):
+        path.unlink()
+        return f"{path.name} removed: it is not a WARC file"
+    with path.open("r+b") as file:
+        file.truncate(end)
+    path.rename(folder / PARTS_FOLDER / path.name.removeprefix(LARGE_PREFIX))
+    return f"{path.name} is a part file again: it was not recorded"
+
+
+def remove_old_parts(folder: Path) -> None:
+    """Remove part files that no transfer has written for 14 days: their documents have changed or were removed."""
+    for path in (folder / PARTS_FOLDER).glob("*.warc"):
+        if time() - path.stat().st_mtime > MAX_PART_AGE:
+            path.unlink()
