@@ -17,10 +17,11 @@ from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, cho
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
-"""The kinds of sources, the most reliable first; also the order of a run's directories."""
+"""The kinds of sources, the most reliable first, which is also the order of a run's directories."""
 
 
 def _read_day(setting: Any, _root: Path) -> str:
+    """Return a setting as a day YYYY-MM-DD, or an empty text if it is empty; raise ConfigError for another one."""
     if isinstance(setting, date):
         return setting.isoformat()[:10]
     if setting == "":
@@ -28,7 +29,7 @@ def _read_day(setting: Any, _root: Path) -> str:
     try:
         return date.fromisoformat(str(setting)).isoformat()
     except ValueError:
-        raise ConfigError("wanted a day, such as 2025-11-20") from None
+        raise ConfigError("it is not a day, such as 2025-11-20") from None
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
@@ -37,7 +38,7 @@ def _read_zone(setting: Any, _root: Path) -> str:
     try:
         return ZoneInfo(str(setting)).key
     except (ValueError, OSError, KeyError):
-        raise ConfigError("wanted a time zone, such as America/Chicago") from None
+        raise ConfigError("it is not a time zone, such as America/Chicago") from None
 
 
 DAY = ValueKind("day", _read_day)
@@ -65,10 +66,10 @@ SOURCE = (
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; ConfigError if it is not on the web or its range of days is empty."""
+    """Build a source from its table; raise ConfigError if it is not on the web, or if `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
-        raise ConfigError(f"{values['url'].origin}: url: wanted an http or https address", hint=f"edit {table.file}")
+        raise ConfigError(f"{values['url'].origin}: url: it is not an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:
         raise ConfigError(f"{values['until'].origin}: until is before since", hint=f"edit {table.file}")
