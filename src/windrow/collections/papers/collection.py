@@ -1,4 +1,4 @@
-"""The collection `papers` as one value, and its settings."""
+"""The collection `papers` and its settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windrow.settings.setting import CAPTURED, Setting, store_of
 
 
 class KeyForm(StrEnum):
-    """The form of a table's keys."""
+    """The form of the keys of rows: the SHA-1 of a file with or without a prefix in base 32, or as 20 bytes."""
 
     PREFIXED = "sha1:base32"
     BARE = "base32"
@@ -20,7 +20,7 @@ class KeyForm(StrEnum):
 
 
 TABLE, LEGACY = "table", "later"
-"""The shapes of `grobid0:tei_json`."""
+"""The two sets of keys that `grobid0:tei_json` may have: those of 2018, or later ones."""
 
 GROBID = "grobid"
 SERVICE = Service(
