@@ -1,6 +1,7 @@
 """Request the documents of events, at addresses that may depend on the day, with next pages; and detect drift.
 
 Drift means that the responses of an address no longer have events or fields that its earlier responses had.
+`learned` is what the ledger remembers of a source.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ _MAX_URL = 512
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return a request for the source's address, each time it is due; none if the source has no address."""
+    """Return a request for the source's address, each time it is due, or none if the source has no address."""
     del learned
     if not source.options[ADDRESS]:
         return ()

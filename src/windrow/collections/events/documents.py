@@ -53,7 +53,7 @@ class EventDocument(NamedTuple):
 
 
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
-    """Return an event's document from its versions, in the order of the attempts; None if no version has a value.
+    """Return an event's document from its versions, in the order of the attempts, or None if no version has a value.
 
     The status is withdrawn if the source withdrew the event, and missing if a listing lacked it that should have it.
     """
@@ -86,15 +86,12 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Sightings(NamedTuple):
-    """The first version of an event, the first one with its current content, and the last one.
-
-    `lost_status` is missing, withdrawn, or empty if the source still lists the event.
-    """
+    """The first version of an event, the first one with its current content, and the last one."""
 
     first: EventVersion
     latest: EventVersion
     last: EventVersion
-    lost_status: str
+    lost_status: str  # missing, withdrawn, or empty if the source still lists the event
 
 
 def _build_document(
@@ -122,7 +119,7 @@ def _build_document(
 
 
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return a document, with the keys of windrow added if another program wrote it; None if its start is not valid.
+    """Return a document, with the keys of windrow added if another program wrote it, or None if its start is not valid.
 
     A time of 00:00:00 is taken to mean that the event has no time of day, as VotersDaily's standard defines.
     """
@@ -212,10 +209,7 @@ class AskedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """One run of a parser: the addresses that it requested, the source's first; `text` is the first response.
-
-    `attempt` is the number of the first attempt, or 0 if there was none.
-    """
+    """One run of a parser: its first attempt, the addresses that it requested, and the text of the first response."""
 
     parser_name: str
     parser_version: str

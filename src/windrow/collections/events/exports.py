@@ -181,10 +181,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the rows of a CSV file: its headings, and one for each event.
-
-    A text that a spreadsheet would take for a formula gets an apostrophe before it.
-    """
+    """Yield the rows of a CSV file: headings, and one for each event, in which no text can be taken for a formula."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(CSV_COLUMNS)

@@ -21,9 +21,7 @@ ENTITIES = (
 
 
 def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
-    """Return a name that is in `known_names`; raise ConfigError for another one, suggesting the most similar.
-
-    `setting` is the setting to which a user may add the name.
+    """Return a name that is in `known_names`; raise ConfigError for another one, which a user may add to `setting`.
 
     >>> check_name("Senate", ENTITIES, "events.entities")
     'Senate'

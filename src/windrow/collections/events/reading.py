@@ -36,11 +36,7 @@ UNKNOWN_PARSER = EventParser("unknown", "Other", "Other", zone="UTC")
 
 
 class ReadEvent(NamedTuple):
-    """An event by its uid, `PARSER/ID`.
-
-    `value` has its keys. `aside` has those that are kept but not compared between versions: source_url, source_text and
-    parser_version.
-    """
+    """An event by its uid, `PARSER/ID`; `aside` has the keys that are kept but not compared between versions."""
 
     uid: str
     value: dict[str, Any]

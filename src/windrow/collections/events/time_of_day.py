@@ -105,7 +105,7 @@ class DayAndTime(NamedTuple):
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day, which is the first one of a range; None if it cannot be read.
+    """Split a text into its date and its time of day, which is the first one of a range, or None if it cannot be read.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
@@ -139,7 +139,7 @@ def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times, in the second one's zone if it has none; None if their meaning is not clear."""
+    """Return the first of two times, in the second one's zone if it has none, or None if their meaning is not clear."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if text_between == "-" and second.hour < 13:
@@ -188,8 +188,8 @@ def _find_zone(name: str) -> tzinfo | None:
     if offset := _OFFSET.fullmatch(upper):
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
         return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes)) if minutes <= 14 * 60 else None
-    place = _IANA_ZONES.get(_without_season(upper)) or _IANA_ZONES.get(upper.split()[0])
+    iana_name = _IANA_ZONES.get(_without_season(upper)) or _IANA_ZONES.get(upper.split()[0])
     try:
-        return ZoneInfo(place or name)
+        return ZoneInfo(iana_name or name)
     except (ValueError, OSError, KeyError):
         return None

@@ -70,7 +70,7 @@ def day_after(at: datetime) -> datetime:
 
 @lru_cache(256)
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return a zone by its IANA name, which may have spaces instead of underscores; None if it is not known."""
+    """Return a zone by its IANA name, which may have spaces instead of underscores, or None if it is not known."""
     try:
         return ZoneInfo(name.replace(" ", "_"))
     except (ValueError, OSError, KeyError):
@@ -83,7 +83,7 @@ def from_day(day: date) -> EventTime:
 
 
 def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time in a zone to UTC; return None if it is out of range. An ambiguous time is the earlier of the two.
+    """Convert a local time to UTC, the earlier one if it is ambiguous, or return None if it is out of range.
 
     >>> from_local(datetime(2026, 11, 1, 1, 30), ZoneInfo("America/New_York")).note
     'ambiguous'
@@ -138,7 +138,7 @@ def from_aware(at: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day as a source writes it; return None if it cannot be parsed.
+    """Parse a time or a day as a source writes it, or return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is
     "UTC", and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
@@ -171,7 +171,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
 
 
 def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
-    """Parse a date as people write it, with or without a time of day; None if any part of it cannot be read.
+    """Parse a date as people write it, with or without a time of day, or None if any part of it cannot be read.
 
     >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT", "18.00 Uhr"), ZoneInfo("America/New_York")
     >>> [format_utc(_read_written_time(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
@@ -194,7 +194,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _event_time(at: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: bool) -> EventTime | None:
-    """Return a parsed time, or its day if it has no time of day; None if it is out of range."""
+    """Return a parsed time, or its day if it has no time of day, or None if it is out of range."""
     if not has_time:
         return from_day(at.date())
     if at.tzinfo is not None:

@@ -170,10 +170,7 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip with the reason why it has none.
-
-    `kind` is that of its source. `feed_entry` may have the `title` and the date `published` of the article in a feed.
-    """
+    """Return the article of a page, or a skip; `feed_entry` may have its `title` and `published` date in a feed."""
     url = task.request.url if task.request else task.item.key
     if media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"type {media_type(task.fields)}")

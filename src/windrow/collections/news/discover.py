@@ -1,4 +1,7 @@
-"""Detect the kind of a site, and pass its responses to the reader for that kind."""
+"""Detect the kind of a site, and pass its responses to the reader for that kind.
+
+`learned` is what the ledger remembers of a source, by key, from the results of `follow`.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,9 @@ from windrow.formats.url_hints import HintKind
 from windrow.model import CdxLine, Finding, Level, RecordedAttempt, Source
 from windrow.reasons import Reason
 
-HOME = "auto.home"
-"""The name of the request for a front page."""
-
+HOME = "auto.home"  # the name of the request for a front page
 NO_REQUESTS_ENDING = "it is known"
 """The ending of a front page that leads to no requests because the kind of the site is known."""
-
 _GUESS, _ROBOTS_FILE = "page.guess", "page.robots"  # names of requests
 _USUAL_PATHS = (
     "sitemap-news.xml", "news-sitemap.xml", "sitemap_index.xml", "sitemap.xml", "feed/", "feed.xml", "rss.xml", "rss",
@@ -93,10 +93,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect the kind of a site by its front page, and return its first requests.
-
-    If the page lists articles itself, their requests are returned.
-    """
+    """Detect the kind of a site by its front page, and return its first requests, or those of articles on the page."""
     url = answer.request.url
     if answer.status != 200:
         skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED

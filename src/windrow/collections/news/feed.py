@@ -1,4 +1,7 @@
-"""Read feeds, sitemaps and section pages, which list articles; parse the JSON of APIs."""
+"""Read feeds, sitemaps and section pages, which list articles; parse the JSON of APIs.
+
+`learned` is what the ledger remembers of a source. It has `closed` if the API of the site is not available.
+"""
 
 from __future__ import annotations
 
@@ -122,9 +125,9 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
     addresses = tuple(source.options["seeds"]) or tuple(learned.get("addresses", ()))
     if not addresses:
         addresses = ("feed/",) if learned.get("closed") else ("",)
-    home = source.site.address("").rstrip("/")
+    home_url = source.site.address("").rstrip("/")
     every = max(1, int(source.options["every"]))
-    addresses = tuple(f"{home}/{path.lstrip('/')}" if path and "://" not in path else path for path in addresses)
+    addresses = tuple(f"{home_url}/{path.lstrip('/')}" if path and "://" not in path else path for path in addresses)
     urls = (address or source.site.address("") for address in addresses)
     return tuple(Request(url, f"{kind}.{LIST}", every=every, priority=2) for url in urls)
 

@@ -38,7 +38,7 @@ def file_name(url: str) -> str:
 
 
 def domain(url: str) -> str:
-    """Return the domain of an address in lower case and punycode, without `www.`; an empty text if it is not valid.
+    """Return the domain of an address in lower case and punycode, without `www.`, or an empty text if it is not valid.
 
     >>> domain("https://WWW.B\u00fccher.example:8080/x"), domain("https://../x")
     ('xn--bcher-kva.example', '')
@@ -49,7 +49,7 @@ def domain(url: str) -> str:
 
 
 def alias(url: str) -> str:
-    """Return a key that is the same for all spellings of an address; an empty text if it is not an address.
+    """Return a key that is the same for all spellings of an address, or an empty text if it is not an address.
 
     >>> alias("http://www.example.com/a/?utm_source=x#top") == alias("https://example.com/a")
     True

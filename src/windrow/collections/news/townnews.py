@@ -1,4 +1,7 @@
-"""Read the articles of a site with BLOX (TownNews) from its search, which returns JSON, the newest articles first."""
+"""Read the articles of a site with BLOX (TownNews) from its search, which returns JSON, the newest articles first.
+
+`learned` is what the ledger remembers of a source; it has `complete` when all articles were read once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _MAX_DEPTH = 10
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request the page of the newest articles, each time it is due; nothing if `until` is set and all were read."""
+    """Request the page of the newest articles, each time it is due, or nothing if `until` is set and all were read."""
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
@@ -73,7 +76,7 @@ def _row_name(row: Mapping[str, Any]) -> Any:
 
 
 def _time_text(row: Mapping[str, Any], name: str) -> str:
-    """Return the time in a field of a row as text; an empty text if it has none."""
+    """Return the time in a field of a row as text, or an empty text if it has none."""
     time = row.get(name)
     text = (time.get("iso8601") or time.get("rfc2822")) if isinstance(time, dict) else time
     return text if isinstance(text, str) else ""
@@ -147,7 +150,7 @@ def _author_name(person: Mapping[str, Any]) -> str:
 
 
 def _timestamp(time: Any) -> int | None:
-    """Return the milliseconds `utc` of a time as seconds since 1970; None if they are not valid or before 1990."""
+    """Return the milliseconds `utc` of a time as seconds since 1970, or None if they are not valid or before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:

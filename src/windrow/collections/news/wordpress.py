@@ -4,6 +4,9 @@ A site is read once from its first post to its last. After that each run request
 overlap the last run: by date, and by time of change. A scheduled post has an old time of change, and one published
 later an old date; each is in one of the windows. A post that is back-dated when it is created is in neither, as its
 time of change is its date, so posts with new numbers are requested, too. `wordpress_gone` finds deleted posts.
+
+`learned` is what the ledger remembers of a source: for each mode the time `upto` which posts were read, `top`, the
+highest number, `tries`, the refused requests, and blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -150,12 +153,9 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 
 
 def _finish_list(
-    source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], end: str
+    source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Remember the time up to which posts were read, or begin the list again if posts were removed from it meanwhile.
-
-    `end` says why the list ends.
-    """
+    """Remember the time up to which posts were read, or begin the list again if posts were removed from it meanwhile."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
@@ -163,8 +163,8 @@ def _finish_list(
     began = listing.began or answer.at.isoformat()
     if listing.mode == "all":
         day_range = f"{source.options['since']}..{source.options['until']}"
-        return FollowResult((), offers, {"range": day_range, "upto.date": began, "upto.modified": began}, end=end)
-    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=end)
+        return FollowResult((), offers, {"range": day_range, "upto.date": began, "upto.modified": began}, end=why_ended)
+    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=why_ended)
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
@@ -212,7 +212,7 @@ def _is_before(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
 
 
 def _count_header(fields: Mapping[str, str], name: str) -> int:
-    """Return the number in a header field, or -1 if there is none."""
+    """Return the number in a header field, or -1 if it has none."""
     text = fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
@@ -290,7 +290,7 @@ def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> A
 
 
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
-    """Return the time `name` of a post in UTC, as ISO 8601; the local time if that in UTC is missing.
+    """Return the time `name` of a post in UTC, as ISO 8601, or the local time if the one in UTC is missing.
 
     With a `zone` the local time is also returned if both are equal, as such a site writes local times in both.
     """

@@ -3,7 +3,8 @@
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
 time to time, in their order, a hundred in a response of about a kilobyte. If a page lacks a known number between its
 first and its last one, that post may be deleted; if it has an unknown number, that post was missed. Both are requested
-by number. The response contains the posts that exist; the others are gone.
+by number. The response contains the posts that exist; the others are gone. `learned` is what the ledger remembers
+of a source.
 """
 
 from __future__ import annotations

@@ -21,10 +21,7 @@ _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNO
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work.
-
-    `name` is its id in the catalogue, and `kind` its type there. Identifiers are `doi:...`, `arxiv:...`, `pmid:...`.
-    """
+    """A published work; `name` is its id in the catalogue, and identifiers are `doi:...`, `arxiv:...`, `pmid:...`."""
 
     name: str
     title: str
@@ -157,7 +154,7 @@ def arxiv_of(text: str) -> str:
 
 
 def _text(raw: Any) -> str:
-    """Return a text with single spaces and without lone surrogates, which databases refuse; empty for another type."""
+    """Return a text with single spaces and without lone surrogates, which databases refuse; "" for another type."""
     return " ".join(raw.encode("utf-8", "replace").decode().split()) if isinstance(raw, str) else ""
 
 

@@ -180,7 +180,7 @@ def encode(column: str, content: Any) -> bytes:
 
 
 def decode(column: str, cell: bytes) -> Any:
-    """Return the content of a cell; None if it cannot be decoded, or if it is JSON but not an object.
+    """Return the content of a cell, or None if it cannot be decoded, or if it is JSON but not an object.
 
     >>> decode("grobid0:status_code", bytes.fromhex("fffffffffffffffc")), decode("file:cdx", b"oops")
     (-4, None)
@@ -213,10 +213,7 @@ ROWS_VERSION = 2
 
 
 class FoundCapture(NamedTuple):
-    """The location of a file's first capture, with the keys of `file:cdx`, and how often the file was captured.
-
-    `record_id` is that of the capture's WARC record, or empty.
-    """
+    """A file's first capture, by the keys of `file:cdx`, how often the file was captured, and its WARC record id."""
 
     place: Mapping[str, Any]
     capture_count: int
@@ -266,7 +263,7 @@ def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
 
 
 def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, Any], tei_shape: str) -> dict[str, Any]:
-    """Return the contents of `grobid0`; none for a transient outcome, as if no request had been sent."""
+    """Return the contents of `grobid0`, or none for a transient outcome, as if no request had been sent."""
     if outcome is None or outcome["passing"]:
         return {}
     contents = {

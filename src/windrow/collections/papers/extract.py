@@ -1,7 +1,7 @@
 """The step `extract`: find the type and digests of a file, and its metadata by GROBID or the embedded extractor.
 
 The embedded extractor guesses by the size of letters, headings and patterns; its guesses are stored in a family of
-columns of their own (`text0`).
+columns of their own (`text0`). A paper's `record` has what its versions are compared by, and `extra` other cells.
 """
 
 from __future__ import annotations
@@ -37,19 +37,17 @@ _MAX_ABSTRACT_CHARACTERS, _MAX_BIBLIOGRAPHY_CHARACTERS = 4_000, 200_000
 
 _DOI_PATTERN = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
 _ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
-_LINE_FLAGS = re.IGNORECASE | re.MULTILINE
-_ABSTRACT_HEADING = re.compile(
-    r"^\s*(?:abstract|summary|r[ée]sum[ée]|zusammenfassung)\b[\s.:\u2014\u2013-]*", _LINE_FLAGS
-)
+_BY_LINE = re.IGNORECASE | re.MULTILINE
+_ABSTRACT_HEADING = re.compile(r"^\s*(?:abstract|summary|r[ée]sum[ée]|zusammenfassung)\b[\s.:\u2014\u2013-]*", _BY_LINE)
 _NEXT_HEADING = re.compile(
     r"^\s*(?:(?:\d+|[ivx]+)\.?\s+introduction|introduction|key\s?words"
     r"|categories and subject|ccs concepts|index terms)\b",
-    _LINE_FLAGS,
+    _BY_LINE,
 )
 _BIBLIOGRAPHY_HEADING = re.compile(
     r"^\s*(?:\d+\.?\s+)?(?:references(?: and notes)?|bibliography|literature cited|works cited|literatur"
     r"|r[ée]f[ée]rences)\s*:?\s*$",
-    _LINE_FLAGS,
+    _BY_LINE,
 )
 _ENTRY_NUMBER = re.compile(r"^\s*(?:\[\w{1,8}\]|\(?\d{1,3}[.)])\s+", re.MULTILINE)
 _AFFILIATION = re.compile(
@@ -63,7 +61,7 @@ _USELESS_TITLE = re.compile(
 
 
 class Guess(NamedTuple):
-    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages' texts, joined by form feeds."""
+    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, joined by form feeds."""
 
     status: dict[str, Any]
     info: dict[str, Any]
@@ -100,10 +98,7 @@ def guess_metadata(document: PdfPages) -> Guess:
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title and the lines below it on the first page.
-
-    The title is that of the metadata, if it is usable, or the text in the largest letters on the page.
-    """
+    """Return the title, of the metadata or else the largest text on the first page, and the lines below it."""
     title = " ".join(document.title.split())
     if _USELESS_TITLE.match(title) or len(plain_title(title)) < 12 or " " not in title:
         title = ""
@@ -298,7 +293,7 @@ def _wanted_types(task: Task) -> frozenset[str]:
 
 
 def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
-    """Return GROBID's outcome, or the requests that must be answered first; None if another program filled the row.
+    """Return GROBID's outcome, or the requests that must be answered first, or None if another program filled the row.
 
     A document whose outcome is transient is sent again, at most MAX_REQUESTS times in a run.
     """

@@ -59,7 +59,7 @@ def row_key(base32: str, form: KeyForm) -> bytes:
 
 
 def digest_of(key: bytes) -> str:
-    """Return the digest in the key of a row, in base 32; an empty text if the key has none of the three forms.
+    """Return the digest in the key of a row, in base 32, or an empty text if the key has none of the three forms.
 
     >>> digest_of(bytes.fromhex("da39a3ee5e6b4b0d3255bfef95601890afd80709"))
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -71,7 +71,7 @@ def digest_of(key: bytes) -> str:
 
 
 def parse_digest(name: str) -> str:
-    """Return a SHA-1 in base 32 or hexadecimal, with or without `sha1:`, in base 32; an empty text if it is not one.
+    """Return a SHA-1 in base 32 or hexadecimal, with or without `sha1:`, in base 32, or an empty text if it is not one.
 
     >>> parse_digest("sha1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj"), parse_digest("DA39A3EE5E6B4B0D3255BFEF95601890AFD80709")
     ('3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ', '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ')
@@ -118,7 +118,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
 
 
 def media_type(declared: str) -> str:
-    """Return the standard name of a media type as a server writes it; an empty text if it is not that of a document.
+    """Return the standard name of a media type as a server writes it, or an empty text if it is not that of a document.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')
@@ -173,7 +173,7 @@ def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | No
 
 
 def _check_type_and_status(types: frozenset[str], mime: str, status: int | None) -> Skip | None:
-    """Return why a capture with this media type and status is not wanted, or None; a revisit may lack both."""
+    """Return why a capture with this media type and status is not wanted, or None if it is. A revisit may lack both."""
     is_revisit = mime.lower() == "warc/revisit"
     if not is_revisit and media_type(mime) not in types:
         return _OTHER_TYPE

@@ -20,13 +20,10 @@ from windrow.reasons import OVERSIZE, Reason
 
 MAX_TEI_SIZE = 4_000_000
 """The most bytes of an answer that is stored."""
-
 MAX_ERROR_CHARACTERS = 10_000
 """The most characters of an error that are stored."""
-
 MAX_REQUESTS = 3
 """How often a run sends a document whose outcome is transient."""
-
 TIMEOUT_STATUS = -4
 """The status code for a timeout, as Heritrix numbers it."""
 
@@ -50,10 +47,7 @@ _WRONG_ADDRESS_STATUSES = frozenset({404, 405})
 
 
 def tei_request(number: int, *, coordinates: bool = False) -> Ask:
-    """Return the request for the full text of a document as TEI; `number` counts its requests from 1.
-
-    Servers ignore the number, which makes the address new, so that the answer to an earlier request is not used.
-    """
+    """Return the request for the full text of a document as TEI; its number from 1 makes the address a new one."""
     fields = [FormField(name, setting) for name, setting in OPTIONS]
     fields += [FormField("teiCoordinates", element) for element in _COORDINATE_ELEMENTS if coordinates]
     return Ask(
@@ -146,7 +140,7 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return the outcome of an answer whose TEI the parser could not process in time: it is stored but not parsed."""
+    """Return the outcome of an answer without parsing its TEI, as the parser was stopped at it for a reason."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MAX_TEI_SIZE + 1)

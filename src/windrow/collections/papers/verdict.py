@@ -19,7 +19,6 @@ from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_
 
 MAX_TITLE_CHARACTERS = 1023
 """A paper or work with a longer title is not matched by its title."""
-
 _MIN_SLUG_CHARACTERS = 8
 
 _UNDECOMPOSED_LETTERS = str.maketrans("\u0141\u0142\u00d8\u00f8", "LlOo")
@@ -51,7 +50,7 @@ def slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug by which a paper or work is matched; an empty text if it has none or its title is too long."""
+    """Return the slug by which a paper or work is matched, or an empty text if it has none or its title is too long."""
     return slug(title, stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
 
 
@@ -100,7 +99,6 @@ ACCEPTED = (EXACT, STRONG)
 
 MAX_SAME_SLUG = 10
 """If more works than this have the same slug, none of them is accepted by its title."""
-
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
@@ -175,7 +173,7 @@ def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
 
 
 def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
-    """Return (status, similarity, name), by which the candidates are sorted, the best one first."""
+    """Return a key that sorts candidates by status, similarity and name, the best one first."""
     similarity = candidate.parts["authors"] + 100 * (candidate.parts["year"] == 0) + 100 * candidate.parts["journal"]
     return -_ORDER_OF_STATUSES[candidate.status], -similarity, candidate.work.name
 
@@ -213,7 +211,7 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> int | None:
-    """Return the share of a work's authors that a paper has, in thousandths; None if either has no usable names.
+    """Return the share of a work's authors that a paper has, in thousandths, or None if either has no usable names.
 
     A paper has an author if the family name, which has two letters or more, is a word in its names.
     """

@@ -112,7 +112,7 @@ def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restore_options(remembered: dict[str, Any]) -> dict[str, Any]:
-    """Return a source's address and parser from JSON that `remember_parsers` wrote, perhaps in another version."""
+    """Return a source's address and parser from the JSON that this or an older version of `remember_parsers` wrote."""
     rules = tuple(map(_restore_rules, remembered["versions"]))
     parser = EventParser(**(_fields_of_class(remembered, EventParser) | {"versions": rules}))
     return {ADDRESS: remembered["address"], PARSER: parser}

@@ -1,6 +1,7 @@
 """Write all documents of both databases, or those that changed since the checkpoint, from the records and the ledger.
 
-All documents are derived from stored facts, so that a run after a killed one writes the same documents.
+They are derived only from stored facts, so that a run after a killed one writes the same documents. `pulse` reports
+progress and returns whether to continue.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ class EventProjection:
             self._store.write(self._databases.events, unmoved)
 
     def _event_document(self, uid: str, removed_ids: Sequence[str]) -> EventDocument | None:
-        """Return the document of an event, with `removed_ids` added to its previous ids; None if it has no versions."""
+        """Return the document of an event, with `removed_ids` as previous ids, too, or None if it has no versions."""
         versions = [
             EventVersion(version.at, version.source, version.value, json.loads(version.aside) if version.aside else {})
             for version in self._records.history(uid)

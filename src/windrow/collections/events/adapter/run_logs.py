@@ -118,7 +118,7 @@ class RunLogs:
                 self._store.write(self._database, (), former_ids)
 
     def add_failed_task(self, document: Mapping[str, Any]) -> None:
-        """Add a failed task to the ledger for a log of drift or failure, so that `windrow status` shows it.
+        """Add a failed task to the ledger for the log of a run that drifted or failed, for `windrow status`.
 
         Does nothing if a killed run has added the same task, or if the task of the phase `ask` has failed itself.
         """
@@ -168,7 +168,7 @@ class RunLogs:
             after = page[-1].recorded.seq
 
     def _parser_run(self, run: _SourceRun) -> ParserRun | None:
-        """Return a run with the outcome of each address; None if it requested nothing and did not fail."""
+        """Return a run with the outcome of each address, or None if it requested nothing and did not fail."""
         source = self._sources.get(run.source)
         parser = parser_of(source)
         attempts = self._last_attempts(run.attempts)
@@ -224,7 +224,7 @@ class RunLogs:
     def _asked_address(
         self, recorded: RecordedAttempt, counts: tuple[int, int], skips: Sequence[Skipped], source: Source | None
     ) -> AskedAddress:
-        """Return the outcome of an attempt; `counts` are its events that were read and that were new."""
+        """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document."""
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)
         # A placeholder only says that there are no events: no event was lost.
@@ -255,7 +255,7 @@ class RunLogs:
         )  # fmt: skip
 
     def _response_text(self, address: int, kept: KeptResponse) -> str:
-        """Return the document of a kept response as text; an empty text if it cannot be read from the archive."""
+        """Return the document of a kept response as text, or an empty text if it cannot be read from the archive."""
         place = kept.place
         if kept.revisit:
             captures = self._ledger.captures

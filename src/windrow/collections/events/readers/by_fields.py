@@ -28,7 +28,7 @@ _BRACED_PATH = re.compile(r"\{([^{}]+)\}")
 _CONDITION = re.compile("[?!]")
 
 PathLookup = Callable[[str], str | None]
-"""Returns the text at a path; None if the path does not exist."""
+"""Returns the text at a path, or None if the path does not exist."""
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
@@ -83,7 +83,7 @@ STATUSES = {
 
 
 JsonLookup = Callable[[str], Any]
-"""Returns the JSON value at a path; None if the path does not exist."""
+"""Returns the JSON value at a path, or None if the path does not exist."""
 
 _MAX_EXACT_INTEGER = 1 << 53
 """A larger integer is rounded by programs whose numbers are floats, such as JavaScript."""
@@ -92,7 +92,7 @@ _MAX_EXACT_INTEGER = 1 << 53
 def build_event(
     document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
 ) -> RawEvent | SkippedPart:
-    """Return the event whose fields `lookup` finds; a SkippedPart for a placeholder or if its start cannot be read.
+    """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or has no readable start.
 
     `text` is the part of the document. `lookup_json`, for JSON, keeps numbers and booleans in the values of extra keys.
     """
@@ -141,7 +141,7 @@ def remove_day(url: str) -> str:
 
 
 def join_url(base: str, url: str) -> str:
-    """Resolve an address against the address `base`; return an empty text if either is not valid."""
+    """Resolve an address against the address `base`, or return an empty text if either is not valid."""
     try:
         return urljoin(base, url)
     except ValueError:
@@ -165,7 +165,7 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
 
 
 def time_of(document: SourceDocument, text: str) -> EventTime | None:
-    """Parse a time by the rules of its document; return None if it is empty or cannot be parsed."""
+    """Parse a time by the rules of its document, or return None if it is empty or cannot be parsed."""
     return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 
@@ -238,7 +238,7 @@ def parse_json(document: SourceDocument) -> Any:
 
 
 def value_at_path(tree: Any, path: str) -> Any:
-    """Return the value at a path of keys and list indices; None if the path does not exist.
+    """Return the value at a path of keys and list indices, or None if the path does not exist.
 
     >>> value_at_path({"a": [{"b": 1}]}, "a.0.b"), value_at_path({"a": 1}, "a.b")
     (1, None)

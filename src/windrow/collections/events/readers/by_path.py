@@ -65,7 +65,7 @@ def any_namespace(path: str) -> str:
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the texts, or attributes for `@NAME`, of the elements at a path, joined by commas; None if none match."""
+    """Return the texts, or attributes for `@NAME`, of the elements at a path, joined by commas, or None."""
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]
@@ -128,7 +128,7 @@ def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
 
 
 def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return the text, attribute or table cell at a path in an event's node; None if the path selects nothing."""
+    """Return the text, attribute or table cell at a path in an event's node, or None if the path selects nothing."""
     if path.startswith(_COLUMN):
         return _cell_text(event_node, path.removeprefix(_COLUMN), headings_of_tables)
     selector, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")

@@ -130,7 +130,7 @@ def _define_zones(text: str) -> None:
 
 
 def _calendar_zone(text: str) -> ZoneInfo | None:
-    r"""Return the zone in X-WR-TIMEZONE, which Google, Apple and others write for times without one; None if not valid.
+    r"""Return the zone in X-WR-TIMEZONE, which Google, Apple and others write for times without one, or None.
 
     >>> _calendar_zone("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n")
     zoneinfo.ZoneInfo(key='America/Chicago')
@@ -140,10 +140,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _reading_order(block: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts future events first, the nearest first, and then past ones, the latest first.
-
-    An event with repetitions counts as a future one.
-    """
+    """Return a key that sorts future or repeated events first, the nearest first, and then past ones, the latest first."""
     start = _START_DAY.search(block)
     day = int(start[1]) if start else 0
     today = int(f"{visited - timedelta(days=1):%Y%m%d}")
@@ -179,7 +176,7 @@ def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]])
 
 
 def _raw_event(document: SourceDocument, block: str, event: Any) -> RawEvent | None:
-    """Return an event from its text and parsed VEVENT, without its repetitions; None if its start cannot be read."""
+    """Return an event from its text and parsed VEVENT, without its repetitions, or None if its start cannot be read."""
     start = _event_time(document, event.get("DTSTART"))
     return None if start is None else RawEvent(
         _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, block,
@@ -308,7 +305,7 @@ def _dates_of(event: Any, name: str) -> list[Any]:
 
 
 def _until_in_zone(until: re.Match[str], zone: Any) -> str:
-    """Return a rule's UNTIL in the event's zone, to which a time in UTC is converted; a day means its last second."""
+    """Return a rule's UNTIL in the event's zone, to which a time in UTC is converted. A day means its last second."""
     if not until[2] or not until[0].endswith("Z") or zone is None:
         return f"UNTIL={until[1]}{until[2] or 'T235959'}"
     local_time = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
@@ -339,7 +336,7 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, prop: Any) -> EventTime | None:
-    """Return a property as a time, in the calendar's or source's zone if it has none; None if it is not a time."""
+    """Return a property as a time, in the calendar's or source's zone if it has none, or None if it is not a time."""
     at = _date_or_duration(prop)
     if isinstance(at, datetime):
         return from_zoned(at, document.zone) if at.tzinfo else _from_naive(document, prop, at, None)
@@ -355,7 +352,7 @@ def _date_or_duration(prop: Any) -> Any:
 
 
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
-    """Return an event's duration, or for whole days the time to its last day; None if it is missing or negative."""
+    """Return an event's duration, or for whole days the time to its last day, or None if it is missing or negative."""
     end, given = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else given if isinstance(given, timedelta) else None
     if duration is None or duration < timedelta(0):

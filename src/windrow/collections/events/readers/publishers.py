@@ -48,7 +48,7 @@ _FORM_HEADERS = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event in a meeting's XML; nothing for a page of the calendar; raise StepError for another page."""
+    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for another page."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
@@ -84,7 +84,7 @@ def _add_day(document: SourceDocument, url: str) -> str:
 
 
 def _next_week(document: SourceDocument) -> str:
-    """Return the address of the next week's page; an empty text on the last of MAX_WEEKS weeks, or on another page."""
+    """Return the address of the next week's page, or an empty text after MAX_WEEKS weeks and on other pages."""
     week = _WEEK_PAGE.search(document.url)
     if week is None:
         return ""
@@ -98,7 +98,7 @@ def _next_week(document: SourceDocument) -> str:
 
 
 def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Request, ...]:
-    """Return the request that posts the form of a meeting's page for its XML; empty if the page has no such link."""
+    """Return the request that posts the form of a meeting's page for its XML, or none if the page has no such link."""
     link = page.css_first(f"a[href*='{_XML_BUTTON}'], a[id*='{_XML_BUTTON}']")
     if link is None:
         return ()
@@ -247,7 +247,7 @@ def _find_events(tree: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
-    """Return an object of JSON-LD as an event; a SkippedPart if its start cannot be read."""
+    """Return an object of JSON-LD as an event, or a SkippedPart if its start cannot be read."""
 
     def field(name: str) -> str:
         content = event.get(name)

@@ -128,7 +128,7 @@ class NewsAdapter(RecordAdapter):
         return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the addresses under which records or tree have the article of an address; empty if neither has it."""
+        """Return the addresses under which the records or the tree have the article of an address, or none."""
         with self._store(workspace) as store:
             if store is None:
                 return ()

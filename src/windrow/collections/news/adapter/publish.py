@@ -1,7 +1,8 @@
 """Write the articles of each run to the tree, and its raw responses and summaries to a directory.
 
 Everything is derived from the ledger and the records. The next run writes a run again that was killed: files and
-directories are renamed into place when they are complete, and the index is committed last.
+directories are renamed into place when they are complete, and the index is committed last. `pulse` reports
+progress and returns whether to continue.
 """
 
 from __future__ import annotations
@@ -40,10 +41,7 @@ _DISK_FULL_ERRNO = 28
 
 
 class NewsFolders(NamedTuple):
-    """The folders of the tree, of the raw responses and of the archive.
-
-    `limits` are those for reading responses. `update` means that articles which changed are written again.
-    """
+    """The folders that are written and read; `update` means that articles which changed are written again."""
 
     articles: Path
     raw: Path
@@ -132,15 +130,15 @@ class _RunWriter:
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     def write(self, attempts: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
-        """Write a run from its attempts, calling `pulse` from time to time; return how many articles are new."""
-        last_attempt, opened = 0, datetime.now(UTC)
+        """Write a run from its attempts, calling `pulse` to show progress; return how many articles are new."""
+        last_attempt, session_began = 0, datetime.now(UTC)
         with self._index.writing_run():
             for page in _pages(attempts):
                 statements: dict[int, list[AttemptStatement]] = {}
                 for statement in self._store.statements([recorded.seq for recorded in page]):
                     statements.setdefault(statement.attempt, []).append(statement)
                 for recorded in page:
-                    last_attempt, opened = recorded.seq, recorded.opened
+                    last_attempt, session_began = recorded.seq, recorded.opened
                     if recorded.attempt.kind in {REQUEST, CAPTURED}:
                         self._write_response(recorded, statements.get(recorded.seq, []))
                     elif recorded.attempt.kind == ROBOTS:
@@ -148,7 +146,7 @@ class _RunWriter:
                 pulse()
             os.sync()  # before the index is committed
             for kind in sorted(self._raw_runs, key=KINDS.index):
-                epoch = self._index.epoch_of_run(self._session, kind, int(opened.timestamp()))
+                epoch = self._index.epoch_of_run(self._session, kind, int(session_began.timestamp()))
                 self._index.add_run(self._session, kind, self._raw_runs[kind].finish(self._folders.raw, epoch))
             self._index.set_last_attempt(last_attempt)
         return sum(run.counts["articles_new"] for run in self._raw_runs.values())
@@ -200,7 +198,7 @@ class _RunWriter:
             raw_run.count(outcome, detail, recorded.attempt.url)
 
     def _kind_of_home(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind for the response of a front page; an empty text if the page only leads to other addresses."""
+        """Return the kind for the response of a front page, or an empty text if it only leads to other addresses."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # its kind is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
@@ -312,7 +310,7 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, name: str) -> str:
-    """Return why the page of an article failed; an empty text if it did not fail, and for lists and redirects."""
+    """Return why the page of an article failed, or an empty text if it did not fail, and for lists and redirects."""
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):
         return ""
@@ -353,7 +351,7 @@ def _read_file(path: Path) -> str | None:
 
 
 def _parse_article(text: str | None) -> dict[str, Any]:
-    """Return the article in the text of a file; an empty one if the file is damaged or does not exist."""
+    """Return the article in the text of a file, or an empty one if the file is damaged or does not exist."""
     try:
         article = json.loads(text or "")
     except (ValueError, RecursionError):

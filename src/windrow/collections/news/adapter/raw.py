@@ -1,4 +1,4 @@
-"""Write the directory of one run: its raw responses, and the two summaries of the standard."""
+"""Write the directory of one run: its raw responses, and the two summaries that the standard defines."""
 
 from __future__ import annotations
 
@@ -77,12 +77,9 @@ class RawRun:
             self.details[detail if outcome != "errors" else f"error: {detail}"] += 1
 
     def add_response(
-        self, recorded: RecordedAttempt, followed: Followed | None, captures: Any, *, is_article: bool = False
+        self, recorded: RecordedAttempt, followed: Followed | None, capture_queries: Any, *, is_article: bool = False
     ) -> None:
-        """Add the response of an attempt, and its error unless it is the page of an article.
-
-        `captures` are those of the ledger.
-        """
+        """Add the response of an attempt, and its error unless it is the page of an article."""
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
         domain = self._domain(attempt.url)
@@ -99,7 +96,7 @@ class RawRun:
             return
         domain.used_responses += followed is not None and followed.reason is None and not is_article
         if self.kind in _JSON_KINDS:
-            self._add_json(domain, _original_place(attempt.kept, attempt.target, captures))
+            self._add_json(domain, _original_place(attempt.kept, attempt.target, capture_queries))
         else:
             self._add_to_manifest(recorded, attempt.kept)
             domain.other_responses += 1
@@ -246,7 +243,7 @@ def _row_name(row: Any) -> str:
 
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
-    r"""Split a response before the end of its list, so that rows can be added; return both parts, and if it has rows.
+    r"""Split a response before the end of its list, for adding rows; return (start, end, whether it has rows).
 
     >>> _split_before_end(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)
@@ -262,12 +259,12 @@ def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
     return f"{head}\n{text}".encode("utf-8", "replace"), end, bool(rows)
 
 
-def _original_place(kept: KeptResponse, address: int, captures: Any) -> ArchivePlace:
-    """Return the place of a response in the archive, or of the original if the response is a revisit of it."""
+def _original_place(kept: KeptResponse, address_number: int, capture_queries: Any) -> ArchivePlace:
+    """Return the place of a response in the archive, or that of its original if it is a revisit."""
     if not kept.revisit:
         return kept.place
-    original: ArchivePlace | None = captures.original(address, kept.digest) or captures.payload(kept.digest)
-    return original or kept.place
+    original: ArchivePlace | None = capture_queries.original(address_number, kept.digest)
+    return original or capture_queries.payload(kept.digest) or kept.place
 
 
 def _format_time(time: datetime) -> str:

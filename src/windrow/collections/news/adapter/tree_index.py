@@ -53,7 +53,7 @@ class TreeIndex(SqliteStore):
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction for writing one run, in which `is_first` has seen no names yet."""
+        """Open a transaction that writes one run, and forget the names that `is_first` was called with before."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield

@@ -53,21 +53,17 @@ _OUTCOME_COLUMNS = ("file:mime", "grobid0:status", "text0:tstatus")
 def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> tuple[Export, ...]:
     """Return the exports; `write_versions` writes the versions of the records."""
 
-    def of_workspace(write: Callable[[PaperSettings, str, TextIO], int]) -> ExportWriter:
+    def bind(write: Callable[[PaperSettings, str, TextIO], int]) -> ExportWriter:
         return lambda workspace, form, output: write(read_settings(workspace), form, output)
 
     return (
-        Export("papers", ("jsonl", "parquet"), "a line for each paper, with its row", of_workspace(_write_papers)),
+        Export("papers", ("jsonl", "parquet"), "a line for each paper, with its row", bind(_write_papers)),
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", write_versions),
-        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, with tabs between fields",
-               of_workspace(_write_dump)),
-        Export("paper-count", ("outcome", *_COUNTED_COLUMNS, "column"), "counts of rows", of_workspace(_write_counts)),
-        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column",
-               of_workspace(_write_keys_lacking)),
-        Export("paper-tei", ("tar",), "a file with the TEI of each paper, in folders by digest",
-               of_workspace(_write_tei), "files"),
-        Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG",
-               of_workspace(_write_thumbnails), "files"),
+        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, with tabs between fields", bind(_write_dump)),
+        Export("paper-count", ("outcome", *_COUNTED_COLUMNS, "column"), "counts of rows", bind(_write_counts)),
+        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", bind(_write_keys)),
+        Export("paper-tei", ("tar",), "a file with the TEI of each paper, in folders by digest", bind(_write_tei), "files"),
+        Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", bind(_write_thumbnails), "files"),
     )  # fmt: skip
 
 
@@ -196,7 +192,7 @@ def _outcomes(cells: Cells) -> Iterator[str]:
         yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
 
 
-def _write_keys_lacking(settings: PaperSettings, column: str, output: TextIO) -> int:
+def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:
     """Write the keys of the rows that have `f:c` and lack a column; return their number."""
     count = 0
     with open_rows(settings) as table:

@@ -1,4 +1,7 @@
-"""The adapter of papers, which is the one of JSON records and also writes the table of rows."""
+"""The adapter of papers, which is the one of JSON records and also writes the table of rows.
+
+The key of a paper is `sha1:` and its digest in base 32.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ class PaperAdapter(RecordAdapter):
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from keys of papers to the reasons why some are not sent to GROBID; None if all are."""
+        """Return a function from keys of papers to the reasons why some are not sent to GROBID, or None if all are."""
         settings = self._paper_settings(workspace)
         if settings.force_existing:
             return None

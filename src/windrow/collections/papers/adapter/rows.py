@@ -1,4 +1,7 @@
-"""Bring the rows of the table up to date with the records, and match papers with the catalogue."""
+"""Bring the rows of the table up to date with the records, and match papers with the catalogue.
+
+A key of a paper is `sha1:` and its digest in base 32; `row_key` converts it to the key in the table.
+"""
 
 from __future__ import annotations
 
@@ -154,17 +157,17 @@ def _write_rows(keys: Sequence[str], settings: PaperSettings, stores: _OpenStore
     missing = [key for key, paper in papers.items() if paper is None]
     present = {key: paper for key, paper in papers.items() if paper is not None}
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
-    is_own = register.owns(keys)  # whether windrow made the row of a paper
-    unregistered = [key for key in present if key not in is_own]
-    other_columns = _read_columns(table, {key: row_keys[key] for key in present if not is_own.get(key, False)})
-    is_own |= {key: key not in other_columns for key in unregistered}
-    written_columns = register.written_columns([key for key in (*present, *missing) if not is_own.get(key, True)])
+    is_own_row = register.owns(keys)  # whether windrow made the row of a paper
+    unregistered = [key for key in present if key not in is_own_row]
+    other_columns = _read_columns(table, {key: row_keys[key] for key in present if not is_own_row.get(key, False)})
+    is_own_row |= {key: key not in other_columns for key in unregistered}
+    written_columns = register.written_columns([key for key in (*present, *missing) if not is_own_row.get(key, True)])
     first_captures = _first_captures(present.values(), settings, ledger)
     puts, registered_columns = [], []
     for key, paper in present.items():
         match = _match_cells(paper, index)
         cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
-        if is_own[key]:
+        if is_own_row[key]:
             puts.append(Put(row_keys[key], cells, absent_columns(cells)))
             continue
         own_columns = written_columns[key]
@@ -172,10 +175,10 @@ def _write_rows(keys: Sequence[str], settings: PaperSettings, stores: _OpenStore
         new_cells, cleared = merge_with_foreign(cells, foreign_columns, own_columns, force=settings.force_existing)
         puts.append(Put(row_keys[key], new_cells, cleared))
         registered_columns += [(key, column) for column in new_cells]
-    register.add(((key, is_own[key]) for key in unregistered), registered_columns)
+    register.add(((key, is_own_row[key]) for key in unregistered), registered_columns)
     table.put(puts)
-    removed = [key for key in missing if key in is_own]
-    foreign_rows = {key for key in removed if not is_own[key] and not store.taken_down(key)}
+    removed = [key for key in missing if key in is_own_row]
+    foreign_rows = {key for key in removed if not is_own_row[key] and not store.taken_down(key)}
     table.put([Put(row_keys[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(foreign_rows)])
     table.delete([row_keys[key] for key in removed if key not in foreign_rows])
     register.remove(removed)
@@ -185,11 +188,11 @@ def _write_rows(keys: Sequence[str], settings: PaperSettings, stores: _OpenStore
 
 def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
     """Return the columns in the rows of papers, except the large ones; papers without a row are left out."""
-    columns_by_row: dict[bytes, set[str]] = {}
-    for columns in SMALL_COLUMNS:
-        for row, cells in table.get_many([*row_keys.values()], columns).items():
-            columns_by_row.setdefault(row, set()).update(cells)
-    return {key: frozenset(columns_by_row[row]) for key, row in row_keys.items() if row in columns_by_row}
+    columns: dict[bytes, set[str]] = {}  # by the keys of the table
+    for selected_columns in SMALL_COLUMNS:
+        for table_key, cells in table.get_many([*row_keys.values()], selected_columns).items():
+            columns.setdefault(table_key, set()).update(cells)
+    return {key: frozenset(columns[table_key]) for key, table_key in row_keys.items() if table_key in columns}
 
 
 def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str]:
@@ -197,10 +200,10 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     with _open_register(settings) as register, open_rows(settings) as table:
         rows = table.get_many([*row_keys.values()], (STATUS_CODE_COLUMN,))
-        is_own, written_columns = register.owns(keys), register.written_columns(keys)
+        is_own_row, written_columns = register.owns(keys), register.written_columns(keys)
     return {
-        key for key, row in row_keys.items()
-        if row in rows and not is_own.get(key, False) and STATUS_CODE_COLUMN not in written_columns[key]
+        key for key, table_key in row_keys.items()
+        if table_key in rows and not is_own_row.get(key, False) and STATUS_CODE_COLUMN not in written_columns[key]
     }  # fmt: skip
 
 
@@ -227,7 +230,7 @@ def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledg
 
 
 def _record_id(archive: Path, response: KeptResponse | None) -> str:
-    """Return the id of the WARC record of a capture; an empty text if the archive lacks it or the id is not usable."""
+    """Return the id of the WARC record of a capture, or an empty text if it is missing or not usable."""
     if response is None or not response.place.warc:
         return ""
     with suppress(ArchiveError):
@@ -262,7 +265,7 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
 def _open_catalogue(
     stack: ExitStack, settings: PaperSettings, register: RowRegister, pulse: Callable[[], bool]
 ) -> CatalogueIndex | None:
-    """Open the catalogue's index, and import files that are new or changed; return None if there is no catalogue."""
+    """Open the catalogue's index, and import files that are new or changed, or return None if there is no catalogue."""
     files = sorted({file for path in settings.catalogue for file in _files_in(path)})
     if not files and not settings.catalogue_index.is_file():
         return None

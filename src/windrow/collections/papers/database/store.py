@@ -150,10 +150,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 
 
 class RowRegister(SqliteStore):
-    """The rows that windrow has written in the table, by the keys of papers, and whether it made them.
-
-    For rows that other programs made, it has the columns that windrow wrote.
-    """
+    """The rows that windrow wrote, by the keys of papers, and the columns that it wrote in rows of other programs."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _ROWS_SCHEMA)

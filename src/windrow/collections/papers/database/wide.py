@@ -29,10 +29,7 @@ class SqliteTable(SqliteStore):
     """A table of wide rows in an SQLite file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Open the file and add missing families, creating it if needed, unless `read_only`.
-
-        Raises ConfigError if the file contains a table with another name.
-        """
+        """Open or create the file and add families, unless `read_only`; raise ConfigError if it has another table."""
         check_families(families)
         self._name = name
         super().__init__(path, _SCHEMA, read_only=read_only)
