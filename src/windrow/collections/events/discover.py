@@ -113,7 +113,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     next_page = READERS[document.rules.reader].next_page(document)
     url = join_url(document.url, next_page) if next_page else ""
     url = "" if url == document.url else url
-    is_complete = parser.complete or READERS[document.rules.reader].growing
+    is_complete = parser.complete or READERS[document.rules.reader].is_growing
     requests: tuple[Request, ...] = ()
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not is_complete, when_named=is_complete),)

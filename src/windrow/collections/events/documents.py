@@ -251,7 +251,7 @@ def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
 
 
 def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
-    """Return whether a run failed, drifted, was partial, read events or was empty, as one of these words."""
+    """Return the outcome of a run in one word: failed, drift, partial, read or empty."""
     failed_count = sum(bool(address.result) for address in run.addresses)
     if failed_count == len(run.addresses):
         return "failed"

@@ -33,6 +33,7 @@ def _read_day(setting: Any, _root: Path) -> str:
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
+    """Return a setting as the IANA name of a zone, or as an empty text; raise ConfigError for another one."""
     if setting == "":
         return ""
     try:

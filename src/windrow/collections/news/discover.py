@@ -218,7 +218,7 @@ _NO_DOCUMENT = Skip(Reason.NOT_WANTED, message="its status is not 200 or 304")
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the function that selects HTML pages, and pages that no longer exist, among the captures of others."""
+    """Return the function that selects HTML pages, and pages that no longer exist, among captures."""
     return _check_capture
 
 

@@ -104,7 +104,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the texts that are not empty in a list or among the values of an object; a text alone counts as a list."""
+    """Return the non-empty texts in a list, among the values of an object, or of a text itself."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()

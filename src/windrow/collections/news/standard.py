@@ -112,6 +112,7 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
 
 
 def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (field, problem) of each violation in a field that an article need not have."""
     timestamp = article.get("publication_timestamp_gmt")
     if timestamp is not None and not _is_seconds(timestamp):
         yield "publication_timestamp_gmt", "is neither null nor a positive whole number of seconds"

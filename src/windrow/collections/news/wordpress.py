@@ -90,7 +90,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address, changed if it was refused earlier, as an address that was answered is not requested again."""
+    """Return an address with the number of its refusals, as an address that was answered is not requested again."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
@@ -155,7 +155,7 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 def _finish_list(
     source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Remember the time up to which posts were read, or begin the list again if posts were removed from it meanwhile."""
+    """Remember the time up to which posts were read, or begin the list again if posts were removed meanwhile."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
@@ -258,8 +258,8 @@ def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: s
     """Build the article of a post; `zone` is the IANA name of the zone of its local times, or empty."""
     embedded = post.get("_embedded")
     embedded_objects = embedded if isinstance(embedded, dict) else {}
-    yoast = post.get("yoast_head_json")
-    head = yoast if isinstance(yoast, dict) else {}
+    head = post.get("yoast_head_json")
+    yoast = head if isinstance(head, dict) else {}
     excerpt = strip_html(_field_part(post, "excerpt")).removesuffix("[…]").removesuffix("[...]").strip()
     return FoundArticle(
         url=url,
@@ -268,9 +268,9 @@ def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: s
         html=_field_part(post, "content") if isinstance(_field_part(post, "content"), str) else "",
         base_url=url,
         date=_date(post, "date", zone),
-        authors=_author_names(embedded_objects) or texts_in(head.get("author")),
+        authors=_author_names(embedded_objects) or texts_in(yoast.get("author")),
         keywords=_category_names(embedded_objects) or _categories_in_classes(post),
-        image_url=_image_url(embedded_objects, head, post),
+        image_url=_image_url(embedded_objects, yoast, post),
         excerpt=excerpt,
         metadata={
             "wp_post_id": post.get("id"), "wp_post_type": str(post.get("type", "post")),
@@ -322,10 +322,11 @@ def _categories_in_classes(post: Mapping[str, Any]) -> list[str]:
     return [slug.replace("-", " ") for slug in slugs]
 
 
-def _image_url(embedded: Mapping[str, Any], head: Mapping[str, Any], post: Mapping[str, Any]) -> str:
+def _image_url(embedded: Mapping[str, Any], yoast: Mapping[str, Any], post: Mapping[str, Any]) -> str:
+    """Return the address of the image of a post, from its embedded objects, the plug-in Yoast or Jetpack, or ""."""
     media = embedded.get("wp:featuredmedia")
     featured = media[0] if isinstance(media, list) and media and isinstance(media[0], dict) else {}
-    pictures = head.get("og_image")
+    pictures = yoast.get("og_image")
     open_graph = pictures[0] if isinstance(pictures, list) and pictures and isinstance(pictures[0], dict) else {}
     addresses = (featured.get("source_url"), open_graph.get("url"), post.get("jetpack_featured_media_url"))
     return next((address for address in addresses if isinstance(address, str) and address), "")

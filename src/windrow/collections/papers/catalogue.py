@@ -65,6 +65,7 @@ def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
+    """Read a work of Crossref; raise StepError if its type is not matched or no author has a family name."""
     kind = _text(record.get("type"))
     if kind not in _CROSSREF_TYPES:
         raise StepError(f"records of type {kind[:40]!r} are not matched", Reason.NOT_WANTED)
@@ -123,6 +124,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
+    """Yield the identifiers of a work that are valid, with their kinds; a DOI of arXiv gives both."""
     if doi := doi_of(doi):
         yield f"doi:{doi}"
         if doi.startswith("10.48550/arxiv."):

@@ -287,13 +287,13 @@ def absent_columns(new: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def merge_with_foreign(
-    new: Mapping[str, bytes], foreign: AbstractSet[str], own_columns: AbstractSet[str], *, force: bool = False
+    new: Mapping[str, bytes], foreign: AbstractSet[str], own_columns: AbstractSet[str], *, replace_foreign: bool = False
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return (cells to set, columns to clear) for a row that another program made.
 
     `foreign` are the columns that other programs wrote, and `own_columns` those that windrow wrote, which are cleared.
     Foreign cells are kept: each cell of `f` and `file`, and all cells of `grobid0` and of `match0` together. With
-    `force`, the cells of `grobid0` or `match0` are replaced if there is a new outcome.
+    `replace_foreign`, the cells of `grobid0` or `match0` are replaced if there is a new outcome.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}
@@ -302,7 +302,7 @@ def merge_with_foreign(
         ("match0:", any(name.startswith("match0:") for name in foreign), "match0:mstatus" in new),
     ):
         columns = {name for name in ENCODINGS if name.startswith(family)}
-        if is_foreign and not (force and is_new):
+        if is_foreign and not (replace_foreign and is_new):
             kept_columns |= columns
         elif is_foreign:
             cleared_columns |= columns

@@ -301,7 +301,7 @@ def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
     outcome: GrobidOutcome | None = None
     earlier_count = count_earlier_requests(task.answers)
     for number in range(earlier_count + 1, earlier_count + MAX_REQUESTS + 1):
-        requests.append(tei_request(number, coordinates=task.options.get("coordinates") == "True"))
+        requests.append(tei_request(number, with_coordinates=task.options.get("coordinates") == "True"))
         answer = task.answers.get(requests[-1].name)
         if answer is None:
             return requests

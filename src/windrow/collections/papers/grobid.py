@@ -46,10 +46,10 @@ _WRONG_ADDRESS_STATUSES = frozenset({404, 405})
 """The statuses of a server that is not GROBID, so that the document is not at fault."""
 
 
-def tei_request(number: int, *, coordinates: bool = False) -> Ask:
+def tei_request(number: int, *, with_coordinates: bool = False) -> Ask:
     """Return the request for the full text of a document as TEI; its number from 1 makes the address a new one."""
     fields = [FormField(name, setting) for name, setting in OPTIONS]
-    fields += [FormField("teiCoordinates", element) for element in _COORDINATE_ELEMENTS if coordinates]
+    fields += [FormField("teiCoordinates", element) for element in _COORDINATE_ELEMENTS if with_coordinates]
     return Ask(
         f"tei-{number}",
         GROBID,

@@ -76,15 +76,15 @@ class EventApi:
         return self._select_events(form, view, span, parameters.get("q", "")[:_MAX_TEXT_LENGTH])
 
     def _select_events(self, form: EventForm, view: str, span: Span, words: str) -> tuple[int, str, bytes]:
-        """Return the response with the events in a span of a view that have all the words, or with an error."""
+        """Return the response with the events of a view, within a span of keys, that have all the words."""
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)
-            store, name = self._databases.store, self._databases.events
+            store, database = self._databases.store, self._databases.events
             if not words:
-                events = store.view(name, view, span)
+                events = store.view(database, view, span)
             elif isinstance(store, SqliteDocuments):
-                events = store.search(name, words, view, span)
+                events = store.search(database, words, view, span)
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
             return 200, form.media, "".join(form.write(events)).encode("utf-8", "replace")
@@ -99,6 +99,7 @@ class EventApi:
 
 
 async def _answer_lifespan(receive: Receive, send: Send) -> None:
+    """Answer the messages of the server about its start and its end."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

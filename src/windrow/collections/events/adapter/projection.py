@@ -160,7 +160,7 @@ class EventProjection:
 
 
 class DocumentChanges(NamedTuple):
-    """Documents to write, and ids of documents to remove, in one request."""
+    """The documents to write, and the ids of the documents to remove, in one request."""
 
     documents: list[dict[str, Any]]
     removed_ids: list[str]

@@ -59,7 +59,7 @@ _ELEMENTS_WITHOUT_CONTENT = "script, style, nav, svg, form, button, noscript, if
 
 
 def remove_markup(text: str) -> str:
-    """Return the text of a piece of HTML, without that of navigation, forms and scripts.
+    """Return the text in a piece of HTML, without navigation, forms and scripts.
 
     >>> remove_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
     'Tea & milk'

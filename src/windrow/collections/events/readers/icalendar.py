@@ -140,7 +140,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _reading_order(block: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts future or repeated events first, the nearest first, and then past ones, the latest first."""
+    """Return a key that sorts future or repeated events first by nearness, and then past ones, the latest first."""
     start = _START_DAY.search(block)
     day = int(start[1]) if start else 0
     today = int(f"{visited - timedelta(days=1):%Y%m%d}")
@@ -150,29 +150,31 @@ def _reading_order(block: str, visited: datetime) -> tuple[bool, int]:
 class _Overrides(NamedTuple):
     """The repetitions of a calendar that have a VEVENT of their own, by UID and original start (RECURRENCE-ID).
 
-    `of_following` has, by UID and in order of time, (original start, event) of the VEVENTs that also change the
+    `changes_of_following` has, by UID and in order of time, (original start, event) of the VEVENTs that also change the
     repetitions after them (RANGE=THISANDFUTURE).
     """
 
-    of_one: set[tuple[str, str]]
-    of_following: dict[str, list[tuple[datetime, RawEvent]]]
+    replaced_starts: set[tuple[str, str]]
+    changes_of_following: dict[str, list[tuple[datetime, RawEvent]]]
 
 
 def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
     """Return the overrides among the events of a calendar, which are (text, parsed VEVENT)."""
-    of_one = set[tuple[str, str]]()
-    of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
+    replaced_starts = set[tuple[str, str]]()
+    changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
     for block, event in events:
         with suppress(*_LIBRARY_ERRORS):
             original_start = _event_time(document, event.get("RECURRENCE-ID"))
             if original_start is None:
                 continue
             uid = _property_text(event, "UID")
-            of_one.add((uid, format_utc(original_start.utc)))
+            replaced_starts.add((uid, format_utc(original_start.utc)))
             override = _raw_event(document, block, event)
             if event.get("RECURRENCE-ID").params.get("RANGE", "").upper() == "THISANDFUTURE" and override:
-                of_following[uid].append((original_start.utc, override))
-    return _Overrides(of_one, {uid: sorted(changes, key=itemgetter(0)) for uid, changes in of_following.items()})
+                changes_of_following[uid].append((original_start.utc, override))
+    return _Overrides(
+        replaced_starts, {uid: sorted(changes, key=itemgetter(0)) for uid, changes in changes_of_following.items()}
+    )
 
 
 def _raw_event(document: SourceDocument, block: str, event: Any) -> RawEvent | None:
@@ -210,16 +212,16 @@ def _expand_event(
         if repeated_start is None:
             message = f"{raw_event.title[:80]!r} has more than {MAX_REPETITIONS} repetitions"
             yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(block))
-        elif (uid, start_text := format_utc(repeated_start.utc)) not in overrides.of_one:
+        elif (uid, start_text := format_utc(repeated_start.utc)) not in overrides.replaced_starts:
             end = _end_time(repeated_start, duration if own_duration is None else own_duration)
             repetition = raw_event._replace(id=f"{uid} {start_text}" if uid else "", start=repeated_start, end=end)
-            yield _apply_override(repetition, repeated_start, overrides.of_following.get(uid, ()))
+            yield _apply_override(repetition, repeated_start, overrides.changes_of_following.get(uid, ()))
 
 
 def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
     """Return a repetition with the content of the latest override that begins at or before its start.
 
-    `overrides` are those with RANGE=THISANDFUTURE (RFC 5545, section 3.2.13), as in `_Overrides.of_following`.
+    `overrides` are those with RANGE=THISANDFUTURE (RFC 5545, section 3.2.13), as in `_Overrides.changes_of_following`.
     """
     for original_start, override in reversed(overrides):
         if original_start <= start.utc and override.start:

@@ -250,6 +250,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     """Return an object of JSON-LD as an event, or a SkippedPart if its start cannot be read."""
 
     def field(name: str) -> str:
+        """Return a field of the event as text, the first of several, with entities decoded."""
         content = event.get(name)
         if isinstance(content, list):
             content = content[0] if content else None

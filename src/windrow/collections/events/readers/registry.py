@@ -23,15 +23,15 @@ class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
     `next_page` returns the address of the next page, or an empty text, and `details` the requests for documents of
-    single events. `complete` means that such a document usually has all future events. `growing` means that new events
-    are added at the end of a chain of documents, each of which is requested again.
+    single events. `complete` means that such a document usually has all future events. `is_growing` means that new
+    events are added at the end of a chain of documents, each of which is requested again.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]
     complete: bool
     next_page: Callable[[SourceDocument], str] = no_next_page
     details: Callable[[SourceDocument], tuple[Request, ...]] = no_detail_requests
-    growing: bool = False
+    is_growing: bool = False
 
 
 _PACKAGE = "windrow.collections.events.readers"
@@ -51,7 +51,7 @@ READERS = {
         later(f"{_PACKAGE}.publishers:read_house_vote"),
         complete=False,
         next_page=later(f"{_PACKAGE}.publishers:next_house_vote"),
-        growing=True,
+        is_growing=True,
     ),
     "house-calendar": EventReader(
         later(f"{_PACKAGE}.publishers:read_house_calendar"),

@@ -170,7 +170,7 @@ class NewsAdapter(RecordAdapter):
         values = self._settings(workspace)
         return NewsFolders(
             Path(values["news.article_folder"]), Path(values["news.raw_folder"]), workspace.archive.folder,
-            _limits(workspace), update=bool(values["news.rewrite_changed"]),
+            _limits(workspace), rewrites_changed=bool(values["news.rewrite_changed"]),
         )  # fmt: skip
 
 

@@ -57,6 +57,7 @@ def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
 
 
 def _atom_entry(article: dict[str, Any]) -> str:
+    """Return an article as an entry of an Atom feed."""
     author = f"<author><name>{xml_text(article['author'])}</name></author>" if article.get("author") else ""
     terms = "".join(f'<category term="{xml_text(word)}"/>' for word in article.get("keywords") or ())
     text = render_markdown(str(article.get("article_text", ""))[:200_000]).html

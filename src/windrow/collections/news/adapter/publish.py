@@ -41,13 +41,13 @@ _DISK_FULL_ERRNO = 28
 
 
 class NewsFolders(NamedTuple):
-    """The folders that are written and read; `update` means that articles which changed are written again."""
+    """The folders that are written and read; `rewrites_changed` means that articles which changed are written again."""
 
     articles: Path
     raw: Path
     archive: Path
     limits: Limits
-    update: bool
+    rewrites_changed: bool
 
 
 @dataclass
@@ -162,7 +162,7 @@ class _RunWriter:
                 kind = kind_of(self._request_name(recorded))
                 for statement in self._store.statements([recorded.seq]) if kind in KINDS else ():
                     is_latest = self._store.is_latest(statement)
-                    outcome, _ = self._write_article(statement, recorded, kind, update=is_latest)
+                    outcome, _ = self._write_article(statement, recorded, kind, may_revise=is_latest)
                     new_articles += outcome == "articles_new"
             os.sync()
         return new_articles
@@ -231,9 +231,9 @@ class _RunWriter:
         return self._raw_runs[kind]
 
     def _write_article(
-        self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, update: bool = True
+        self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, may_revise: bool = True
     ) -> tuple[str, str]:
-        """Write an article if it is new, or changed and `update` is set; return its outcome and detail for `RawRun`."""
+        """Write an article if it is new, or changed and `may_revise` is set; return (outcome, detail) to count."""
         if statement.reason is Reason.FORGOTTEN:
             return "forgotten", ""
         if statement.reason is Reason.NOT_WANTED:
@@ -250,7 +250,9 @@ class _RunWriter:
         known = self._index.find(aliases)
         if known is not None:
             self._index.add_aliases(known.id, aliases)
-            is_changed = update and self._folders.update and self._revise(known, observed, first_seen, kind, site)
+            is_changed = (
+                may_revise and self._folders.rewrites_changed and self._revise(known, observed, first_seen, kind, site)
+            )
             return "articles_skipped", "updated" if is_changed else ""
         file = f"{observed['source_domain']}/{standard.file_name(observed['url'])}"
         article = observed | {"first_seen_timestamp_gmt": first_seen}

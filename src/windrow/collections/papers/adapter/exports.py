@@ -62,7 +62,7 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
         Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, with tabs between fields", bind(_write_dump)),
         Export("paper-count", ("outcome", *_COUNTED_COLUMNS, "column"), "counts of rows", bind(_write_counts)),
         Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", bind(_write_keys)),
-        Export("paper-tei", ("tar",), "a file with the TEI of each paper, in folders by digest", bind(_write_tei), "files"),
+        Export("paper-tei", ("tar",), "the TEI of each paper, in folders by digest", bind(_write_tei), "files"),
         Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", bind(_write_thumbnails), "files"),
     )  # fmt: skip
 
@@ -109,6 +109,7 @@ def _write_parquet(settings: PaperSettings, output: BinaryIO) -> int:
 
 
 def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write a line of fields with tabs between them for each row of a dump; return the number of lines."""
     count = 0
     for fields in _SPECIAL_DUMPS.get(form, _column_fields)(settings, form):
         output.write("\t".join(fields) + "\n")
@@ -127,6 +128,7 @@ def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]
 
 
 def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
+    """Yield the key, and a JSON object with index line and TEI, of each row that has both."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
@@ -204,6 +206,7 @@ def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:
 
 
 def _write_tei(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write a tar with the TEI of each paper; return the number of files."""
     del form
 
     def files() -> Iterator[tuple[str, bytes]]:
@@ -215,6 +218,7 @@ def _write_tei(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _write_thumbnails(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write a tar with the picture of the first page of each paper that has one; return the number of files."""
     del form
 
     def files() -> Iterator[tuple[str, bytes]]:

@@ -172,7 +172,9 @@ def _write_rows(keys: Sequence[str], settings: PaperSettings, stores: _OpenStore
             continue
         own_columns = written_columns[key]
         foreign_columns = other_columns.get(key, frozenset()) - own_columns
-        new_cells, cleared = merge_with_foreign(cells, foreign_columns, own_columns, force=settings.force_existing)
+        new_cells, cleared = merge_with_foreign(
+            cells, foreign_columns, own_columns, replace_foreign=settings.force_existing
+        )
         puts.append(Put(row_keys[key], new_cells, cleared))
         registered_columns += [(key, column) for column in new_cells]
     register.add(((key, is_own_row[key]) for key in unregistered), registered_columns)
