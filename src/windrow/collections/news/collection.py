@@ -48,21 +48,21 @@ ZONE = ValueKind("time zone", _read_zone)
 SOURCE = (
     *ASKED,
     *CAPTURED,
-    Setting("kind", choice("auto", *KINDS), "auto", "what the site offers; auto: windrow finds out at its `url`"),
-    Setting("every", DURATION, 0, "how often it is asked for what is new at most; 0: in each run"),
-    Setting("overlap", DURATION, "48h", "how far behind the last run windows of time reach back"),
+    Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: windrow detects it at its `url`"),
+    Setting("every", DURATION, 0, "shortest time between requests for new articles; 0: in each run"),
+    Setting("overlap", DURATION, "48h", "how far requests for a time reach back before the last run"),
     Setting(
         "full_listing_every",
         DURATION,
         "1d",
-        "how often a WordPress is asked for the numbers of all posts; 0: in each run",
+        "time between requests for the numbers of all posts of a WordPress; 0: in each run",
     ),
-    Setting("since", DAY, "", "the first day of articles that are wanted; empty: as far back as the site goes"),
-    Setting("until", DAY, "", "the last day of articles that are wanted; then nothing newer is asked for"),
-    Setting("timezone", ZONE, "", "the time zone of dates that name none"),
-    Setting("seeds", TEXTS, [], "feeds, sitemaps or section pages to ask, relative to `url`; none: `url` itself"),
-    Setting("origins", TEXTS, [], "other origins of the site at which articles lie, such as https://news.example.org"),
-    Setting("exclude_selectors", TEXTS, [], "CSS selectors of what is not part of the article on pages of this site"),
+    Setting("since", DAY, "", "first day of the articles that are wanted; empty: all that the site has"),
+    Setting("until", DAY, "", "last day of the articles that are wanted; newer ones are not requested"),
+    Setting("timezone", ZONE, "", "time zone of dates without one"),
+    Setting("seeds", TEXTS, [], "feeds, sitemaps or section pages to request, relative to `url`; none: `url` itself"),
+    Setting("origins", TEXTS, [], "other origins with articles of the site, such as https://news.example.org"),
+    Setting("exclude_selectors", TEXTS, [], "CSS selectors of elements that are not part of an article"),
 )
 
 
@@ -80,14 +80,19 @@ def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroun
 CONFIGURATION = Configuration(
     settings=(
         store_of("news"),
+        Setting("news.article_folder", PATH, "normalized_news", "folder of the files of articles", written=True),
         Setting(
-            "news.article_folder", PATH, "normalized_news", "where a file is written for each article", written=True
+            "news.raw_folder",
+            PATH,
+            "raw_news_data",
+            "folder of the raw responses and summaries of each run",
+            written=True,
         ),
         Setting(
-            "news.raw_folder", PATH, "raw_news_data", "where each run's raw replies and summaries are", written=True
-        ),
-        Setting(
-            "news.rewrite_changed", SWITCH, default=False, help="write articles that changed anew, with their revisions"
+            "news.rewrite_changed",
+            SWITCH,
+            default=False,
+            help="write articles that changed again, with their revisions",
         ),
     ),
     source=SOURCE,
