@@ -95,26 +95,26 @@ class _Sightings(NamedTuple):
 
 
 def _build_document(
-    uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], seen: _Sightings
+    uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], sightings: _Sightings
 ) -> EventDocument:
     """Return the document of an event with this content and history; `ids` are those of all its versions."""
-    current_id, latest = id_of(content), seen.latest
+    current_id, latest = id_of(content), sightings.latest
     fields = {**content, **latest.aside, "access_datetime": format_utc(latest.at)}
     document: dict[str, Any] = {"_id": current_id, **{key: fields[key] for key in STANDARD_KEYS}}
     document |= {key: field for key, field in fields.items() if key not in document}
     document["uid"] = uid
     document["source"] = latest.source
     document["revision"] = len(history)
-    document["first_seen"] = format_utc(seen.first.at)
+    document["first_seen"] = format_utc(sightings.first.at)
     document["changed"] = history[-1]["at"] if history else document["first_seen"]
     previous_ids = tuple(id_ for id_ in ids if id_ != current_id)
     if previous_ids:
         document["previous_ids"] = list(previous_ids)
     if history:
         document["history"] = history[-_MAX_HISTORY:]
-    if seen.lost_status:
-        document["status"] = seen.lost_status
-        document["last_seen"] = format_utc(seen.last.at)
+    if sightings.lost_status:
+        document["status"] = sightings.lost_status
+        document["last_seen"] = format_utc(sightings.last.at)
     return EventDocument(document, previous_ids)
 
 

@@ -138,8 +138,8 @@ def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
         yield f"DTEND:{_ical_utc(event['end_datetime'])}"
 
 
-def _ical_date(at: datetime) -> str:
-    return f"{at:%Y%m%d}".zfill(8)  # Linux writes the year 1 as one digit
+def _ical_date(day: datetime) -> str:
+    return f"{day:%Y%m%d}".zfill(8)  # Linux writes the year 1 as one digit
 
 
 def _ical_utc(text: str) -> str:

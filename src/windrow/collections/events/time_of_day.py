@@ -85,16 +85,16 @@ class TimeOfDay(NamedTuple):
         """Return this time on a day, or None if it or its zone is not valid; it is aware if its zone is not `zone`."""
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
-        at = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
+        local_time = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
             hours=self.hour, minutes=self.minute, seconds=self.second
         )
         if not self.zone:
-            return at
-        name_of_zone = _without_season((at.replace(tzinfo=zone).tzname() or "").upper())
+            return local_time
+        name_of_zone = _without_season((local_time.replace(tzinfo=zone).tzname() or "").upper())
         if _without_season(self.zone.upper()) == name_of_zone:
-            return at
+            return local_time
         named_zone = _find_zone(self.zone)
-        return at.replace(tzinfo=named_zone) if named_zone else None
+        return local_time.replace(tzinfo=named_zone) if named_zone else None
 
 
 class DayAndTime(NamedTuple):

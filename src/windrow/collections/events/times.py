@@ -44,13 +44,13 @@ class EventTime(NamedTuple):
     zone: str = ""
 
 
-def format_utc(at: datetime) -> str:
+def format_utc(moment: datetime) -> str:
     """Format a time as the standard does, in UTC and to the second; a time without a zone is in UTC.
 
     >>> format_utc(datetime(2009, 8, 19, 13, 43, 21, 999, tzinfo=UTC))
     '2009-08-19T13:43:21Z'
     """
-    aware = at.astimezone(UTC) if at.tzinfo else at
+    aware = moment.astimezone(UTC) if moment.tzinfo else moment
     return aware.replace(tzinfo=None, microsecond=0).isoformat() + "Z"
 
 
@@ -59,13 +59,13 @@ def parse_utc(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def day_after(at: datetime) -> datetime:
+def day_after(moment: datetime) -> datetime:
     """Return the same time on the next day, or on `date.max` the last moment of that day.
 
     >>> day_after(datetime(2026, 11, 30)).day, day_after(datetime(9999, 12, 31)).hour
     (1, 23)
     """
-    return at + timedelta(days=1) if at.date() < date.max else datetime.combine(at, time.max, at.tzinfo)
+    return moment + timedelta(days=1) if moment.date() < date.max else datetime.combine(moment, time.max, moment.tzinfo)
 
 
 @lru_cache(256)
@@ -101,7 +101,7 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
     return EventTime(utc, note=note, local=naive.isoformat())
 
 
-def from_zoned(at: datetime, zone: ZoneInfo) -> EventTime | None:
+def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
     """Convert a time with a zone, or return None if it is out of range; `zone` is the zone of the source.
 
     The note of the result tells whether the time is ambiguous or nonexistent in its own zone.
@@ -109,29 +109,29 @@ def from_zoned(at: datetime, zone: ZoneInfo) -> EventTime | None:
     >>> from_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
     'nonexistent'
     """
-    own_zone = at.tzinfo if isinstance(at.tzinfo, ZoneInfo) and at.tzinfo.key not in _UTC_NAMES else zone
-    event_time = from_aware(at, own_zone)
-    if event_time is None or at.tzinfo is None:
+    own_zone = moment.tzinfo if isinstance(moment.tzinfo, ZoneInfo) and moment.tzinfo.key not in _UTC_NAMES else zone
+    event_time = from_aware(moment, own_zone)
+    if event_time is None or moment.tzinfo is None:
         return event_time
     event_time = event_time._replace(zone=own_zone.key if own_zone.key != zone.key else "")
     try:
-        other_fold = at.replace(fold=1 - at.fold).astimezone(UTC).replace(microsecond=0)
-        round_trip = event_time.utc.astimezone(at.tzinfo).replace(tzinfo=None)
+        other_fold = moment.replace(fold=1 - moment.fold).astimezone(UTC).replace(microsecond=0)
+        round_trip = event_time.utc.astimezone(moment.tzinfo).replace(tzinfo=None)
     except (OverflowError, ValueError):
         return event_time
     if other_fold == event_time.utc:
         return event_time
     return event_time._replace(
         note="ambiguous"
-        if round_trip == at.replace(tzinfo=None, microsecond=0, fold=round_trip.fold)
+        if round_trip == moment.replace(tzinfo=None, microsecond=0, fold=round_trip.fold)
         else "nonexistent"
     )
 
 
-def from_aware(at: datetime, zone: ZoneInfo) -> EventTime | None:
+def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
     """Convert a time with a zone, without a note; its local time is in `zone`. Return None if it is out of range."""
     try:
-        utc = at.astimezone(UTC).replace(microsecond=0)
+        utc = moment.astimezone(UTC).replace(microsecond=0)
         return EventTime(utc, local=utc.astimezone(zone).replace(tzinfo=None).isoformat())
     except (OverflowError, ValueError):
         return None
@@ -184,19 +184,19 @@ def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime 
     if day_and_time.time is None:
         return from_day(day.date())
     try:
-        at = day_and_time.time.on_day(day, zone)
+        local_time = day_and_time.time.on_day(day, zone)
     except OverflowError:
         return None
-    return _event_time(at, zone, naive_zone, has_time=True) if at else None
+    return _event_time(local_time, zone, naive_zone, has_time=True) if local_time else None
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _event_time(at: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: bool) -> EventTime | None:
+def _event_time(parsed: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: bool) -> EventTime | None:
     """Return a parsed time, or its day if it has no time of day, or None if it is out of range."""
     if not has_time:
-        return from_day(at.date())
-    if at.tzinfo is not None:
-        return from_zoned(at, zone)
-    return from_aware(at.replace(tzinfo=UTC), zone) if naive_zone == "UTC" else from_local(at, zone)
+        return from_day(parsed.date())
+    if parsed.tzinfo is not None:
+        return from_zoned(parsed, zone)
+    return from_aware(parsed.replace(tzinfo=UTC), zone) if naive_zone == "UTC" else from_local(parsed, zone)

@@ -59,8 +59,8 @@ def alias(url: str) -> str:
         return ""
     address, _, query = resolved.partition("?")
     address_part = address.partition("://")[2].removeprefix("www.").rstrip("/")
-    kept = [pair for pair in query.split("&") if pair and not _TRACKING_PARAMETER.match(pair.partition("=")[0])]
-    return f"{address_part}?{'&'.join(kept)}" if kept else address_part
+    kept_pairs = [pair for pair in query.split("&") if pair and not _TRACKING_PARAMETER.match(pair.partition("=")[0])]
+    return f"{address_part}?{'&'.join(kept_pairs)}" if kept_pairs else address_part
 
 
 def is_same_site(url: str, canonical: str) -> bool:

@@ -37,7 +37,7 @@ _NOT_A_LIST = RefusedReply(Reason.NOT_VALID, "the response is not a list of post
 
 @dataclass(frozen=True)
 class PostList:
-    """How far a list of posts, of all or of those in a window, was read; the ledger stores it with each request."""
+    """The progress of reading a list of posts, of all or of a window; the ledger stores it with each request."""
 
     mode: str  # all, or the order of a window: date, modified or id
     start: str = ""  # time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME

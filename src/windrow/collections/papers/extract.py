@@ -318,7 +318,7 @@ def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
 
 
 def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add an outcome of GROBID to the record of a paper and to `extra`; return the text to search in."""
+    """Add an outcome of GROBID to the record of a paper and to `extra`; return its text for the search."""
     record["grobid"] = {
         "status_code": outcome.code,
         "status": outcome.status,
@@ -340,7 +340,7 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
 
 
 def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add the guess of the embedded extractor, or why it has none, to the record; return the text to search in."""
+    """Add the guess of the embedded extractor, or why it has none, to the record; return its text for the search."""
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
         record["text"] = {"status": status | {"producer": PRODUCER}}

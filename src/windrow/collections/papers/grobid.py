@@ -23,7 +23,7 @@ MAX_TEI_SIZE = 4_000_000
 MAX_ERROR_CHARACTERS = 10_000
 """The most characters of an error that are stored."""
 MAX_REQUESTS = 3
-"""How often a run sends a document whose outcome is transient."""
+"""The most requests for a document whose outcome is transient, in one run."""
 TIMEOUT_STATUS = -4
 """The status code for a timeout, as Heritrix numbers it."""
 
@@ -140,7 +140,7 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return the outcome of an answer without parsing its TEI, as the parser was stopped at it for a reason."""
+    """Return the outcome of an answer whose TEI is not parsed, as the parser was stopped at it; `reason` says why."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MAX_TEI_SIZE + 1)

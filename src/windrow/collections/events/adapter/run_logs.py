@@ -48,7 +48,7 @@ class _SourceRun(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """The number of its first attempt or else of its task, both of which are numbers in the ledger's order."""
+        """The number in the ledger of its first attempt or, without attempts, of its failed task."""
         return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 

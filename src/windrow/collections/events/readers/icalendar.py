@@ -159,7 +159,7 @@ class _Overrides(NamedTuple):
 
 
 def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
-    """Return the overrides among the events of a calendar, which are (text, parsed VEVENT)."""
+    """Return the overrides in a calendar; `events` are (text, parsed VEVENT)."""
     replaced_starts = set[tuple[str, str]]()
     changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
     for block, event in events:
@@ -303,7 +303,7 @@ def _refuse_endless(rule: Any) -> None:
 
 
 def _dates_of(event: Any, name: str) -> list[Any]:
-    return [date.dt for prop in _as_list(event.get(name)) for date in prop.dts]
+    return [date.dt for ical_property in _as_list(event.get(name)) for date in ical_property.dts]
 
 
 def _until_in_zone(until: re.Match[str], zone: Any) -> str:
@@ -314,21 +314,23 @@ def _until_in_zone(until: re.Match[str], zone: Any) -> str:
     return local_time.strftime("UNTIL=%Y%m%dT%H%M%S")
 
 
-def _to_naive(at: date | datetime, zone: Any) -> datetime:
+def _to_naive(moment: date | datetime, zone: Any) -> datetime:
     """Return a day, or a time converted to a zone, as a datetime without a zone."""
-    if not isinstance(at, datetime):
-        return datetime(at.year, at.month, at.day)  # noqa: DTZ001 the rule is evaluated in local times
-    return (at.astimezone(zone) if at.tzinfo and zone else at).replace(tzinfo=None)
+    if not isinstance(moment, datetime):
+        return datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 the rule is evaluated in local times
+    return (moment.astimezone(zone) if moment.tzinfo and zone else moment).replace(tzinfo=None)
 
 
-def _from_naive(document: SourceDocument, prop: Any, at: datetime, zone: Any) -> EventTime | None:
+def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: Any) -> EventTime | None:
     """Return a time without a zone as one in `zone` or, if that is None, in the calendar's or the source's.
 
     It gets a note if the property that it comes from names an unknown zone.
     """
     zone = zone or document.calendar_zone
-    event_time = from_local(at, document.zone) if zone is None else from_zoned(at.replace(tzinfo=zone), document.zone)
-    if event_time and at.tzinfo is None and prop.dt.tzinfo is None and prop.params.get("TZID"):
+    event_time = (
+        from_local(naive, document.zone) if zone is None else from_zoned(naive.replace(tzinfo=zone), document.zone)
+    )
+    if event_time and naive.tzinfo is None and ical_property.dt.tzinfo is None and ical_property.params.get("TZID"):
         return event_time._replace(note=UNKNOWN_ZONE)
     return event_time
 
@@ -337,18 +339,22 @@ def _as_list(entries: Any) -> list[Any]:
     return [] if entries is None else list(entries) if isinstance(entries, list) else [entries]
 
 
-def _event_time(document: SourceDocument, prop: Any) -> EventTime | None:
+def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
     """Return a property as a time, in the calendar's or source's zone if it has none, or None if it is not a time."""
-    at = _date_or_duration(prop)
-    if isinstance(at, datetime):
-        return from_zoned(at, document.zone) if at.tzinfo else _from_naive(document, prop, at, None)
-    return from_day(at) if isinstance(at, date) else None
+    content = _date_or_duration(ical_property)
+    if isinstance(content, datetime):
+        return (
+            from_zoned(content, document.zone)
+            if content.tzinfo
+            else _from_naive(document, ical_property, content, None)
+        )
+    return from_day(content) if isinstance(content, date) else None
 
 
-def _date_or_duration(prop: Any) -> Any:
+def _date_or_duration(ical_property: Any) -> Any:
     """Return the date, time or duration of a property, or None for any other property."""
     try:
-        return getattr(prop, "dt", None)
+        return getattr(ical_property, "dt", None)
     except _LIBRARY_ERRORS:
         return None
 

@@ -37,7 +37,7 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 MAX_WEEKS = 3
-"""How many weeks of the House calendar are requested; the current one is the first."""
+"""The number of weeks of the House calendar that are requested; the current one is the first."""
 
 _WEEK_PAGE = re.compile(r"ByWeek\.aspx\?WeekOf=(\d{8})_(\d{8})", re.IGNORECASE)
 _DAY_PAGE = re.compile(r"ByDay\.aspx\?DayID=\d{8}(?=$|[^\d])", re.IGNORECASE)

@@ -108,7 +108,7 @@ class RawRun:
         domain.error = domain.error or f"robots.txt: {attempt.message or attempt.reason or f'status {attempt.status}'}"
 
     def _domain(self, url: str) -> _Domain:
-        """Return the responses of the site of an address, which are empty for its first one."""
+        """Return the state of the site of an address; create it for the first address of the site."""
         address = parts(url)
         name = address.origin.partition("://")[2].removeprefix("www.")
         domain = self._domains.get(name)

@@ -35,7 +35,7 @@ _open_gzip = cast("Callable[[Path], BinaryIO]", igzip.open)
 
 
 class Imported(NamedTuple):
-    """How many works were imported from lines, and how many lines were refused, by reason."""
+    """The number of works that were imported from lines, and of lines that were refused, by reason."""
 
     works: int
     refused: Counter[str]

@@ -73,7 +73,7 @@ class PaperStore(RecordStore):
         """Finish a run, and make the next run repeat the step for papers with a transient outcome of GROBID.
 
         They are set to wait for their last answer, which exists already, so that the next run repeats the step, which
-        sends another request. Return how many unused values were removed.
+        sends another request. `at` is not used. Return how many unused values were removed.
         """
         count = super().finish(at, pulse)
         with self._writing():
