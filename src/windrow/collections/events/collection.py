@@ -104,13 +104,11 @@ SOURCE = (
     Setting("details", TEXT, "", "LIST:URL:CHANGED, if each event of a list has a document of its own"),
     Setting("versions", TABLES, [], "dated versions of the parser, with the settings that change on a day"),
     Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all future events"),
-    Setting(
-        "missing_after", count(1, 1000), 3, "successful runs that lack a future event until it is marked as missing"
-    ),
+    Setting("missing_after", count(1, 1000), 3, "successful runs without a future event after which it is missing"),
     Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back repetitions of an event are kept"),
     Setting("recurrence_ahead", DURATION, 180 * 86400.0, "how far ahead repetitions of an event are kept"),
     Setting(
-        "most_events", count(1, 10_000_000), 100_000, "most events that are read from a document, future ones first"
+        "most_events", count(1, 10_000_000), 100_000, "most events of one document that are read, future ones first"
     ),
 )
 """Settings of a source of events, beside those of all sources."""
@@ -227,13 +225,7 @@ def _build_parser(
 CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
-        Setting(
-            "events.documents",
-            OPEN,
-            "votersdaily.db",
-            "place of the databases: a file, or the URL of a CouchDB",
-            written=True,
-        ),
+        Setting("events.documents", OPEN, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
         Setting("events.documents_secret", SECRET, "", "place of user:password of that CouchDB: env:NAME or file:PATH"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
         Setting("events.log_database", TEXT, "vd_log", "name of the database of scraping attempts"),

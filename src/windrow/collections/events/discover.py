@@ -56,13 +56,11 @@ def detect_drift(
         return DriftVerdict({**statistics, "row": 0, "empty": True}, ())
     counts_now = {name: sum(bool(event.value.get(name)) for event in events) for name in CHECKED_FIELDS}
     shares_now = {name: round(count / len(events), 3) for name, count in counts_now.items()}
+    is_comparable = answers_in_a_row >= MIN_ANSWERS and len(events) >= _MIN_EVENTS
     drifts = tuple(
         f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
         for name, share in shares_now.items()
-        if answers_in_a_row >= MIN_ANSWERS
-        and len(events) >= _MIN_EVENTS
-        and shares.get(name, 0.0) >= _MIN_SHARE_BEFORE
-        and share <= _MAX_SHARE_NOW
+        if is_comparable and shares.get(name, 0.0) >= _MIN_SHARE_BEFORE and share <= _MAX_SHARE_NOW
     )
     if drifts:
         return DriftVerdict(dict(statistics), drifts)

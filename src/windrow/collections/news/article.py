@@ -217,10 +217,10 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     >>> _may_be_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
     True
     """
-    path, own_path = (unquote(urlsplit(address).path).strip("/") for address in (canonical_url, url))
-    if not path or not own_path.startswith(f"{path}/"):
-        return bool(path or urlsplit(canonical_url).query) or url.count("/") <= 3
-    return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in own_path[len(path) + 1 :].split("/"))
+    canonical_path, path = (unquote(urlsplit(address).path).strip("/") for address in (canonical_url, url))
+    if not canonical_path or not path.startswith(f"{canonical_path}/"):
+        return bool(canonical_path or urlsplit(canonical_url).query) or url.count("/") <= 3
+    return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in path[len(canonical_path) + 1 :].split("/"))
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:

@@ -51,12 +51,7 @@ SOURCE = (
     Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: windrow detects it at its `url`"),
     Setting("every", DURATION, 0, "shortest time between requests for new articles; 0: in each run"),
     Setting("overlap", DURATION, "48h", "how far requests for a time reach back before the last run"),
-    Setting(
-        "full_listing_every",
-        DURATION,
-        "1d",
-        "time between requests for the numbers of all posts of a WordPress; 0: in each run",
-    ),
+    Setting("full_listing_every", DURATION, "1d", "time between lists of all posts of a WordPress; 0: in each run"),
     Setting("since", DAY, "", "first day of the articles that are wanted; empty: all that the site has"),
     Setting("until", DAY, "", "last day of the articles that are wanted; newer ones are not requested"),
     Setting("timezone", ZONE, "", "time zone of dates without one"),
@@ -81,18 +76,9 @@ CONFIGURATION = Configuration(
     settings=(
         store_of("news"),
         Setting("news.article_folder", PATH, "normalized_news", "folder of the files of articles", written=True),
+        Setting("news.raw_folder", PATH, "raw_news_data", "folder of the raw responses of each run", written=True),
         Setting(
-            "news.raw_folder",
-            PATH,
-            "raw_news_data",
-            "folder of the raw responses and summaries of each run",
-            written=True,
-        ),
-        Setting(
-            "news.rewrite_changed",
-            SWITCH,
-            default=False,
-            help="write articles that changed again, with their revisions",
+            "news.rewrite_changed", SWITCH, default=False, help="rewrite articles that changed, with their revisions"
         ),
     ),
     source=SOURCE,

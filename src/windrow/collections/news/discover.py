@@ -1,7 +1,4 @@
-"""Detect the kind of a site, and pass its responses to the reader for that kind.
-
-`learned` is what the ledger remembers of a source, by key, from the results of `follow`.
-"""
+"""Detect the kind of a site, and call the reader for that kind; `learned` is what the ledger remembers of a source."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Read feeds, sitemaps and section pages, which list articles; parse the JSON of APIs.
-
-`learned` is what the ledger remembers of a source. It has `closed` if the API of the site is not available.
-"""
+"""Read feeds, sitemaps, section pages and the JSON of APIs; `learned` is what the ledger remembers of a source."""
 
 from __future__ import annotations
 
@@ -124,7 +121,7 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
     """Return requests for the documents that list articles; `kind` is feed or page."""
     addresses = tuple(source.options["seeds"]) or tuple(learned.get("addresses", ()))
     if not addresses:
-        addresses = ("feed/",) if learned.get("closed") else ("",)
+        addresses = ("feed/",) if learned.get("closed") else ("",)  # closed: the API of the site is not available
     home_url = source.site.address("").rstrip("/")
     every = max(1, int(source.options["every"]))
     addresses = tuple(f"{home_url}/{path.lstrip('/')}" if path and "://" not in path else path for path in addresses)
@@ -167,12 +164,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _article_requests(
-    kind: str,
-    learned: Mapping[str, Any],
-    url: str,
-    modified_by_url: Mapping[str, str],
+    kind: str, learned: Mapping[str, Any], url: str, modified_by_url: Mapping[str, str],
     details: Mapping[str, Mapping[str, Any]],
-) -> FollowResult:
+) -> FollowResult:  # fmt: skip
     """Request the articles of the list at `url`, and remember their times of change.
 
     An article is requested again if its time differs from the known one. `details` are titles and dates by address.

@@ -1,7 +1,4 @@
-"""Read the articles of a site with BLOX (TownNews) from its search, which returns JSON, the newest articles first.
-
-`learned` is what the ledger remembers of a source; it has `complete` when all articles were read once.
-"""
+"""Read the articles of BLOX (TownNews) from a site's search; `learned` is what the ledger remembers of the source."""
 
 from __future__ import annotations
 

@@ -52,10 +52,7 @@ def begin(source: Source, api: str) -> Request:
 
 
 def _numbers_request(base_url: str, page: int, last_number: int, began: str = "", every: int | None = None) -> Request:
-    """Return the request for a page of numbers; `last_number` is that of the previous page, and `every` in seconds.
-
-    `began` is the time of the first page in seconds since 1970, or empty for the first page.
-    """
+    """Return the request for a page of numbers; `last_number` and `began` are those of the previous page."""
     count = f"&count={began}" if began else ""  # the site ignores it; each address is requested only once
     url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
     return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)

@@ -136,27 +136,13 @@ FAMILIES = (
 """The families of the table; `text0`, for the output of the embedded extractor, is not in the standard."""
 
 TEXT, INT64, JSON, BYTES = "text", "int64", "json", "bytes"
-"""The encodings of cells."""
-
 ENCODINGS = {
-    "f:c": JSON,
-    "file:size": INT64,
-    "file:mime": TEXT,
-    "file:cdx": JSON,
-    "file:meta": JSON,
-    "grobid0:status_code": INT64,
-    "grobid0:quality": TEXT,
-    "grobid0:status": JSON,
-    "grobid0:tei_xml": BYTES,
-    "grobid0:tei_json": JSON,
-    "grobid0:metadata": JSON,
-    "match0:mstatus": TEXT,
-    "match0:doi": TEXT,
-    "match0:minfo": JSON,
-    "text0:tstatus": JSON,
-    "text0:tinfo": JSON,
-    "text0:pages": TEXT,
-}
+    "f:c": JSON, "file:size": INT64, "file:mime": TEXT, "file:cdx": JSON, "file:meta": JSON,
+    "grobid0:status_code": INT64, "grobid0:quality": TEXT, "grobid0:status": JSON, "grobid0:tei_xml": BYTES,
+    "grobid0:tei_json": JSON, "grobid0:metadata": JSON, "match0:mstatus": TEXT, "match0:doi": TEXT,
+    "match0:minfo": JSON, "text0:tstatus": JSON, "text0:tinfo": JSON, "text0:pages": TEXT,
+}  # fmt: skip
+"""The encoding of the cells of each column."""
 
 _INT64 = struct.Struct("!q")
 
@@ -221,12 +207,9 @@ class FoundCapture(NamedTuple):
 
 
 def make_cells(
-    record: Mapping[str, Any],
-    extra: Mapping[str, Any],
-    capture: FoundCapture,
-    match: Mapping[str, Any] | None,
+    record: Mapping[str, Any], extra: Mapping[str, Any], capture: FoundCapture, match: Mapping[str, Any] | None,
     tei_shape: str = TABLE,
-) -> dict[str, bytes]:
+) -> dict[str, bytes]:  # fmt: skip
     """Return the encoded cells of a paper's row, without those that are too large for the table.
 
     `record` and `extra` are from the step `extract`, and `match` has the contents of `match0`.
@@ -238,11 +221,8 @@ def make_cells(
         contents["file:cdx"] = {name: "" if field is None else str(field) for name, field in place.items()}
     contents |= _make_grobid_cells(record.get("grobid"), extra, tei_shape)
     if text := record.get("text"):
-        contents |= {
-            "text0:tstatus": text["status"],
-            "text0:tinfo": text.get("info"),
-            "text0:pages": extra.get("pages"),
-        }
+        contents |= {"text0:tstatus": text["status"], "text0:tinfo": text.get("info")}
+        contents["text0:pages"] = extra.get("pages")
     contents |= match or {}
     encoded = {name: encode(name, content) for name, content in contents.items() if content is not None}
     return {name: cell for name, cell in encoded.items() if len(cell) <= MAX_CELL_SIZE}
@@ -252,13 +232,9 @@ def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
     """Return the content of `f:c`: address, time, WARC file, offset, number of captures and record id."""
     place = capture.place
     time = place["dt"]
-    summary = {
-        "u": place["url"],
-        "d": f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}:{time[10:12]}:{time[12:14]}Z",
-        "f": place["warc"].rpartition("/")[2],
-        "o": place["offset"],
-        "c": capture.capture_count,
-    }
+    iso_time = f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}:{time[10:12]}:{time[12:14]}Z"
+    summary = {"u": place["url"], "d": iso_time, "f": place["warc"].rpartition("/")[2], "o": place["offset"]}
+    summary["c"] = capture.capture_count
     return summary | ({"i": capture.record_id} if capture.record_id else {})
 
 
@@ -266,11 +242,7 @@ def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, An
     """Return the contents of `grobid0`, or none for a transient outcome, as if no request had been sent."""
     if outcome is None or outcome["passing"]:
         return {}
-    contents = {
-        "grobid0:status_code": outcome["status_code"],
-        "grobid0:status": outcome["status"],
-        "grobid0:quality": outcome["quality"],
-    }
+    contents = {f"grobid0:{name}": outcome[name] for name in ("status_code", "status", "quality")}
     if tei := extra.get("tei"):
         contents["grobid0:tei_xml"] = tei.encode()
     elif encoded_tei := extra.get("tei_base64"):  # it is not UTF-8

@@ -188,14 +188,9 @@ def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
         raise StepError("the file is empty", Reason.TRUNCATED)
     detected_type, description = sniff_type(head)
     return {
-        "size": size,
-        "mime": _refine_type(detected_type, head),
-        "magic": description,
-        "magic_mime": detected_type,
-        "sha1": sha1.hexdigest(),
-        "md5": md5.hexdigest(),
-        "sha256": sha256.hexdigest(),
-    }
+        "size": size, "mime": _refine_type(detected_type, head), "magic": description, "magic_mime": detected_type,
+        "sha1": sha1.hexdigest(), "md5": md5.hexdigest(), "sha256": sha256.hexdigest(),
+    }  # fmt: skip
 
 
 def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for each type
@@ -319,12 +314,8 @@ def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
 
 def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
     """Add an outcome of GROBID to the record of a paper and to `extra`; return its text for the search."""
-    record["grobid"] = {
-        "status_code": outcome.code,
-        "status": outcome.status,
-        "quality": outcome.quality,
-        "passing": outcome.is_transient,
-    }
+    record["grobid"] = {"status_code": outcome.code, "status": outcome.status, "quality": outcome.quality}
+    record["grobid"]["passing"] = outcome.is_transient
     if outcome.tei:
         try:
             extra["tei"] = outcome.tei.decode()

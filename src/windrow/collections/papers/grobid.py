@@ -28,12 +28,9 @@ TIMEOUT_STATUS = -4
 """The status code for a timeout, as Heritrix numbers it."""
 
 OPTIONS = (
-    ("consolidateHeader", "0"),
-    ("consolidateCitations", "0"),
-    ("consolidateFunders", "0"),
-    ("includeRawCitations", "1"),
-    ("includeRawAffiliations", "1"),
-)
+    ("consolidateHeader", "0"), ("consolidateCitations", "0"), ("consolidateFunders", "0"),
+    ("includeRawCitations", "1"), ("includeRawAffiliations", "1"),
+)  # fmt: skip
 """Fields that are always sent, as their defaults differ between versions of the server."""
 _COORDINATE_ELEMENTS = ("ref", "figure", "persName", "formula", "biblStruct")
 

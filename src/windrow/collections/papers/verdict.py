@@ -162,13 +162,8 @@ def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
         rivals = [rival for rival in candidates[1:] if _sort_key(rival)[:2] == _sort_key(best)[:2]]
         if any(rival.work.doi != best.work.doi or not best.work.doi for rival in rivals):
             status, reasons = AMBIGUOUS, (*reasons, "several_records")
-    info |= {
-        "score": best.parts["title"],
-        "parts": best.parts,
-        "reasons": list(reasons),
-        "record": best.work.name,
-        "record_doi": best.work.doi or None,
-    }
+    info |= {"score": best.parts["title"], "parts": best.parts, "reasons": list(reasons)}
+    info |= {"record": best.work.name, "record_doi": best.work.doi or None}
     return Verdict(status, best.work.doi if status in ACCEPTED else "", info)
 
 

@@ -191,11 +191,8 @@ def decode_text(content: bytes, media: str = "") -> str:
     >>> decode_text(b"tea", "text/calendar; charset=undefined")
     'tea'
     """
-    for mark, name in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
+    marks = (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")
+    for mark, name in marks:
         if content.startswith(mark):
             return content[len(mark) :].decode(name, "replace")
     charset = _CHARSET.search(media)

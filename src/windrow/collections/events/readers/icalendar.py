@@ -327,9 +327,8 @@ def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, z
     It gets a note if the property that it comes from names an unknown zone.
     """
     zone = zone or document.calendar_zone
-    event_time = (
-        from_local(naive, document.zone) if zone is None else from_zoned(naive.replace(tzinfo=zone), document.zone)
-    )
+    is_local = zone is None
+    event_time = from_local(naive, document.zone) if is_local else from_zoned(naive.replace(tzinfo=zone), document.zone)
     if event_time and naive.tzinfo is None and ical_property.dt.tzinfo is None and ical_property.params.get("TZID"):
         return event_time._replace(note=UNKNOWN_ZONE)
     return event_time
@@ -341,14 +340,10 @@ def _as_list(entries: Any) -> list[Any]:
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
     """Return a property as a time, in the calendar's or source's zone if it has none, or None if it is not a time."""
-    content = _date_or_duration(ical_property)
-    if isinstance(content, datetime):
-        return (
-            from_zoned(content, document.zone)
-            if content.tzinfo
-            else _from_naive(document, ical_property, content, None)
-        )
-    return from_day(content) if isinstance(content, date) else None
+    given = _date_or_duration(ical_property)
+    if isinstance(given, datetime):
+        return from_zoned(given, document.zone) if given.tzinfo else _from_naive(document, ical_property, given, None)
+    return from_day(given) if isinstance(given, date) else None
 
 
 def _date_or_duration(ical_property: Any) -> Any:

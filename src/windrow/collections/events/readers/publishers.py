@@ -105,10 +105,8 @@ def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Re
     target = re.search(r"__doPostBack\('([\w$]+)'", link.attributes.get("href") or "")
     hidden_fields = [node.attributes for node in page.css("input[type=hidden]")]
     fields = {attributes.get("name") or "": attributes.get("value") or "" for attributes in hidden_fields}
-    fields |= {
-        "__EVENTTARGET": target[1] if target else f"ctl00$MainContent${_XML_BUTTON}",
-        "__EVENTARGUMENT": "",
-    }
+    event_target = target[1] if target else f"ctl00$MainContent${_XML_BUTTON}"
+    fields |= {"__EVENTTARGET": event_target, "__EVENTARGUMENT": ""}
     fields.pop("", None)
     return (Request(document.url, "detail", "POST", _FORM_HEADERS, urlencode(fields).encode(), priority=1),)
 

@@ -195,14 +195,12 @@ class RawRun:
         return epoch
 
     def _normalization_summary(self) -> dict[str, Any]:
-        return {
-            "timestamp": _format_time(self._last_request),
-            "source": self.kind,
-            "statistics": {name: self.counts[name] for name in COUNTS},
-            "details": dict(sorted(self.details.items())),
-        }
+        statistics, details = {name: self.counts[name] for name in COUNTS}, dict(sorted(self.details.items()))
+        timestamp = _format_time(self._last_request)
+        return {"timestamp": timestamp, "source": self.kind, "statistics": statistics, "details": details}
 
     def _collection_summary(self, epoch: int, folder: Path) -> dict[str, Any]:
+        """Return the summary of the sites, for the run's directory, whose name is `epoch`."""
         summary: dict[str, Any] = {"collection_timestamp": str(epoch), "collection_date": folder.parent.name}
         if self.kind == "wordpress":
             summary["hours_ago"] = None

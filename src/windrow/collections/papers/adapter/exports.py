@@ -38,13 +38,9 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
 
 _BATCH_SIZE = 500  # rows that are written to Parquet at once
 _COUNTED_COLUMNS = {
-    "row": "f:c",
-    "status": "grobid0:status",
-    "status-code": "grobid0:status_code",
-    "text-status": "text0:tstatus",
-    "match-status": "match0:mstatus",
-    "mime": "file:mime",
-}
+    "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
+    "match-status": "match0:mstatus", "mime": "file:mime",
+}  # fmt: skip
 """The column whose values are counted, by the form of the export."""
 
 _OUTCOME_COLUMNS = ("file:mime", "grobid0:status", "text0:tstatus")

@@ -1,7 +1,4 @@
-"""The adapter of papers, which is the one of JSON records and also writes the table of rows.
-
-The key of a paper is `sha1:` and its digest in base 32.
-"""
+"""The adapter of papers, which is the one of JSON records and also writes the table of rows."""
 
 from __future__ import annotations
 

@@ -93,10 +93,7 @@ def open_rows(settings: PaperSettings, *, read_only: bool = False) -> Iterator[W
 
 
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> str:
-    """Import new files of the catalogue, and write the rows of changed papers until `pulse` returns False.
-
-    Return a summary as text. All rows are written again if their settings, the catalogue or ROWS_VERSION changed.
-    """
+    """Import new catalogue files, and write the rows of changed papers while `pulse` returns True; return a summary."""
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
         register = stack.enter_context(_open_register(settings))

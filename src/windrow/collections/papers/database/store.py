@@ -43,15 +43,12 @@ _PAGE_SIZE = 1000
 
 
 class PaperRecord(NamedTuple):
-    """A paper as it was read last: its record and, in `aside`, further keys for its row.
-
-    `first_attempt` is the number of the attempt of its first capture, and `capture_count` how often it was captured.
-    """
+    """A paper as it was read last."""
 
     key: str
     value: dict[str, Any]
-    aside: dict[str, Any]
-    first_attempt: int
+    aside: dict[str, Any]  # further keys for its row
+    first_attempt: int  # number of the attempt of its first capture
     capture_count: int
 
 
