@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, free_port, place, running, scratch
-from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST, TEXTS
+from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST_KEY, SEARCHED_KEYS
 from windrow.stores.couchdb import CouchDocuments
 from windrow.stores.documents import DocumentDatabase, SqliteDocuments, ViewRange
 
@@ -58,7 +58,7 @@ def documents(count: int) -> list[dict[str, Any]]:
 
 def fill_store(path: Path, events: list[dict[str, Any]]) -> tuple[SqliteDocuments, float]:
     """Write events to a new store; return it, and how many it took a second."""
-    store = SqliteDocuments(path, [DocumentDatabase("vd_events", EVENT_VIEWS, texts=TEXTS, newest=NEWEST)])
+    store = SqliteDocuments(path, [DocumentDatabase("vd_events", EVENT_VIEWS, texts=SEARCHED_KEYS, newest=NEWEST_KEY)])
     began = time.perf_counter()
     for start in range(0, len(events), SLICE):
         store.write("vd_events", events[start : start + SLICE])

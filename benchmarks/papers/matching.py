@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.verdict import ACCEPTED, STUBS, judge, matched_slug, read_paper
+from windrow.collections.papers.verdict import ACCEPTED, STUBS, match_paper, matched_slug, read_paper
 
 WORKS, PAPERS, GOAL = 1_000_000, 10_000, 2_000.0
 
@@ -41,13 +41,13 @@ def matching(works: int = WORKS, papers: int = PAPERS) -> Iterator[Comparison]:
         closing(CatalogueIndex(Path(folder) / "catalogue.db", stubs=STUBS)) as index,
     ):
         began = time.perf_counter()
-        taken = index.take(work(number) for number in range(works)).taken
+        taken = index.import_lines(work(number) for number in range(works)).works
         assert taken == works, taken
         note = f"{works / (time.perf_counter() - began):,.0f} works/s taken in"
         accepted, began = 0, time.perf_counter()
         for metadata in sample:
             paper = read_paper(metadata, matched_slug(str(metadata["title"]), STUBS))
-            accepted += judge(paper, index.candidates(paper)).status in ACCEPTED
+            accepted += match_paper(paper, index.candidates(paper)).status in ACCEPTED
         rate = papers / (time.perf_counter() - began)
     note += f", {accepted:,} of {papers:,} papers matched"
     yield Comparison(f"papers matched at {works:,} works", "papers/s", rate, "the goal", GOAL, 1.0, note=note)

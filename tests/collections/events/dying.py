@@ -58,7 +58,7 @@ def child(folder: Path, command: str, deadly: int, out: int) -> None:
 
     sqlite.connect = lambda *arguments, **more: connect(*arguments, factory=Connection, **more)
     documents._send = asked
-    projection.PAGE = 3  # several writes of each kind
+    projection.PAGE_SIZE = 3  # several writes of each kind
     workspace = load(folder, environ={}, collections={"events": COLLECTION})
     if command == "run":
         run(workspace)

@@ -12,7 +12,7 @@ from lxml import etree
 
 from tests.collections.events.place import ADAPTER, calendar, event, events, logs, run, serving
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE
+from windrow.collections.events.documents import LOG_KEYS, NULLABLE_KEYS, STANDARD_KEYS
 from windrow.config import load
 from windrow.ledger import Ledger
 
@@ -113,8 +113,8 @@ def test_what_hostile_sources_say_keeps_the_keys_types_and_ids_of_the_standard(h
     documents = events(harvested)
     assert len({document["_id"] for document in documents}) == len(documents)
     for document in documents:
-        for key in KEYS:
-            assert isinstance(document[key], str) or (key in NULLABLE and document[key] is None), (
+        for key in STANDARD_KEYS:
+            assert isinstance(document[key], str) or (key in NULLABLE_KEYS and document[key] is None), (
                 key,
                 document["_id"][:80],
             )

@@ -247,7 +247,7 @@ def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_pa
             )
             (log, *_) = databases.store.view(databases.log, "all")
             for _ in range(2):
-                run_logs.show_trouble({**log, "drift": ["there is no event"]})
+                run_logs.add_failed_task({**log, "drift": ["there is no event"]})
             comments = [task.comment for task in ledger.sessions.tasks_of_source(log["source"])]
             assert comments.count(f"{log['source']}: drift: there is no event") == 1
             ledger.close()

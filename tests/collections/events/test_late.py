@@ -83,9 +83,11 @@ def test_a_late_reading_writes_its_own_records_and_the_logs_that_it_changes(site
             harvest(site, workspace, event("a@x", FIRST), event(f"{name}-{name}@x", FIRST))
     assert [log["insert_count"] for log in logs(workspace)] == [1, 0, 2, 1, 1, 1]
     written, logged = [], []
-    write, put = EventProjection._event, RunLogs.put
-    monkeypatch.setattr(EventProjection, "_event", lambda *arguments: written.append(arguments[1]) or write(*arguments))
-    monkeypatch.setattr(RunLogs, "put", lambda *arguments: logged.append(arguments[1]) or put(*arguments))
+    write, put = EventProjection._event_document, RunLogs.write_log
+    monkeypatch.setattr(
+        EventProjection, "_event_document", lambda *arguments: written.append(arguments[1]) or write(*arguments)
+    )
+    monkeypatch.setattr(RunLogs, "write_log", lambda *arguments: logged.append(arguments[1]) or put(*arguments))
     run(workspace)
     assert written == ["council/a@x"]
     assert len(logged) == 2, "of the session that had not read it, and of the one that told of it first till now"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from windrow.collections.events.adapter.projection import grouped
+from windrow.collections.events.adapter.projection import DocumentChanges, group_changes
 
 
 def test_what_a_moved_event_is_and_the_ids_that_it_had_stay_in_one_request_however_many_move() -> None:
     moved = [
-        ([{"_id": f"new {number}", "text": "x" * 9_000}], [f"old {number}", f"older {number}"]) for number in range(900)
+        DocumentChanges([{"_id": f"new {number}", "text": "x" * 9_000}], [f"old {number}", f"older {number}"])
+        for number in range(900)
     ]
-    groups = [*grouped(moved)]
+    groups = [*group_changes(moved)]
     assert len(groups) > 2
     for documents, removed in groups:
         assert len(documents) + len(removed) <= 500
@@ -20,5 +21,5 @@ def test_what_a_moved_event_is_and_the_ids_that_it_had_stay_in_one_request_howev
 
 
 def test_one_that_is_too_large_for_a_request_with_others_goes_with_its_old_id() -> None:
-    groups = [*grouped([([{"_id": "a", "text": "x" * 5_000_000}], ["b"]), ([], ["c"])])]
-    assert groups == [([{"_id": "a", "text": "x" * 5_000_000}], ["b"]), ([], ["c"])]
+    changes = [DocumentChanges([{"_id": "a", "text": "x" * 5_000_000}], ["b"]), DocumentChanges([], ["c"])]
+    assert [*group_changes(changes)] == changes

@@ -9,11 +9,11 @@ import pytest
 
 from tests.collections.events.place import configured
 from tests.collections.events.reader import read
-from windrow.collections.events.collection import ready_names, ready_parser
+from windrow.collections.events.collection import built_in_names, built_in_parser
 from windrow.collections.events.discover import fill_address, follow
 from windrow.collections.events.parser import BRANCHES, ENTITIES
 from windrow.collections.events.readers.by_fields import detail_requests
-from windrow.collections.events.readers.publishers import next_vote
+from windrow.collections.events.readers.publishers import next_house_vote
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import WithdrawnEvent, source_document
 from windrow.contract import Answer, Request
@@ -26,12 +26,12 @@ def values(read_events, *names):
 
 
 def by(name, content, **more):
-    return read(content, by=ready_parser(name), **more)
+    return read(content, by=built_in_parser(name), **more)
 
 
 def test_every_ready_parser_is_whole_and_its_names_are_on_the_list(tmp_path):
-    for name in ready_names():
-        parser = ready_parser(name)
+    for name in built_in_names():
+        parser = built_in_parser(name)
         assert parser.name == name
         assert (parser.branch in BRANCHES, parser.entity in ENTITIES) == (True, True), name
         assert all(rules.reader in READERS for rules in parser.versions), name
@@ -47,7 +47,7 @@ def test_every_ready_parser_is_whole_and_its_names_are_on_the_list(tmp_path):
 
 def test_the_manual_names_every_ready_parser():
     text = (Path(__file__).parents[3] / "docs" / "howto" / "harvest-events.md").read_text()
-    assert [name for name in ready_names() if f"| `{name}` |" not in text] == []
+    assert [name for name in built_in_names() if f"| `{name}` |" not in text] == []
 
 
 # The Senate
@@ -138,10 +138,10 @@ def test_a_roll_call_of_the_house_is_read_and_leads_to_the_next_until_one_is_abs
     assert values([read_event], "datetime", "roll_call", "result", "issue") == [
         ("2026-09-16T23:05:00Z", 314, "Passed", "S 2403")
     ]
-    document = source_document(ready_parser("house-votes"), content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
-    assert next_vote(document) == "https://clerk.house.gov/evs/2026/roll315.xml"
+    document = source_document(built_in_parser("house-votes"), content, url, datetime(2026, 10, 1, tzinfo=UTC), "")
+    assert next_house_vote(document) == "https://clerk.house.gov/evs/2026/roll315.xml"
     absent = document._replace(content=(folder / "roll315_missing_is_http200.xml").read_bytes())
-    assert (by("house-votes", absent.content), next_vote(absent)) == (([], []), "")
+    assert (by("house-votes", absent.content), next_house_vote(absent)) == (([], []), "")
 
 
 def test_the_floor_feed_with_a_mark_before_it_and_one_guid_for_all_gives_each_item(shared):
@@ -223,7 +223,7 @@ def test_a_bill_that_is_taken_off_the_weeks_list_is_withdrawn():
 
 def test_congress_gov_names_its_meetings_by_a_list_and_each_is_asked_when_it_changed():
     listed = '{"committeeMeetings": [{"eventId": "7", "updateDate": "2026-09-01T10:00:00Z", "url": "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json"}], "pagination": {"count": 1}}'
-    parser = ready_parser("congress-committee-meetings")
+    parser = built_in_parser("congress-committee-meetings")
     document = source_document(
         parser,
         listed.encode(),

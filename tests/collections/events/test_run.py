@@ -17,7 +17,7 @@ from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, AskedAddress, ParserRun
+from windrow.collections.events.documents import LOG_KEYS, NULLABLE_KEYS, STANDARD_KEYS, AskedAddress, ParserRun
 from windrow.collections.pages import adapter as pages_adapter
 from windrow.collections.pages import collection as pages
 from windrow.config import load
@@ -66,9 +66,9 @@ def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):
     run(workspace)
     board, day = events(workspace)
     for document in (board, day):
-        assert list(document)[1 : len(KEYS) + 1] == list(KEYS)
-        for key in KEYS:
-            assert isinstance(document[key], str) or (key in NULLABLE and document[key] is None), key
+        assert list(document)[1 : len(STANDARD_KEYS) + 1] == list(STANDARD_KEYS)
+        for key in STANDARD_KEYS:
+            assert isinstance(document[key], str) or (key in NULLABLE_KEYS and document[key] is None), key
         assert document["_id"] == f"{document['datetime']} - {document['parser_name']} - {document['unique_key']}"
         assert MOMENT.fullmatch(document["access_datetime"])
     assert board["_id"] == "2027-01-15T15:00:00Z - council - a@x"
@@ -151,7 +151,7 @@ def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_
     with open_databases(workspace) as held:
         run_logs = RunLogs(None, None, held, {}, archive=tmp_path, limits=workspace.limits)
         for source in ("one", "two", "one", "two"):
-            run_logs.put(ParserRun("council", "1", source, 5, 7, (asked,)), None)
+            run_logs.write_log(ParserRun("council", "1", source, 5, 7, (asked,)), None)
     assert [(log["_id"], log["source"]) for log in logs(workspace)] == [
         ("2026-01-01T00:00:00Z - council - success", "one"),
         ("2026-01-01T00:00:00Z - council - success - 2", "two"),

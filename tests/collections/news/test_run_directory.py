@@ -70,7 +70,7 @@ def test_an_edited_article_stays_as_it_is_where_an_earlier_answer_is_read_late(t
 
 
 def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_stopped(tmp_path, press, monkeypatch):
-    monkeypatch.setattr(publish, "_PAGE", 2)
+    monkeypatch.setattr(publish, "_PAGE_SIZE", 2)
     workspace = configured(tmp_path, feed_of(press, (1, 2, 3, 4)))
     with stop_all_steps(monkeypatch):
         run(workspace)

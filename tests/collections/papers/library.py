@@ -156,8 +156,8 @@ class Library:
         return session
 
     def rows(self) -> dict[str, dict[str, bytes]]:
-        where = ADAPTER._places(self.workspace())
-        table = open_table(where.table, where.name, FAMILIES)
+        where = ADAPTER._paper_settings(self.workspace())
+        table = open_table(where.table, where.table_name, FAMILIES)
         cells_by_key = {key.decode(): dict(cells) for key, cells in table.scan()}
         table.close()
         return cells_by_key

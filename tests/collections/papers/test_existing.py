@@ -53,8 +53,8 @@ class Shop:
         (root / "catalogue.json").write_text(json.dumps(MATCHED) + "\n")
         self.base = f'table = "{table}"\ntable_env = "t{os.getpid()}"\ntable_key_form = "raw"\n'
         self.library = Library(root, self.base, f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs"]\n')
-        where = ADAPTER._places(self.library.workspace())
-        self.place = where.table, where.name, FAMILIES
+        where = ADAPTER._paper_settings(self.library.workspace())
+        self.place = where.table, where.table_name, FAMILIES
         self.put(cells)
 
     def put(self, cells: dict[str, bytes]) -> None:

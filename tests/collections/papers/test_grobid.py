@@ -15,7 +15,7 @@ from windrow.clock import now
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.extract import extract, is_declined
-from windrow.collections.papers.grobid import MOST_TEI, interpret_answer, quality
+from windrow.collections.papers.grobid import MAX_TEI_SIZE, interpret_answer, rate_quality
 from windrow.contract import Answer, Ask, Request, Task
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
@@ -61,10 +61,10 @@ def test_every_recorded_answer_of_a_real_server_has_a_meaning(shared):
         status, body = recorded(folder, path.stem)
         outcome = interpret_answer(answer(status, body), Limits())
         counts[outcome.word] += 1
-        reasons[path.stem] = (outcome.status.get("reason"), outcome.transient)
+        reasons[path.stem] = (outcome.status.get("reason"), outcome.is_transient)
         assert outcome.code == status
         assert outcome.word in {"success", "error", "fail", "oversize"}
-        assert (outcome.word == "success") == (outcome.table is not None)
+        assert (outcome.word == "success") == (outcome.table_json is not None)
     assert reasons["fulltext-err-empty"] == ("BAD_INPUT_DATA", False)
     assert reasons["fulltext-err-image-only"] == ("NEEDS_OCR", False)
     assert reasons["fulltext-err-user-password"][1] is False
@@ -73,7 +73,7 @@ def test_every_recorded_answer_of_a_real_server_has_a_meaning(shared):
         status, body = recorded(folder, path.stem)
         if status == 500:
             outcome = interpret_answer(answer(status, body), Limits())
-            assert outcome.transient == (
+            assert outcome.is_transient == (
                 outcome.status["reason"] not in {"TOO_MANY_TOKENS", "TOO_MANY_BLOCKS", "BAD_INPUT_DATA", "NEEDS_OCR"}
             )
 
@@ -84,11 +84,11 @@ def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(sh
             for name in ("Wang-paperAVE2008", "1001._0908.0054", "nine-words", "submission_363")}  # fmt: skip
     assert qualities["Wang-paperAVE2008"] == qualities["1001._0908.0054"] == "good"
     assert qualities["nine-words"] == "bad"
-    table = interpret_answer(answer(200, TEI), Limits()).table
-    assert quality(table) == "good"
-    assert quality({**table, "abstract": None}) == "marginal"
-    assert quality({**table, "body": "x" * 100, "abstract": None}) == "bad"
-    assert quality({**table, "title": None, "authors": []}) == "bad"
+    table = interpret_answer(answer(200, TEI), Limits()).table_json
+    assert rate_quality(table) == "good"
+    assert rate_quality({**table, "abstract": None}) == "marginal"
+    assert rate_quality({**table, "body": "x" * 100, "abstract": None}) == "bad"
+    assert rate_quality({**table, "title": None, "authors": []}) == "bad"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(sh
         (answer(200, b"@inproceedings{-1, title = {x}}"), "fail", "NOT_XML", True),
         (answer(200, TEI[:900]), "fail", "not_well_formed", True),
         (answer(200, b"<html/>"), "fail", "wrong_root", False),
-        (answer(200, b"<TEI" + b" " * MOST_TEI), "oversize", "TOO_LARGE", False),
+        (answer(200, b"<TEI" + b" " * MAX_TEI_SIZE), "oversize", "TOO_LARGE", False),
         (answer(200, b"", Reason.TOO_LARGE), "oversize", "TOO_LARGE", False),
         (answer(200, b"", Reason.BOMB_RATIO), "oversize", "BOMB_RATIO", False),
         (answer(500, b"", Reason.BOMB_TOTAL), "oversize", "BOMB_TOTAL", False),
@@ -114,8 +114,8 @@ def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(sh
 )  # fmt: skip
 def test_each_odd_answer_is_told_apart(grobid_answer, status, reason, passing):
     outcome = interpret_answer(grobid_answer, Limits())
-    assert (outcome.word, outcome.status["reason"], outcome.transient) == (status, reason, passing)
-    assert outcome.table is None
+    assert (outcome.word, outcome.status["reason"], outcome.is_transient) == (status, reason, passing)
+    assert outcome.table_json is None
     assert len(outcome.status.get("description", "")) <= 10_000
 
 

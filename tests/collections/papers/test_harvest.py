@@ -195,7 +195,7 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
         assert re.search(r"an index line for http://example.org/changed.pdf names \S*one\.warc\.gz at \d+, with", text)
         assert "digest_mismatch: the record at " in text
         assert f"has sha1:{real}, but the index says sha1:{claimed}" in text
-    assert "no record with these bytes is in papers" in harvested.why(f"sha1:{claimed}")
+    assert "papers has no record with this digest" in harvested.why(f"sha1:{claimed}")
     assert harvested.why(f"sha1:{sha1(b'unknown')}") == ""
     taken = r"no request was made: it was taken from .*/one\.warc\.gz at \d+\n"
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
@@ -323,8 +323,8 @@ def test_rows_of_others_keep_where_their_file_was_first(tmp_path, hbase_gateway)
         workspace = library(
             root, f'table = "{table}"\ntable_env = "t{os.getpid()}"\ntable_key_form = "raw"', like=first
         )
-        where = ADAPTER._places(workspace.workspace())
-        rows = open_table(where.table, where.name, FAMILIES)
+        where = ADAPTER._paper_settings(workspace.workspace())
+        rows = open_table(where.table, where.table_name, FAMILIES)
         rows.put([Put(base64.b32decode(sha1(OTHER)), seen)])
         workspace.run()
         tables.append(list(rows.scan()))

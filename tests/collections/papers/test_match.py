@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.papers.catalogue import CatalogueRecord, parse
+from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
 from windrow.collections.papers.verdict import (
     ACCEPTED,
-    LONGEST,
+    MAX_TITLE_CHARACTERS,
     STUBS,
     Paper,
-    distance,
-    judge,
+    edit_distance,
+    match_paper,
     matched_slug,
     read_paper,
-    score,
     slug,
+    title_score,
 )
 from windrow.errors import StepError, UsageError
 
@@ -45,8 +45,8 @@ def test_the_vectors_of_slugs_and_scores(shared):
         assert (slug(vector["title"], STUBS) or None) == vector["slug"]
     for vector in vectors["title_score"]:
         if "score" in vector:
-            assert score(vector["left"], vector["right"]) == vector["score"], vector
-    assert matched_slug("x" * (LONGEST + 1), STUBS) == ""
+            assert title_score(vector["left"], vector["right"]) == vector["score"], vector
+    assert matched_slug("x" * (MAX_TITLE_CHARACTERS + 1), STUBS) == ""
 
 
 @given(st.text("abcé ", max_size=90), st.text("abcé ", max_size=90))
@@ -56,7 +56,7 @@ def test_the_distance_is_that_of_the_table_of_levenshtein(left, right):
         before, row[0] = row[0], at
         for place, second in enumerate(right, 1):
             before, row[place] = row[place], min(row[place] + 1, row[place - 1] + 1, before + (letter != second))
-    assert distance(left, right) == row[-1]
+    assert edit_distance(left, right) == row[-1]
 
 
 def test_the_benchmark_of_the_originals_gives_725_pairs_and_says_how_many_are_right(shared, tmp_path):
@@ -80,16 +80,16 @@ def test_the_benchmark_of_the_originals_gives_725_pairs_and_says_how_many_are_ri
         for left_row in by_slug.get(key, ())
     ]
     assert (len(pairs), sum(first["sha"] == second["sha"] for first, second in pairs)) == (725, 725)
-    assert sum(score(first["title"], second["title"]) == 1000 for first, second in pairs) == 700
+    assert sum(title_score(first["title"], second["title"]) == 1000 for first, second in pairs) == 700
     index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
-    assert index.take(read_lines(folder / "crossref_sample.bibjson")).taken == 960  # four have no DOI nor title
+    assert index.import_lines(read_lines(folder / "crossref_sample.bibjson")).works == 960  # four have no DOI nor title
     files = {paper["doi"].lower(): paper["sha"] for paper in left if paper["doi"]}
     for with_doi, accepted in ((False, 714), (True, 718)):
         counts = Counter()
         for row in right:
             known = row if with_doi else {**row, "doi": None}
             paper = read_paper(known, matched_slug(row["title"] or "", STUBS))
-            verdict = judge(paper, index.candidates(paper))
+            verdict = match_paper(paper, index.candidates(paper))
             if verdict.status in ACCEPTED:
                 counts["right" if files[verdict.doi] == row["sha"] else "wrong"] += 1
         assert counts == {"right": accepted}
@@ -98,11 +98,11 @@ def test_the_benchmark_of_the_originals_gives_725_pairs_and_says_how_many_are_ri
 
 def test_verdicts_and_their_reasons():
     verdicts = {
-        "exact": judge(seen(ids=("doi:10.1000/a",)), [record()]),
-        "strong": judge(seen(), [record()]),
-        "weak": judge(seen(authors=()), [record()]),
-        "ambiguous": judge(seen(), [record(), record(doi="10.1000/b")]),
-        "different": judge(seen(authors=("Someone Else",)), [record()]),
+        "exact": match_paper(seen(ids=("doi:10.1000/a",)), [record()]),
+        "strong": match_paper(seen(), [record()]),
+        "weak": match_paper(seen(authors=()), [record()]),
+        "ambiguous": match_paper(seen(), [record(), record(doi="10.1000/b")]),
+        "different": match_paper(seen(authors=("Someone Else",)), [record()]),
     }
     assert {name: verdict.status for name, verdict in verdicts.items()} == {name: name for name in verdicts}
     assert [verdict.doi for verdict in verdicts.values()] == ["10.1000/a", "10.1000/a", "", "", ""]
@@ -117,30 +117,32 @@ def test_verdicts_and_their_reasons():
         "journal": False,
         "identifiers": [],
     }
-    assert judge(seen(), []).info["reasons"] == ["no_record"]
-    assert judge(Paper("", ""), []).info["reasons"] == ["no_title"]
+    assert match_paper(seen(), []).info["reasons"] == ["no_record"]
+    assert match_paper(Paper("", ""), []).info["reasons"] == ["no_title"]
 
 
 def test_years_identifiers_and_crowds_decide():
-    assert judge(seen(year=2002), [record()]).status == "strong"
-    assert judge(seen(year=2009), [record()]).status == "different"
+    assert match_paper(seen(year=2002), [record()]).status == "strong"
+    assert match_paper(seen(year=2009), [record()]).status == "different"
     assert (
-        judge(seen(title="Wholly another thing", authors=("Nobody Here",), ids=("doi:10.1000/a",)), [record()]).status
+        match_paper(
+            seen(title="Wholly another thing", authors=("Nobody Here",), ids=("doi:10.1000/a",)), [record()]
+        ).status
         == "weak"
     )
     two = [record(year=2001), record(doi="10.1000/b", year=1990)]
-    assert judge(seen(year=2001), two).doi == "10.1000/a"
+    assert match_paper(seen(year=2001), two).doi == "10.1000/a"
     crowd = [record(doi=f"10.1000/{number}", year=1900 + number * 5) for number in range(11)]
-    assert "many_records" in judge(seen(year=1900), crowd).info["reasons"]
-    assert judge(seen(year=1900, ids=("doi:10.1000/0",)), crowd).doi == "10.1000/0"
+    assert "many_records" in match_paper(seen(year=1900), crowd).info["reasons"]
+    assert match_paper(seen(year=1900, ids=("doi:10.1000/0",)), crowd).doi == "10.1000/0"
 
 
 def test_names_in_other_scripts_and_short_ones_are_compared_as_words():
     """The original code deleted characters that are not ASCII, and matched "li" as a part of any name."""
-    assert judge(seen(authors=("日本 太郎",)), [record(authors=("日本 太郎",))]).status == "strong"
-    assert judge(seen(authors=("Karl Liebig",)), [record(authors=("Wei Li",))]).status == "different"
-    assert judge(seen(authors=("S. Østergard",)), [record(authors=("Østergård, Svend",))]).status == "strong"
-    assert judge(seen(authors=("John Smith Jr.",)), [record(authors=("John Smith",))]).status == "strong"
+    assert match_paper(seen(authors=("日本 太郎",)), [record(authors=("日本 太郎",))]).status == "strong"
+    assert match_paper(seen(authors=("Karl Liebig",)), [record(authors=("Wei Li",))]).status == "different"
+    assert match_paper(seen(authors=("S. Østergard",)), [record(authors=("Østergård, Svend",))]).status == "strong"
+    assert match_paper(seen(authors=("John Smith Jr.",)), [record(authors=("John Smith",))]).status == "strong"
 
 
 CROSSREF = {
@@ -160,7 +162,7 @@ OPENALEX = {
 
 def test_records_of_three_catalogues_are_read(shared):
     def read(raw) -> CatalogueRecord:
-        return parse(json.dumps(raw).encode())
+        return parse_record(json.dumps(raw).encode())
 
     assert read(CROSSREF) == CatalogueRecord(
         "10.5000/abc", "Main:sub title", ("A B",), 2017, "Journal", "journal-article", ("doi:10.5000/abc",)
@@ -186,7 +188,7 @@ def test_records_of_three_catalogues_are_read(shared):
 )  # fmt: skip
 def test_lines_that_are_no_records_are_refused(line):
     with pytest.raises(StepError):
-        parse(line)
+        parse_record(line)
 
 
 ODD = (None, True, 1, 1e300, "x", "\ud800", [], {}, [[]], [None], {"date-parts": 7}, {"date-parts": [["x"]]})
@@ -196,8 +198,8 @@ ODD = (None, True, 1, 1e300, "x", "\ud800", [], {}, [[]], [None], {"date-parts":
 def test_a_record_of_a_catalogue_with_values_of_other_kinds_is_read_or_refused(tmp_path, record):
     index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
     lines = [json.dumps(record | {name: odd}).encode() for name in (*record, "issued", "published") for odd in ODD]
-    imported = index.take(lines)
-    assert imported.taken + imported.refused.total() == len(lines)
+    imported = index.import_lines(lines)
+    assert imported.works + imported.refused.total() == len(lines)
     index.close()
 
 
@@ -211,7 +213,7 @@ def test_a_packed_catalogue_that_is_damaged_is_told_as_such(tmp_path):
 
 def test_numbers_of_a_catalogue_that_no_year_and_no_pmid_has_leave_its_record_without_them():
     line = b'{"id": "a", "title": "T", "authors": ["A B"], "year": 1e999, "pmid": "%s"}' % (b"9" * 5000)
-    assert parse(line) == CatalogueRecord("a", "T", ("A B",), None, "", "", ())
+    assert parse_record(line) == CatalogueRecord("a", "T", ("A B",), None, "", "", ())
 
 
 def test_the_catalogue_is_found_by_identifier_and_slug_and_taken_again_without_doubles(tmp_path):
@@ -223,15 +225,15 @@ def test_the_catalogue_is_found_by_identifier_and_slug_and_taken_again_without_d
     packed = tmp_path / "lines.json.gz"
     packed.write_bytes(gzip.compress(b"\n".join([*lines, b"", b"oops"])))
     for _ in range(2):
-        imported = index.take(read_lines(packed))
-        assert (imported.taken, imported.refused) == (2, {"bad_line": 1})
+        imported = index.import_lines(read_lines(packed))
+        assert (imported.works, imported.refused) == (2, {"bad_line": 1})
     assert (index.count(), index.version()) == (2, 2)
     assert [candidate.name for candidate in index.candidates(seen("A Much-longer TITLE"))] == ["10.5000/abc"]
     assert [candidate.name for candidate in index.candidates(Paper("", "", identifiers=("arxiv:1234.5678",)))] == [
         "release_abc"
     ]
     changed = json.dumps(FATCAT | {"ext_ids": {"doi": "10.1000/y"}, "title": "Another title now"}).encode()
-    index.take([changed])
+    index.import_lines([changed])
     assert index.candidates(Paper("", "", identifiers=("arxiv:1234.5678", "doi:10.1000/x"))) == []
     assert [candidate.title for candidate in index.candidates(Paper("", "", identifiers=("doi:10.1000/y",)))] == [
         "Another title now"
@@ -252,6 +254,6 @@ def test_any_title_is_matched_without_harm(tmp_path):
         paper = read_paper(
             {"title": title, "authors": [{"name": title}], "date": False, "doi": title}, matched_slug(title, STUBS)
         )
-        assert judge(paper, index.candidates(paper)).status == "different"
-        assert judge(paper, [record(title, (title,))]).info["score"] == 1000
+        assert match_paper(paper, index.candidates(paper)).status == "different"
+        assert match_paper(paper, [record(title, (title,))]).info["score"] == 1000
     index.close()

@@ -18,7 +18,7 @@ from tests.collections.papers.test_grobid import TEI, XML
 from tests.collections.papers.test_harvest import exported
 from tests.requests.workshop import Server
 from windrow.collections.papers.adapter import ADAPTER
-from windrow.collections.papers.adapter.rows import places
+from windrow.collections.papers.adapter.rows import read_settings
 from windrow.collections.papers.columns import decode_row
 from windrow.engine.crawl import crawling
 from windrow.engine.progress import Progress
@@ -270,4 +270,4 @@ def test_a_line_that_lies_about_a_record_hides_no_honest_one_for_the_same_place(
 def test_the_table_has_its_version_and_environment_in_its_name(tmp_path):
     workspace = library(tmp_path, 'table_version = "7"\ntable_env = "qa"').workspace()
     settings = {setting.name.removeprefix("papers."): setting.value for setting in workspace.values}
-    assert places(workspace, tmp_path / "papers.db", settings, ()).name == "wbgrp-journal-extract-7-qa"
+    assert read_settings(workspace, tmp_path / "papers.db", settings, ()).table_name == "wbgrp-journal-extract-7-qa"

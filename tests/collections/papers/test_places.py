@@ -95,7 +95,7 @@ def test_f_names_the_id_of_the_first_record_also_where_no_index_is_and_where_an_
     workspace.run()
     wanted = record_id("http://example.org/a.pdf", "2020-01-02T03:04:05Z")
     assert (only_row(workspace)["f:c"]["i"], only_row(workspace)["f:c"]["c"]) == (wanted, 2)
-    where = ADAPTER._places(workspace.workspace())
+    where = ADAPTER._paper_settings(workspace.workspace())
     with closing(sqlite3.connect(where.register)) as book, book:  # as the version before this column noted it
         (text,) = book.execute("SELECT value FROM meta WHERE name = 'made'").fetchone()
         book.execute("UPDATE meta SET value = ? WHERE name = 'made'", (json.dumps(json.loads(text)[:5]),))

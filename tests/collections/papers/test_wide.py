@@ -15,7 +15,7 @@ from contextlib import closing
 import pytest
 from benchmarks.daemon import free_port
 
-from windrow.collections.papers.columns import CELL, KEY, Family, Put, WideTable, check_families
+from windrow.collections.papers.columns import MAX_CELL_SIZE, MAX_KEY_SIZE, Family, Put, WideTable, check_families
 from windrow.collections.papers.database.wide import SqliteTable, open_table, parse_gateway
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 
@@ -92,7 +92,7 @@ def test_large_cells_are_kept_and_too_large_ones_refused(table):
     large = random.Random(1).randbytes(1_900_000)
     table.put([Put(b"a", {"grobid0:tei_xml": large}), Put(b"b", {"grobid0:tei_xml": large})])
     assert [len(cells["grobid0:tei_xml"]) for _, cells in table.scan()] == [len(large)] * 2
-    for wrong in (Put(b"c", {"grobid0:tei_xml": b"x" * (CELL + 1)}), Put(b"", {"f:c": b""}), Put(b"k" * (KEY + 1), {}),
+    for wrong in (Put(b"c", {"grobid0:tei_xml": b"x" * (MAX_CELL_SIZE + 1)}), Put(b"", {"f:c": b""}), Put(b"k" * (MAX_KEY_SIZE + 1), {}),
                   Put(b"c", {"fc": b""}), Put(b"c", {"other:c": b""}), Put(b"c", {"f:a b": b""}),
                   Put(b"c", {}, ("other:c",))):  # fmt: skip
         with pytest.raises(StoreError):
@@ -201,7 +201,7 @@ def test_a_gateway_that_is_not_there_is_told():
 
 def test_a_row_that_a_gateway_is_not_set_to_take_names_the_setting(hbase_gateway):
     table = open_table(hbase_gateway, f"t-{uuid.uuid4().hex[:8]}", FAMILIES)
-    with pytest.raises(StoreError, match="does not take a message of 2500000 bytes") as refused:
+    with pytest.raises(StoreError, match="does not accept a message of 2500000 bytes") as refused:
         table.put([Put(b"k", {"grobid0:tei_xml": b"x" * 2_500_000})])
     assert "max_frame_size_in_mb" in refused.value.hint
     table.put([Put(b"k", {"f:c": b"goes on"})])
@@ -221,7 +221,7 @@ def test_a_file_takes_new_families_and_belongs_to_one_table(tmp_path):
     assert more.erase_deleted(lambda: None)
     more.close()
     assert b"secret-value" not in (tmp_path / "rows.db").read_bytes()
-    with pytest.raises(ConfigError, match="holds the table one"):
+    with pytest.raises(ConfigError, match="contains the table one"):
         open_table(path, "two", FAMILIES)
     seen = open_table(path, "one", FAMILIES, read_only=True)
     with pytest.raises(StoreError):

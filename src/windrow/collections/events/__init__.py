@@ -1,1 +1,1 @@
-"""Public calendars and schedules, as VotersDaily's two databases."""
+"""Public calendars and schedules, in two databases as VotersDaily planned them."""

@@ -1,4 +1,4 @@
-"""The collection `events`: public calendars and schedules, kept as VotersDaily planned its databases; its settings."""
+"""The collection `events`, public calendars and schedules in databases as VotersDaily planned them; its settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RULES = tuple(field.name for field in fields(ParserRules))
 
 
 def _parse_json(setting: Any) -> Any:
-    """Parse a text, which comes from an environment variable, as JSON; return a table of the file as it is."""
+    """Return a setting from an environment variable, which is a text, parsed as JSON; one from the file as it is."""
     if not isinstance(setting, str):
         return setting
     try:
@@ -56,8 +56,9 @@ def _read_tables(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
 
 
 def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Read one dated version: the settings that it overrides in the source's own."""
+    """Read a dated version of a parser: its date, and the settings that it overrides in the source's own."""
     since = table.get("since")
+    kinds = {setting.name: setting.kind for setting in SOURCE}
     with suppress(ValueError):
         since = date.fromisoformat(since) if isinstance(since, str) else since
     if not isinstance(since, date) or isinstance(since, datetime):
@@ -66,10 +67,9 @@ def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
     for name, value in table.items():
         if name == "since":
             continue
-        kind = {setting.name: setting.kind for setting in SOURCE}.get(name)
-        if kind is None or name not in RULES:
-            raise ConfigError(f"{name} is not a setting of a version: {', '.join(RULES)}")
-        version[name] = kind.read(value, root)
+        if name not in kinds or name not in RULES:
+            raise ConfigError(f"{name} is not a setting of a version; these are: {', '.join(RULES)}")
+        version[name] = kinds[name].read(value, root)
     return version
 
 
@@ -79,37 +79,37 @@ TABLES = ValueKind(
 )
 
 SOURCE = (
-    Setting(
-        "parser", TEXT, "", "a ready parser, or what this source's own is called; empty: the source's name", "--parser"
-    ),
-    Setting("reader", choice("", *READERS), "", "what its documents are; a ready parser says it itself", "--reader"),
-    Setting("version", TEXT, "", "version of its parser; raise it when the words below change"),
-    Setting("branch", TEXT, "", "branch of government whose events they are", "--branch"),
-    Setting("entity", TEXT, "", "who holds these events", "--entity"),
-    Setting("timezone", TEXT, "", "zone of the place of its events, such as America/New_York", "--timezone"),
-    Setting("every", DURATION, 6 * 3600.0, "how often it is asked", "--every"),
-    Setting("items", TEXT, "", "where the events are in a document: a path, or a selector"),
+    Setting("parser", TEXT, "", "built-in parser, or a name for its own; by default the source's name", "--parser"),
+    Setting("reader", choice("", *READERS), "", "kind of its documents; a built-in parser sets it itself", "--reader"),
+    Setting("version", TEXT, "", "version of its parser; raise it when the settings below change"),
+    Setting("branch", TEXT, "", "branch of government to which the events belong", "--branch"),
+    Setting("entity", TEXT, "", "organisation that holds the events", "--entity"),
+    Setting("timezone", TEXT, "", "time zone of the events, such as America/New_York", "--timezone"),
+    Setting("every", DURATION, 6 * 3600.0, "how often the source is requested", "--every"),
+    Setting("items", TEXT, "", "path or selector of the events in a document"),
     Setting(
         "fields",
         TABLE,
         {},
-        "where id, title, start, end, description, url, status, location (branch, entity) are",
+        "paths or selectors of id, title, start, end, description, url, status, location (branch, entity)",
     ),
-    Setting("extra", TABLE, {}, "further keys of an event, and where they are in it"),
-    Setting("time_formats", TEXTS, [], "how times are written, in the patterns of strptime, first to last"),
-    Setting("naive_timezone", choice("", "UTC"), "", "the zone of times that name none, where that is not `timezone`"),
-    Setting("statuses", TABLE, {}, "what the source's words for the state of an event mean"),
-    Setting("next_page", TEXT, "", "where the address of the next page is"),
-    Setting("root", TEXT, "", "root element, key or selector that a right answer has; others are error pages"),
-    Setting("placeholders", TEXTS, [], "titles of what says only that there is nothing"),
+    Setting("extra", TABLE, {}, "further keys of an event, and their paths or selectors"),
+    Setting("time_formats", TEXTS, [], "strptime patterns of times, tried in this order"),
+    Setting("naive_timezone", choice("", "UTC"), "", "zone of times without a zone, if it is not `timezone`"),
+    Setting("statuses", TABLE, {}, "words of the source for the status of an event, and their meanings"),
+    Setting("next_page", TEXT, "", "path or selector of the address of the next page"),
+    Setting("root", TEXT, "", "root element, key or selector of a valid response; others are error pages"),
+    Setting("placeholders", TEXTS, [], "titles of entries which only say that there are no events"),
     Setting("html_fields", TEXTS, [], "fields that are HTML: title, description"),
-    Setting("details", TEXT, "", "LIST:URL:CHANGED, where a list only names documents of their own for its events"),
-    Setting("versions", TABLES, [], "dated versions: what is read by other words from a day on"),
-    Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all events that are to come"),
-    Setting("missing_after", count(1, 1000), 3, "good runs without a future event until it is marked as missing"),
-    Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back each occurrence of a recurring event is kept"),
-    Setting("recurrence_ahead", DURATION, 180 * 86400.0, "and how far ahead"),
-    Setting("most_events", count(1, 10_000_000), 100_000, "events of one document that are read, those to come first"),
+    Setting("details", TEXT, "", "LIST:URL:CHANGED, if each event of a list has a document of its own"),
+    Setting("versions", TABLES, [], "dated versions of the parser, with the settings that change on a day"),
+    Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all future events"),
+    Setting("missing_after", count(1, 1000), 3, "successful runs without a future event after which it is missing"),
+    Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back repetitions of an event are kept"),
+    Setting("recurrence_ahead", DURATION, 180 * 86400.0, "how far ahead repetitions of an event are kept"),
+    Setting(
+        "most_events", count(1, 10_000_000), 100_000, "most events of one document that are read, future ones first"
+    ),
 )
 """Settings of a source of events, beside those of all sources."""
 
@@ -118,52 +118,44 @@ _PACKAGE = "windrow.collections.events"
 
 
 @cache
-def ready_names() -> tuple[str, ...]:
-    """Return the names of the built-in parsers, for the federal government of the United States in 2026."""
+def built_in_names() -> tuple[str, ...]:
+    """Return the names of the built-in parsers, which read sites of the federal government of the United States."""
     return tuple(sorted(path.name.removesuffix(".toml") for path in files(_PACKAGE).joinpath("parsers").iterdir()))
 
 
 @cache
-def ready_parser(name: str) -> EventParser | None:
-    """Return the built-in parser of a name from `parsers/NAME.toml`; None if there is no such file.
+def built_in_parser(name: str) -> EventParser | None:
+    """Return the built-in parser in `parsers/NAME.toml`, or None if there is no such file.
 
-    The file has the settings of a source. With `like` it takes its other settings from the file of another parser.
+    The file has the settings of a source. If it has `like`, its other settings are those of that parser.
     """
-    if name not in ready_names():
+    if name not in built_in_names():
         return None
     kinds = {setting.name: setting.kind for setting in SOURCE}
-    settings = _ready_words(name)
-    values = {
-        name_of_setting: kinds[name_of_setting].read(value, Path())
-        for name_of_setting, value in settings.items()
-        if name_of_setting != "url"
-    }
+    settings = _read_parser_file(name)
+    values = {setting: kinds[setting].read(value, Path()) for setting, value in settings.items() if setting != "url"}
     return EventParser(
         name,
         values["branch"],
         values["entity"],
-        versions=(
-            ParserRules(
-                **{name_of_setting: values[name_of_setting] for name_of_setting in RULES if name_of_setting in values}
-            ),
-        ),
+        versions=(ParserRules(**{setting: values[setting] for setting in RULES if setting in values}),),
         url=settings.get("url", ""),
         complete=values.get("complete") != "no",
-        **{name_of_setting: values[name_of_setting] for name_of_setting in ("every",) if name_of_setting in values},
+        **{setting: values[setting] for setting in ("every",) if setting in values},
     )
 
 
-def _ready_words(name: str) -> dict[str, Any]:
+def _read_parser_file(name: str) -> dict[str, Any]:
     settings = tomllib.loads((get_data(_PACKAGE, f"parsers/{name}.toml") or b"").decode())
     like = settings.pop("like", "")
-    return {**_ready_words(like), **settings} if like else settings
+    return {**_read_parser_file(like), **settings} if like else settings
 
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; its options have its parser and its address, including the query."""
-    ready = ready_parser(values["parser"].value)
+    """Build a source from its table; its options have its parser, and its address with the query."""
+    built_in = built_in_parser(values["parser"].value)
     url = values["url"]
-    address = url.value or (ready.url if ready else "")
+    address = url.value or (built_in.url if built_in else "")
     if address.startswith("webcal://"):
         address = "https://" + address.removeprefix("webcal://")
     bare_url = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
@@ -172,46 +164,46 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
         raise ConfigError(f"{table.file}: source.{table.name}.url: expected an http or https address")
     _refuse_secrets(table, address)
     try:
-        parser = _build_parser(table, values, surroundings, ready)
+        parser = _build_parser(table, values, surroundings, built_in)
     except ConfigError as error:
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=error.hint) from None
     return replace(source, options={**source.options, ADDRESS: address.partition("#")[0], PARSER: parser})
 
 
 def _refuse_secrets(table: SourceTable, address: str) -> None:
-    """Raise ConfigError for an address with a key in it: addresses are written to the ledger, archive and exports."""
+    """Raise ConfigError for an address with a key or password, as the ledger and exports contain addresses."""
     names = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
     if names & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(
             f"{table.file}: source.{table.name}.url: it contains a key, which would be written to every record",
-            hint='remove it, and set where it is kept: secret = "env:NAME" and secret_query or secret_header',
+            hint='remove the key, and set its place: secret = "env:NAME", with secret_query or secret_header',
         )
 
 
 def _build_parser(
-    table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, ready: EventParser | None
+    table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, built_in: EventParser | None
 ) -> EventParser:
-    """Build a source's parser: a built-in one overridden by the source's settings, or one from its settings alone."""
+    """Build the parser of a source from its settings, which override those of the built-in parser, if it has one."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
-    if ready is None and not configured.get("reader"):
+    if built_in is None and not configured.get("reader"):
         raise ConfigError(
             f"{name!r} is not a built-in parser, and reader is not set", hint=f"reader: {', '.join(READERS)}; "
-            f"built-in parsers: {', '.join(ready_names())}",
+            f"built-in parsers: {', '.join(built_in_names())}",
         )  # fmt: skip
     own_rules = {name: configured[name] for name in RULES if name in configured}
-    versions = ready.versions if ready else (ParserRules(),)
+    versions = built_in.versions if built_in else (ParserRules(),)
     versions = tuple(replace(version, **own_rules) for version in versions) if own_rules else versions
     versions += tuple(replace(versions[-1], **overrides) for overrides in values["versions"].value)
-    base_parser = ready or EventParser(name, "", "")
+    base_parser = built_in or EventParser(name, "", "")
     branches = BRANCHES + tuple(surroundings.values["events.branches"].value)
     entities = ENTITIES + tuple(surroundings.values["events.entities"].value)
-    zone = configured.get("timezone") or (ready.zone if ready else "")
+    zone = configured.get("timezone") or (built_in.zone if built_in else "")
     if not zone or zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
     complete = {"yes": True, "no": False}.get(values["complete"].value)
     if complete is None:
-        complete = ready.complete if ready else READERS[versions[-1].reader].complete
+        complete = built_in.complete if built_in else READERS[versions[-1].reader].complete
     return replace(
         base_parser,
         name=name,
@@ -233,16 +225,10 @@ def _build_parser(
 CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
-        Setting(
-            "events.documents",
-            OPEN,
-            "votersdaily.db",
-            "where the databases are: a file, or the URL of a CouchDB",
-            written=True,
-        ),
-        Setting("events.documents_secret", SECRET, "", "where user:password of that CouchDB is: env:NAME or file:PATH"),
-        Setting("events.event_database", TEXT, "vd_events", "what the database of events is called"),
-        Setting("events.log_database", TEXT, "vd_log", "what the database of scraping attempts is called"),
+        Setting("events.documents", OPEN, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
+        Setting("events.documents_secret", SECRET, "", "place of user:password of that CouchDB: env:NAME or file:PATH"),
+        Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
+        Setting("events.log_database", TEXT, "vd_log", "name of the database of scraping attempts"),
         Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),
         Setting("events.entities", TEXTS, [], "entities beside the standard ones"),
     ),

@@ -1,6 +1,7 @@
-"""Request documents of events: addresses that depend on the day, following pages, and the detection of drift.
+"""Request the documents of events, at addresses that may depend on the day, with next pages; and detect drift.
 
-What earlier responses of an address contained is kept with what is learned of its source.
+Drift means that the responses of an address no longer have events or fields that its earlier responses had.
+`learned` is what the ledger remembers of a source.
 """
 
 from __future__ import annotations
@@ -20,75 +21,80 @@ from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason
 
-FIELDS = ("description", "end_datetime", "event_url", "location")
-ANSWERS = 3
-"""Responses with events in a row after which a change is drift."""
+CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
+MIN_ANSWERS = 3
+"""The responses with events in a row after which a change is drift."""
 
-# A field drifts from this share of events or more to this share or less, in responses of at least so many events.
-_FULL, _BARE, _FEW = 0.8, 0.2, 3
+# A field drifts from this share of the events or more to this share or less; fewer events are not compared.
+_MIN_SHARE_BEFORE, _MAX_SHARE_NOW, _MIN_EVENTS = 0.8, 0.2, 3
 
 
 class DriftVerdict(NamedTuple):
-    """What to remember of an address, and a sentence for each thing that its responses no longer contain."""
+    """The statistics of an address after a response (see `detect_drift`), and a sentence for each thing it lacks."""
 
-    known: dict[str, Any]
+    statistics: dict[str, Any]
     drifts: tuple[str, ...]
 
 
-def detect_drift(known: Mapping[str, Any], parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]) -> DriftVerdict:
-    """Compare a response with the earlier ones of its address.
+def detect_drift(
+    statistics: Mapping[str, Any], parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]
+) -> DriftVerdict:
+    """Compare the parts of a response with the statistics of earlier responses of its address.
 
-    `known` has `row`, the number of responses in a row with events, `empty`, whether any had none, and `shares`, the
-    share of events that had each field.
+    `statistics` has `row`, the number of responses in a row with events, `empty`, whether an earlier one had none, and
+    `shares`, the share of the events in the last one that had each field.
     """
     events = [part for part in parts if isinstance(part, ReadEvent)]
-    answers_in_a_row, was_empty = int(known.get("row", 0)), bool(known.get("empty", False))
-    shares: Mapping[str, float] = known.get("shares", {})
+    answers_in_a_row, was_empty = int(statistics.get("row", 0)), bool(statistics.get("empty", False))
+    shares: Mapping[str, float] = statistics.get("shares", {})
     if not events:
         has_placeholder = any(isinstance(part, SkippedPart) and part.reason is Reason.PLACEHOLDER for part in parts)
-        if answers_in_a_row >= ANSWERS and not was_empty and not has_placeholder:
+        if answers_in_a_row >= MIN_ANSWERS and not was_empty and not has_placeholder:
             return DriftVerdict(
-                dict(known), (f"the response has no events; each of the {answers_in_a_row} earlier ones had some",)
+                dict(statistics), (f"the response has no events; each of the {answers_in_a_row} earlier ones had some",)
             )
-        return DriftVerdict({**known, "row": 0, "empty": True}, ())
-    shares_now = {name: round(sum(bool(event.value.get(name)) for event in events) / len(events), 3) for name in FIELDS}
+        return DriftVerdict({**statistics, "row": 0, "empty": True}, ())
+    counts_now = {name: sum(bool(event.value.get(name)) for event in events) for name in CHECKED_FIELDS}
+    shares_now = {name: round(count / len(events), 3) for name, count in counts_now.items()}
+    is_comparable = answers_in_a_row >= MIN_ANSWERS and len(events) >= _MIN_EVENTS
     drifts = tuple(
         f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
         for name, share in shares_now.items()
-        if answers_in_a_row >= ANSWERS and len(events) >= _FEW and shares.get(name, 0.0) >= _FULL and share <= _BARE
+        if is_comparable and shares.get(name, 0.0) >= _MIN_SHARE_BEFORE and share <= _MAX_SHARE_NOW
     )
     if drifts:
-        return DriftVerdict(dict(known), drifts)
+        return DriftVerdict(dict(statistics), drifts)
     return DriftVerdict({"row": min(answers_in_a_row + 1, 1_000_000), "empty": was_empty, "shares": shares_now}, ())
 
 
 DRIFT = "Drift"
-"""The kind of a finding that responses no longer have what all earlier ones had."""
+"""The class of a finding that a response lacks events or fields that the earlier ones had."""
 
-_MEDIA = {"schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml"}
-"""By reader, a part of the media types that it reads."""
+_MEDIA_PARTS = {
+    "schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml",
+}  # fmt: skip
+"""By the name of a reader, a part of the media types that it reads."""
 
 _NO_ANSWER = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
-_LISTS = ("first", "page")
-_FIRST = frozenset({"", _LISTS[0]})
-_IN_PART = "listed in part"
-"""Key of what is learned: whether the current listing has a part whose event is not known."""
+_FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
+_INCOMPLETE_KEY = "listed in part"
+"""The key, in what is remembered of a source, of whether the current listing has a part whose event is not known."""
 
 _MAX_URL = 512
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request the source's address, each time it is due."""
+    """Return a request for the source's address, each time it is due, or none if the source has no address."""
     del learned
     if not source.options[ADDRESS]:
         return ()
     every = None if source.options.get(ONCE) else int(source.options[PARSER].every)
-    return (Request(source.options[ADDRESS], _LISTS[0], every=every),)
+    return (Request(source.options[ADDRESS], _FIRST_PAGE, every=every),)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the events of a response, and request the next page and details."""
+    """Offer the events of a response, and request its next page and the documents of single events."""
     parser = parser_of(source)
     if answer.status != 200:
         return FollowResult(skip=Reason.PROTOCOL_ERROR)
@@ -105,60 +111,60 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     next_page = READERS[document.rules.reader].next_page(document)
     url = join_url(document.url, next_page) if next_page else ""
     url = "" if url == document.url else url
-    is_complete = parser.complete or READERS[document.rules.reader].growing
+    is_complete = parser.complete or READERS[document.rules.reader].is_growing
     requests: tuple[Request, ...] = ()
     if url:
-        requests = (Request(url, _LISTS[1], only_if_new=not is_complete, when_named=is_complete),)
+        requests = (Request(url, _NEXT_PAGE, only_if_new=not is_complete, when_named=is_complete),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
         details = READERS[document.rules.reader].details(document)
         offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL}
         requests += details
     elif not offers:
-        findings.append(Finding("NoEvent", "the response to a form has no event", Level.WARN))
-    end = "" if requests else "the last page" if answer.request.name == _LISTS[1] else "there are no more pages"
+        findings.append(Finding("NoEvent", "the response to a form has no events", Level.WARN))
+    end = "" if requests else "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
     remembered: dict[str, Any] = {}
-    if answer.request.name in _FIRST:
-        name = f"habits of {document.url}"[:300]
-        verdict = detect_drift(learned.get(name, {}), parts)
-        remembered[name] = verdict.known
+    if answer.request.name in {"", _FIRST_PAGE}:
+        statistics_key = f"habits of {document.url}"[:300]
+        verdict = detect_drift(learned.get(statistics_key, {}), parts)
+        remembered[statistics_key] = verdict.statistics
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in verdict.drifts), *findings]
-    if not parser.complete or document.rules.details or answer.request.name not in _LISTS:
+    if not parser.complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
         return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings[:100]))
-    # A part that cannot be read is listed, too. If its event is not known, no event is known to be missing.
+    # A part that cannot be read is listed, too. If its event is not known, any event may be the one that is listed.
     offers |= {key: Offering(key) for key in skipped_keys if key}
-    begins = answer.request.name == _LISTS[0]
-    in_part = "" in skipped_keys or (not begins and bool(learned.get(_IN_PART)))
-    if in_part != bool(learned.get(_IN_PART)):
-        remembered[_IN_PART] = in_part
+    is_first = answer.request.name == _FIRST_PAGE
+    is_incomplete = "" in skipped_keys or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
+    if is_incomplete != bool(learned.get(_INCOMPLETE_KEY)):
+        remembered[_INCOMPLETE_KEY] = is_incomplete
     return FollowResult(
         requests, tuple(offers.values()), remembered, end=end, findings=tuple(findings[:100]),
-        begins_listing=begins, ends_listing=not url and not in_part,
+        begins_listing=is_first, ends_listing=not url and not is_incomplete,
     )  # fmt: skip
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Select the captures of imported archives that a source's reader can read."""
+    """Return the function that selects the captures of imported archives which a source's reader can read."""
     del options
     reader = parser_of(source).versions[-1].reader
-    return partial(refuse_capture, _MEDIA.get(reader, ""))
+    return partial(check_capture, _MEDIA_PARTS.get(reader, ""))
 
 
-def refuse_capture(media: str, line: CdxLine) -> Skip | None:
-    """Return why a capture is not wanted, or None if it is."""
+def check_capture(media_part: str, line: CdxLine) -> Skip | None:
+    """Return why the capture of an index line is not wanted, or None if its media type contains `media_part`."""
     if line.status != 200:
         return _NO_ANSWER
-    return None if media in (line.mime or "") else _OTHER_MEDIA
+    return None if media_part in (line.mime or "") else _OTHER_MEDIA
 
 
-MOVING = ("{day}", "{hour}")
-"""Fields of an address that make it a new one each day or hour; each is requested once."""
+CHANGING_FIELDS = ("{day}", "{hour}")
+"""The fields with which an address is a new one each day or hour; each of these is requested once."""
 
-_NIGHT = timedelta(hours=6)
+_END_OF_LEGISLATIVE_DAY = timedelta(hours=6)
 
 
-def fill_address(address: str, at: datetime) -> str:
-    """Fill in the fields of an address for a time, which is in the zone of the source.
+def fill_address(address: str, local_time: datetime) -> str:
+    """Return an address with its fields filled in for a time, which is in the zone of the source.
 
     Fields are {year}, {day} (20261005), {week} (its Monday, 20261005), {sunday} and {saturday} (10042026) of its week,
     {hour} (2026100514), {legislative_day}, which ends at 6:00 of the next day, {congress} and {session} of the United
@@ -172,15 +178,15 @@ def fill_address(address: str, at: datetime) -> str:
     """
     if "{" not in address:
         return address
-    today = at.date()
+    today = local_time.date()
     year_of_session = today.year if (today.month, today.day) >= (1, 3) else today.year - 1
     term = today.year if today.month >= 10 else today.year - 1
     sunday = today - timedelta(days=today.isoweekday() % 7)
-    words = {
+    values = {
         "year": str(today.year),
         "day": f"{today:%Y%m%d}",
-        "hour": f"{at:%Y%m%d%H}",
-        "legislative_day": f"{at - _NIGHT:%Y%m%d}",
+        "hour": f"{local_time:%Y%m%d%H}",
+        "legislative_day": f"{local_time - _END_OF_LEGISLATIVE_DAY:%Y%m%d}",
         "week": f"{today - timedelta(days=today.weekday()):%Y%m%d}",
         "sunday": f"{sunday:%m%d%Y}",
         "saturday": f"{sunday + timedelta(days=6):%m%d%Y}",
@@ -188,6 +194,6 @@ def fill_address(address: str, at: datetime) -> str:
         "session": "1" if year_of_session % 2 else "2",
         "term": f"{term % 100:02}",
     }
-    for name, word in words.items():
-        address = address.replace(f"{{{name}}}", word)
+    for name, value in values.items():
+        address = address.replace(f"{{{name}}}", value)
     return address

@@ -1,4 +1,4 @@
-"""Make the documents of VotersDaily's two databases: of the versions of an event, and of a parser's run."""
+"""Make the documents of VotersDaily's two databases: one of an event's versions, and one of a run of a parser."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from windrow.collections.events.readers.by_fields import json_to_text
 from windrow.collections.events.times import day_after, format_utc, parse_utc
 from windrow.digest import digest
 
-KEYS = (
+STANDARD_KEYS = (
     "datetime", "title", "description", "end_datetime", "branch", "entity", "source_url", "source_text",
     "access_datetime", "parser_name", "parser_version", "event_url", "source_timezone",
 )  # fmt: skip
 """The keys of an event that the standard defines."""
 
-NULLABLE = ("description", "end_datetime", "event_url")
+NULLABLE_KEYS = ("description", "end_datetime", "event_url")
 LOG_KEYS = (
     "parser_name", "parser_version", "parser_runtime", "source_url", "source_text", "access_datetime", "insert_count",
     "result", "traceback",
@@ -28,15 +28,15 @@ MISSING, WITHDRAWN = "missing", "withdrawn"
 _NOT_COMPARED = frozenset({"local_datetime"})  # it changes with `datetime`
 _WINDROW_KEYS = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})
 _MIDNIGHT = "T00:00:00Z"
-_MAX_CHANGES = 100  # in a document's history
-_MAX_CHANGED_TEXT = 500  # characters
-_MAX_REQUESTS = 100  # in a run's log
+_MAX_HISTORY = 100  # changes in a document
+_MAX_CHANGED_CHARACTERS = 500  # of an old or new value in the history
+_MAX_LOGGED_REQUESTS = 100  # in a run's log
 
 
 class EventVersion(NamedTuple):
-    """An event as a source had it at an attempt; `value` is None if the source withdrew it.
+    """An event as it was read from an attempt, whose time is `at`; `value` is None if the source withdrew the event.
 
-    `aside` has what is kept beside the value and is not compared, such as the text it was read from.
+    `aside` has keys that are kept but not compared between versions, such as the text that the event was read from.
     """
 
     at: datetime
@@ -46,99 +46,101 @@ class EventVersion(NamedTuple):
 
 
 class EventDocument(NamedTuple):
-    """An event's document, and the ids under which earlier documents of it are to be removed."""
+    """An event's document, and the ids of its earlier documents, which are to be removed."""
 
     document: dict[str, Any]
     previous_ids: tuple[str, ...]
 
 
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
-    """Return an event's document from its versions, in the order of the attempts; None if none of them has a value.
+    """Return an event's document from its versions, in the order of the attempts, or None if no version has a value.
 
-    Its status is withdrawn if its source withdrew it, and missing if it was left out of a listing that should have it.
+    The status is withdrawn if the source withdrew the event, and missing if a listing lacked it that should have it.
     """
     current: dict[str, Any] | None = None
     latest = versions[0] if versions else None
     ids: list[str] = []
     history: list[dict[str, Any]] = []
-    state = ""  # missing or withdrawn
+    lost_status = ""  # missing or withdrawn; empty while the source lists the event
     last_seen = None
     for version in versions:
-        previous = {**current, "status": state} if current and state else current
+        previous = {**current, "status": lost_status} if current and lost_status else current
         if version.value is None or version.value["status"] == MISSING:
-            new_state = MISSING if version.value else WITHDRAWN
-            if previous and current and state != new_state:
-                state = new_state
-                history.append({"at": format_utc(version.at), "fields": {"status": [previous["status"], new_state]}})
+            new_status = MISSING if version.value else WITHDRAWN
+            if previous and current and lost_status != new_status:
+                lost_status = new_status
+                history.append({"at": format_utc(version.at), "fields": {"status": [previous["status"], new_status]}})
             continue
         content = dict(version.value)
-        if previous is not None and (changed := _changed(previous, content)):
+        if previous is not None and (changed := _changed_fields(previous, content)):
             history.append({"at": format_utc(version.at), "fields": changed})
         if content != current:
             current, latest = content, version
-        state, last_seen = "", version
-        if (name := id_of(content)) not in ids:
-            ids.append(name)
+        lost_status, last_seen = "", version
+        if (id_ := id_of(content)) not in ids:
+            ids.append(id_)
     if current is None or latest is None or last_seen is None:
         return None
     first = next(filter(lambda version: version.value is not None, versions))
-    return _document(uid, current, ids, history, _Seen(first, latest, last_seen, state))
+    return _build_document(uid, current, ids, history, _Sightings(first, latest, last_seen, lost_status))
 
 
-class _Seen(NamedTuple):
-    """Versions of an event: first, first with the current content, and last; `state` is empty if it is listed."""
+class _Sightings(NamedTuple):
+    """The first version of an event, the first one with its current content, and the last one."""
 
     first: EventVersion
     latest: EventVersion
     last: EventVersion
-    state: str
+    lost_status: str  # missing, withdrawn, or empty if the source still lists the event
 
 
-def _document(
-    uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], seen: _Seen
+def _build_document(
+    uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], sightings: _Sightings
 ) -> EventDocument:
-    name, latest = id_of(content), seen.latest
+    """Return the document of an event with this content and history; `ids` are those of all its versions."""
+    current_id, latest = id_of(content), sightings.latest
     fields = {**content, **latest.aside, "access_datetime": format_utc(latest.at)}
-    document: dict[str, Any] = {"_id": name, **{key: fields[key] for key in KEYS}}
+    document: dict[str, Any] = {"_id": current_id, **{key: fields[key] for key in STANDARD_KEYS}}
     document |= {key: field for key, field in fields.items() if key not in document}
     document["uid"] = uid
     document["source"] = latest.source
     document["revision"] = len(history)
-    document["first_seen"] = format_utc(seen.first.at)
+    document["first_seen"] = format_utc(sightings.first.at)
     document["changed"] = history[-1]["at"] if history else document["first_seen"]
-    previous_ids = tuple(id_ for id_ in ids if id_ != name)
+    previous_ids = tuple(id_ for id_ in ids if id_ != current_id)
     if previous_ids:
         document["previous_ids"] = list(previous_ids)
     if history:
-        document["history"] = history[-_MAX_CHANGES:]
-    if seen.state:
-        document["status"] = seen.state
-        document["last_seen"] = format_utc(seen.last.at)
+        document["history"] = history[-_MAX_HISTORY:]
+    if sightings.lost_status:
+        document["status"] = sightings.lost_status
+        document["last_seen"] = format_utc(sightings.last.at)
     return EventDocument(document, previous_ids)
 
 
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Add the keys of windrow to a document that another program wrote; None if its start is not a valid time.
+    """Return a document, with the keys of windrow added if another program wrote it, or None if its start is not valid.
 
-    A time of 00:00:00 means that the event has no time of day, as in VotersDaily's standard.
+    A time of 00:00:00 is taken to mean that the event has no time of day, as VotersDaily's standard defines.
     """
     if document.keys() >= _WINDROW_KEYS:
         return document
     start, end = document.get("datetime"), document.get("end_datetime")
-    if not _is_moment(start):
+    if not _is_standard_time(start):
         return None
-    fields: dict[str, Any] = {name: text if isinstance(text := document.get(name), str) else "" for name in KEYS}
-    fields |= dict.fromkeys(name for name in NULLABLE if document.get(name) is None)
-    fields["end_datetime"] = end = end if _is_moment(end) else None
-    seen = fields["access_datetime"] if _is_moment(fields["access_datetime"]) else start
-    added = {
+    texts = {name: document.get(name) for name in STANDARD_KEYS}
+    fields: dict[str, Any] = {name: text if isinstance(text, str) else "" for name, text in texts.items()}
+    fields |= dict.fromkeys(name for name in NULLABLE_KEYS if document.get(name) is None)
+    fields["end_datetime"] = end = end if _is_standard_time(end) else None
+    fetched = fields["access_datetime"] if _is_standard_time(fields["access_datetime"]) else start
+    added_keys = {
         "uid": str(document["_id"]), "all_day": all(time.endswith(_MIDNIGHT) for time in (start, end) if time),
-        "status": "scheduled", "revision": 0, "first_seen": seen, "changed": seen,
+        "status": "scheduled", "revision": 0, "first_seen": fetched, "changed": fetched,
     }  # fmt: skip
-    return {**document, **fields, **added}
+    return {**document, **fields, **added_keys}
 
 
-def _is_moment(text: Any) -> TypeGuard[str]:
+def _is_standard_time(text: Any) -> TypeGuard[str]:
     """Return whether a value is a time as the standard writes it: YYYY-MM-DDTHH:MM:SSZ."""
     if not isinstance(text, str) or len(text) != len("2009-08-19T13:43:21Z"):
         return False
@@ -157,38 +159,41 @@ def id_of(event: Mapping[str, Any]) -> str:
     return f"{event['datetime']} - {event['parser_name']} - {event['unique_key']}"
 
 
-def distinct_id(name: str, uid: str) -> str:
-    """Return the id for an event's document if another event's document already has the id `name`."""
-    return f"{name} - {digest(uid.encode()).partition(':')[2][:8]}"
+def distinct_id(plain_id: str, uid: str) -> str:
+    """Return the id of an event's document for the case that another event has `plain_id`, as `id_of` returns it."""
+    return f"{plain_id} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
-def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
-    names = [name for name in {**old, **new} if name not in _NOT_COMPARED and not _same(old.get(name), new.get(name))]
+def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return [old value, new value] of each field that differs, with long texts cut."""
+    compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
+    names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
     return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Return whether two values are equal; a number equals the text that an earlier version of a parser made of it."""
+def _are_equal(old: Any, new: Any) -> bool:
+    """Return whether two values are equal; a number equals its text, which earlier versions of parsers stored."""
     if isinstance(old, str) and isinstance(new, int | float):
         return old == json_to_text(new)
     return bool(old == new)
 
 
 def _cut_text(content: Any) -> Any:
-    return content[:_MAX_CHANGED_TEXT] if isinstance(content, str) else content
+    return content[:_MAX_CHANGED_CHARACTERS] if isinstance(content, str) else content
 
 
 def end_of_event(event: Mapping[str, Any]) -> datetime:
-    """Return an event's end, or its start if it has no end; if it lasts whole days, the day after the last one."""
+    """Return the end of an event, or its start if it has no end; for whole days, the day after the last one."""
     end = parse_utc(event["end_datetime"] or event["datetime"])
     return day_after(end) if event["all_day"] else end
 
 
 class AskedAddress(NamedTuple):
-    """One address that a parser's run requested, and the outcome.
+    """One address that a run of a parser requested, and the outcome.
 
-    `result` is the name of the error, or empty for a success, and `message` its text. `seconds` is how long the
-    response and reading it took. `facts` may have `http_status`, `bytes` and `digest`.
+    `at` is the time of the request, and `seconds` the time until its response was read. `events`, `inserted` and
+    `rejected` count the events that were read, that were new, and that could not be read. `result` is the name of the
+    error, and `message` its text; both are empty for a success. `facts` may have `http_status`, `bytes` and `digest`.
     """
 
     at: datetime
@@ -204,59 +209,60 @@ class AskedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """One run of a parser: the addresses that it requested, first that of its source; `text` is the first response."""
+    """One run of a parser: its first attempt, the addresses that it requested, and the text of the first response."""
 
     parser_name: str
     parser_version: str
     source: str
     session: int
     attempt: int
-    asked: Sequence[AskedAddress]
+    addresses: Sequence[AskedAddress]
     text: str = ""
 
 
 def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
-    """Return the log document of a parser's run; an `ordinal` above 1 is appended to its id."""
-    first = run.asked[0]
-    failed = next((address for address in run.asked if address.result), None)
-    result_name, at = failed.result if failed else SUCCESS, format_utc(first.at)
-    name = f"{at} - {run.parser_name} - {result_name}" + (f" - {ordinal}" if ordinal > 1 else "")
+    """Return the log's document of a run of a parser; an `ordinal` above 1 is appended to its id."""
+    first = run.addresses[0]
+    failed = next((address for address in run.addresses if address.result), None)
+    result_name, began = failed.result if failed else SUCCESS, format_utc(first.at)
+    document_id = f"{began} - {run.parser_name} - {result_name}" + (f" - {ordinal}" if ordinal > 1 else "")
     log: dict[str, Any] = {
-        "_id": name,
+        "_id": document_id,
         "parser_name": run.parser_name,
         "parser_version": run.parser_version,
-        "parser_runtime": float(round(sum(address.seconds for address in run.asked), 3)),
+        "parser_runtime": float(round(sum(address.seconds for address in run.addresses), 3)),
         "source_url": first.url,
         "source_text": run.text,
-        "access_datetime": at,
-        "insert_count": sum(address.inserted for address in run.asked),
+        "access_datetime": began,
+        "insert_count": sum(address.inserted for address in run.addresses),
         "result": result_name,
     }
     if failed:
         log["traceback"] = f"{result_name}: {failed.message or 'no further details'}\n  at {failed.url}"
-    drifts = [drift for address in run.asked for drift in address.drifts]
-    log |= {"source": run.source, "session": run.session, "attempt": run.attempt, "outcome": _outcome(run, drifts)}
-    log |= {"events": sum(address.events for address in run.asked)}
-    log |= {"rejected": sum(address.rejected for address in run.asked)}
+    drifts = [drift for address in run.addresses for drift in address.drifts]
+    log |= {"source": run.source, "session": run.session, "attempt": run.attempt}
+    log |= {"outcome": _outcome_of_run(run, drifts), "events": sum(address.events for address in run.addresses)}
+    log |= {"rejected": sum(address.rejected for address in run.addresses)}
     log |= ({"drift": drifts} if drifts else {}) | dict(first.facts)
-    if len(run.asked) > 1:
-        log["request_count"] = len(run.asked)
-        log["requests"] = [_request(address) for address in run.asked[:_MAX_REQUESTS]]
+    if len(run.addresses) > 1:
+        log["request_count"] = len(run.addresses)
+        log["requests"] = [_request_entry(address) for address in run.addresses[:_MAX_LOGGED_REQUESTS]]
     return log
 
 
-def _outcome(run: ParserRun, drifts: Sequence[str]) -> str:
-    failed = sum(bool(address.result) for address in run.asked)
-    if failed == len(run.asked):
+def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
+    """Return the outcome of a run in one word: failed, drift, partial, read or empty."""
+    failed_count = sum(bool(address.result) for address in run.addresses)
+    if failed_count == len(run.addresses):
         return "failed"
-    if drifts and not failed:
+    if drifts and not failed_count:
         return "drift"
-    if failed or any(address.rejected for address in run.asked):
+    if failed_count or any(address.rejected for address in run.addresses):
         return "partial"
-    return "read" if any(address.events for address in run.asked) else "empty"
+    return "read" if any(address.events for address in run.addresses) else "empty"
 
 
-def _request(address: AskedAddress) -> dict[str, Any]:
-    """Return the log's entry for one of several requests; its response is in the archive, under its digest."""
+def _request_entry(address: AskedAddress) -> dict[str, Any]:
+    """Return the log's entry for one of several requests, without its response, which is in the archive."""
     request = {"source_url": address.url, "access_datetime": format_utc(address.at), "events": address.events}
     return request | {"insert_count": address.inserted, "result": address.result or SUCCESS, **address.facts}

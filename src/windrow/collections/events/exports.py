@@ -1,4 +1,4 @@
-"""Formats in which events are exported, by name: JSON, feeds, iCalendar, CSV, Open Civic Data, an HTML table."""
+"""The formats in which events are exported: JSON, feeds, iCalendar, CSV, Open Civic Data and an HTML table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windrow.formats.text import json_text, xml_text
 
 
 def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield an Atom feed (RFC 4287), an entry for each event."""
+    """Yield the lines of an Atom feed (RFC 4287) with an entry for each event."""
     events = list(events)
     updated = max((event["changed"] for event in events), default="1970-01-01T00:00:00Z")
     yield (
@@ -38,7 +38,7 @@ def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a JSON Feed (version 1.1) in one piece."""
+    """Yield a JSON Feed (version 1.1) as one text."""
     feed_items = [
         {
             "id": event_urn(event["uid"]),
@@ -74,7 +74,7 @@ def page_of(event: Mapping[str, Any]) -> str:
 
 
 def describe_event(event: Mapping[str, Any]) -> str:
-    """Return an event as a few lines: time, location, status unless it is scheduled, description."""
+    """Return an event as lines of text: time, location, status (unless it is scheduled) and description."""
     time = event.get("local_datetime") or event["datetime"]
     zone = "" if event["all_day"] else f" ({event['source_timezone']})"
     lines = [f"{str(time).replace('T', ' ')}{zone}"]
@@ -88,12 +88,12 @@ _ICAL_STATUSES = {
     "cancelled": "CANCELLED", "withdrawn": "CANCELLED", "missing": "TENTATIVE", "tentative": "TENTATIVE",
     "postponed": "TENTATIVE",
 }  # fmt: skip
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
-_MAX_OCTETS = 75
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
+_MAX_LINE_OCTETS = 75
 
 
 def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield an iCalendar (RFC 5545), a VEVENT for each event."""
+    """Yield the parts of an iCalendar (RFC 5545) with a VEVENT for each event."""
     yield "".join(map(_fold_line, (
         "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//windrow//events//EN", "CALSCALE:GREGORIAN", "METHOD:PUBLISH",
         "X-WR-CALNAME:Events",
@@ -104,6 +104,7 @@ def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of an event's VEVENT, not folded yet."""
     yield "BEGIN:VEVENT"
     yield f"UID:{escape_value(event['uid'])}"
     yield f"DTSTAMP:{_ical_utc(event['changed'])}"
@@ -117,13 +118,13 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
         if text := event.get(key):
             yield f"{name}:{escape_value(str(text))}"
     if url := event.get("event_url") or event.get("source_url"):
-        yield f"URL:{_CONTROL.sub('', url).replace(chr(10), '')}"
+        yield f"URL:{_CONTROL_CHARACTERS.sub('', url).replace(chr(10), '')}"
     yield f"CATEGORIES:{escape_value(event['branch'])},{escape_value(event['entity'])}"
     yield "END:VEVENT"
 
 
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield DTSTART and, if the event has an end, DTEND; if it lasts whole days, that is the day after the last one."""
+    """Yield DTSTART and, if the event has an end, DTEND, which for whole days is the day after the last one."""
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:
@@ -137,8 +138,8 @@ def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
         yield f"DTEND:{_ical_utc(event['end_datetime'])}"
 
 
-def _ical_date(at: datetime) -> str:
-    return f"{at:%Y%m%d}".zfill(8)  # Linux writes the year 1 as one digit
+def _ical_date(day: datetime) -> str:
+    return f"{day:%Y%m%d}".zfill(8)  # Linux writes the year 1 as one digit
 
 
 def _ical_utc(text: str) -> str:
@@ -151,54 +152,52 @@ def escape_value(text: str) -> str:
     >>> escape_value("a, b; c\\d\r\ne")
     'a\\, b\\; c\\\\d\\ne'
     """
-    plain = _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain = _CONTROL_CHARACTERS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
     return plain.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,").replace("\n", "\\n")
 
 
 def _fold_line(line: str) -> str:
     """Return a line folded into pieces of at most 75 octets (RFC 5545, section 3.1), with CRLF at the end."""
     content = line.encode("utf-8", "replace")
-    if len(content) <= _MAX_OCTETS:
+    if len(content) <= _MAX_LINE_OCTETS:
         return f"{line}\r\n"
     pieces: list[bytes] = []
-    start, width = 0, _MAX_OCTETS
+    start, max_octets = 0, _MAX_LINE_OCTETS
     while start < len(content):
-        end = min(start + width, len(content))
+        end = min(start + max_octets, len(content))
         while end < len(content) and content[end] & 0xC0 == 0x80:
             end -= 1
         pieces.append(content[start:end])
-        start, width = end, _MAX_OCTETS - 1
+        start, max_octets = end, _MAX_LINE_OCTETS - 1
     return b"\r\n ".join(pieces).decode("utf-8", "replace") + "\r\n"
 
 
-COLUMNS = (
+CSV_COLUMNS = (
     "_id", "uid", "datetime", "end_datetime", "all_day", "title", "description", "location", "status", "branch",
     "entity", "event_url", "source_url", "source_timezone", "local_datetime", "parser_name", "parser_version",
     "access_datetime", "first_seen", "changed", "revision",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def csv_rows(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a heading, then a row for each event.
-
-    A text that a spreadsheet would take for a formula is prefixed with an apostrophe.
-    """
+def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the rows of a CSV file: headings, and one for each event, in which no text can be taken for a formula."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(COLUMNS)
+    writer.writerow(CSV_COLUMNS)
     for event in events:
-        writer.writerow([_cell(event.get(name)) for name in COLUMNS])
+        writer.writerow([_cell_value(event.get(name)) for name in CSV_COLUMNS])
         yield out.getvalue()
         out.seek(0)
         out.truncate()
     yield out.getvalue()
 
 
-def _cell(content: Any) -> Any:
+def _cell_value(content: Any) -> Any:
+    """Return a value as it is written to a cell of CSV."""
     if isinstance(content, bool):
         return "true" if content else "false"
-    if isinstance(content, str) and content.startswith(_FORMULA):
+    if isinstance(content, str) and content.startswith(_FORMULA_STARTS):
         return f"'{content}"
     return "" if content is None else content
 
@@ -207,18 +206,18 @@ _OCD_STATUSES = {"cancelled": "cancelled", "withdrawn": "cancelled", "scheduled"
 
 
 def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a JSON list of events in the form of Open Civic Data (OCDEP 4)."""
-    first = True
+    """Yield the parts of a JSON list of events of Open Civic Data (OCDEP 4)."""
+    is_first = True
     for event in events:
-        yield ("[\n" if first else ",\n") + json_text(ocd_event(event))
-        first = False
-    yield "[]\n" if first else "\n]\n"
+        yield ("[\n" if is_first else ",\n") + json_text(ocd_event(event))
+        is_first = False
+    yield "[]\n" if is_first else "\n]\n"
 
 
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to an event of Open Civic Data (OCDEP 4)."""
     date_part = slice(0, 10) if event["all_day"] else slice(None)
-    standard = {*COLUMNS, "source_text", "access_datetime", "history", "unique_key", "source", "_rev"}
+    standard_keys = {*CSV_COLUMNS, "source_text", "access_datetime", "history", "unique_key", "source", "_rev"}
     return {
         "_type": "event",
         "name": event["title"],
@@ -239,18 +238,18 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
         "created_at": event["first_seen"],
         "updated_at": event["changed"],
         "extras": {"uid": event["uid"], "branch": event["branch"], "windrow_status": event["status"]}
-        | {name: value for name, value in event.items() if name not in standard},
+        | {name: value for name, value in event.items() if name not in standard_keys},
     }
 
 
-Writer = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
+EventWriter = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 
 
 class EventForm(NamedTuple):
-    """An export format: its media type, and the function that writes events in it, as pieces of text."""
+    """An export format: its media type, and the function that yields the text of events in it."""
 
     media: str
-    write: Writer
+    write: EventWriter
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -263,29 +262,29 @@ def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield an HTML page with a table, a row for each event."""
+    """Yield the lines of an HTML page with a table that has a row for each event."""
     yield '<!doctype html><meta charset="utf-8"><title>Events</title><table><tr><th>When<th>Entity<th>Event<th>Status'
     for event in events:
         url = page_of(event)
         title = xml_text(event["title"])
         link = f'<a href="{xml_text(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
-        when = xml_text(describe_event(event).splitlines()[0])
-        cells = (when, xml_text(event["entity"]), link, xml_text(event["status"]))
+        time = xml_text(describe_event(event).splitlines()[0])
+        cells = (time, xml_text(event["entity"]), link, xml_text(event["status"]))
         yield f"<tr><td>{'<td>'.join(cells)}\n"
     yield "</table>\n"
 
 
-def _form(media: str, write: Writer) -> EventForm:
-    """Return a form that also accepts documents of other programs, without those that have no valid start."""
+def _form_of_completed(media: str, write: EventWriter) -> EventForm:
+    """Return a format that completes events of other programs first, and leaves out those that have no valid start."""
     return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 
 FORMS = {
     "json": EventForm("application/json", legacy_json),
-    "ical": _form("text/calendar; charset=utf-8", icalendar),
-    "html": _form("text/html; charset=utf-8", html),
-    "atom": _form("application/atom+xml", atom),
-    "jsonfeed": _form("application/feed+json", json_feed),
-    "csv": _form("text/csv; charset=utf-8", csv_rows),
-    "ocd": _form("application/json", ocd_events),
+    "ical": _form_of_completed("text/calendar; charset=utf-8", icalendar),
+    "html": _form_of_completed("text/html; charset=utf-8", html),
+    "atom": _form_of_completed("application/atom+xml", atom),
+    "jsonfeed": _form_of_completed("application/feed+json", json_feed),
+    "csv": _form_of_completed("text/csv; charset=utf-8", csv_lines),
+    "ocd": _form_of_completed("application/json", ocd_events),
 }

@@ -1,4 +1,4 @@
-"""Parsers of sources of events, as data: a name, whose events they are, and dated versions of the rules."""
+"""The parser of a source of events, as data: its name, whose events it reads, and dated versions of its rules."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ENTITIES = (
 )  # fmt: skip
 
 
-def check_name(name: str, known: tuple[str, ...], setting: str) -> str:
-    """Return a name that is in `known`; ConfigError otherwise, which suggests the nearest one.
+def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
+    """Return a name that is in `known_names`; raise ConfigError for another one, which a user may add to `setting`.
 
     >>> check_name("Senate", ENTITIES, "events.entities")
     'Senate'
     """
-    if name in known:
+    if name in known_names:
         return name
-    guess = get_close_matches(name, known, 1, 0.6)
-    suggestion = f"; did you mean {guess[0]}?" if guess else ""
-    message = f"{name!r} is not one of {', '.join(known)}{suggestion}"
+    similar_names = get_close_matches(name, known_names, n=1)
+    suggestion = f"; did you mean {similar_names[0]}?" if similar_names else ""
+    message = f"{name!r} is not one of {', '.join(known_names)}{suggestion}"
     raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
@@ -42,13 +42,13 @@ class ParserRules:
     """One version of a parser's rules, for documents that were fetched on `since` or later.
 
     `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, description,
-    url, status, location, branch, entity); `extra` selects further keys. Their syntax depends on the `reader`.
-    `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a zone are in UTC, and
-    empty if they are in the source's zone. `statuses` maps the source's words to ours. `next_page` selects the next
-    page. `root` is what the document must have; one without it is an error page. `placeholders` are titles of entries
-    which say that there are no events, `html_fields` the fields that are HTML. `details` is `LIST:URL:CHANGED` if
-    events have documents of their own: the path of their list, and in an entry those of the address and of what differs
-    when it changed.
+    url, status, location, branch, entity); `extra` selects the values of further keys. Their syntax depends on the
+    `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a zone are in
+    UTC, and empty if they are in the source's zone. `statuses` maps the source's words to ours. `next_page` selects the
+    address of the next page. A document without the element, key or selector `root` is an error page. `placeholders`
+    are the titles of entries which only say that there are no events. `html_fields` are the fields that are HTML.
+    `details` is `LIST:URL:CHANGED` if each event has a document of its own: the path of the list of these documents
+    and, within an entry of it, those of the address and of a value that differs when the document has changed.
     """
 
     version: str = "1"
@@ -69,12 +69,13 @@ class ParserRules:
 
 @dataclass(frozen=True, slots=True)
 class EventParser:
-    """A parser of one source of events.
+    """The parser of one source of events.
 
-    `complete` says that a document lists all future events, so that one which is no longer in it is missing. `url` is
-    the address of a built-in parser. A recurring event is expanded from `recurrence_past` seconds before the request to
-    `recurrence_ahead` seconds after it. At most `most_events` are read from a document, future ones first. `branches`
-    and `entities` are the names that an event may have.
+    `complete` means that a document lists all future events; an event that `missing_after` listings lack is missing.
+    The source is requested again after `every` seconds. `url` is the address of a built-in parser. A recurring event
+    is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after it. At most
+    `most_events` are read from a document, future ones first. The branch and entity of an event are among `branches`
+    and `entities`.
     """
 
     name: str
@@ -92,15 +93,15 @@ class EventParser:
     branches: tuple[str, ...] = BRANCHES
     entities: tuple[str, ...] = ENTITIES
 
-    def rules_at(self, when: datetime) -> ParserRules:
-        """Return the rules for a document that was fetched at a time: the latest in force then, or the first of all."""
-        day = when.astimezone(UTC).date()
+    def rules_at(self, fetched: datetime) -> ParserRules:
+        """Return the rules in force when a document was fetched; if all are from later days, the first of them."""
+        day = fetched.astimezone(UTC).date()
         by_day = sorted(self.versions, key=lambda rules: rules.since)
         return next((rules for rules in reversed(by_day) if rules.since <= day), by_day[0])
 
 
 class SourceDocument(NamedTuple):
-    """A document to be parsed: its bytes, its address, when it was fetched, and the rules for it."""
+    """A document to be parsed: its bytes, its address, the time when it was fetched, and the rules for it."""
 
     content: bytes
     url: str
@@ -108,13 +109,13 @@ class SourceDocument(NamedTuple):
     media: str  # the Content-Type header
     parser: EventParser
     rules: ParserRules
-    zone: ZoneInfo  # the source's
-    calendar_zone: ZoneInfo | None = None  # the zone of times that do not name one, if the document gives another one
+    zone: ZoneInfo  # of the source
+    calendar_zone: ZoneInfo | None = None  # for times without a zone, if the document names one
 
 
-def left_out(listed: int, read: int, limit: str) -> str:
-    """Return a message which says that events of a document were left out."""
-    return f"the document has {listed} events; only {read} were read, the coming ones first: {limit}"
+def describe_left_out(listed: int, read: int, limit: str) -> str:
+    """Return a message which says how many events of a document were not read because of a limit, a clause of text."""
+    return f"the document has {listed} events; only {read} were read, future ones first, as {limit}"
 
 
 class RawEvent(NamedTuple):
@@ -139,9 +140,9 @@ class RawEvent(NamedTuple):
 
 
 class SkippedPart(NamedTuple):
-    """A part of a document that is not read as an event, and why.
+    """A part of a document that was not read as an event, and the reason.
 
-    `key` is the source's id of the event, or its uid once `read_document` has replaced it; empty if not known.
+    `key` is the source's id of the event, which `read_document` replaces by its uid; it is empty if it is not known.
     """
 
     reason: Reason

@@ -1,4 +1,4 @@
-"""Read a document's events with its parser, and find those that are missing from a whole listing."""
+"""Read the events of a document with its parser, and find the events that a whole listing lacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event
-from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, left_out
+from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
@@ -19,25 +19,24 @@ from windrow.errors import StepError
 from windrow.model import Source
 from windrow.reasons import Reason
 
-MAX_LINE = 1000
+MAX_LINE_CHARACTERS = 1000
 """Characters of a title and of a unique key that are kept."""
 
-MAX_UID = 480
+MAX_UID_CHARACTERS = 480
 """Characters of a uid."""
 
-_LISTED_NAMES = ("branch", "entity")
-_SEARCHED = ("title", "description", "location", "entity")
+_SEARCHED_KEYS = ("title", "description", "location", "entity")
 
-MAX_TEXT = 64_000_000
+MAX_TEXT_CHARACTERS = 64_000_000
 """Characters in the `text` of all events of a document together."""
 
 
-UNKNOWN = EventParser("unknown", "Other", "Other", zone="UTC")
-"""The parser, which reads iCalendar, of an address that is not in the configuration."""
+UNKNOWN_PARSER = EventParser("unknown", "Other", "Other", zone="UTC")
+"""The parser for an address that is not in the configuration; it reads iCalendar."""
 
 
 class ReadEvent(NamedTuple):
-    """An event by its uid, `PARSER/ID`. `aside` has what is kept but not compared: address, text, parser version."""
+    """An event by its uid, `PARSER/ID`; `aside` has the keys that are kept but not compared between versions."""
 
     uid: str
     value: dict[str, Any]
@@ -45,31 +44,31 @@ class ReadEvent(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text by which the event is found in a search."""
+        """The text that is searched for the event."""
         return text_of_event(self.value)
 
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text by which an event is found in a search."""
-    return " ".join(str(event[name]) for name in _SEARCHED if event.get(name))
+    """Return the text that is searched for an event."""
+    return " ".join(str(event[name]) for name in _SEARCHED_KEYS if event.get(name))
 
 
 class WithdrawnEvent(NamedTuple):
-    """The uid of an event that its source withdrew."""
+    """An event that its source withdrew, by its uid."""
 
     uid: str
 
 
 def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
-    """Yield the events of a document, each once, and the parts that could not be read, with the reason."""
-    parts = _limit(document, READERS[document.rules.reader].read(document))
+    """Yield each event of a document once, and the parts that could not be read, with the reason."""
+    parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
     ids = _usable_ids([*(event.id for event in events), *(part.key for part in skipped)])
     for part in skipped:
         yield part._replace(key=_uid(parser, part.key.strip()) if part.key.strip() in ids else "")
-    known: dict[str, ReadEvent] = {}
-    keys: Counter[str] = Counter()
+    events_by_uid: dict[str, ReadEvent] = {}
+    key_counts: Counter[str] = Counter()
     for event in events:
         if not event.title.strip() and not event.id:
             yield SkippedPart(Reason.INCOMPLETE_RECORD, f"an event has neither title nor id: {event.text[:100]!r}")
@@ -80,68 +79,73 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
                 yield WithdrawnEvent(_uid(parser, source_id))
             continue
         read_event = _build_event(document, event, event.start, source_id)
-        earlier = known.get(read_event.uid)
+        earlier = events_by_uid.get(read_event.uid)
         if earlier and earlier.value == read_event.value:
-            yield SkippedPart(Reason.DUPLICATE_RECORD, "the document lists it twice", read_event.uid)
+            yield SkippedPart(Reason.DUPLICATE_RECORD, "the document lists the event twice", read_event.uid)
             continue
         if earlier:
             # The same id with other content: if the start differs, it is another event.
             read_event = read_event._replace(uid=f"{read_event.uid} {read_event.value['datetime']}")
-            if read_event.uid in known:
-                message = "the document lists it twice, with different content"
+            if read_event.uid in events_by_uid:
+                message = "the document lists the event twice, with different content"
                 yield SkippedPart(Reason.DUPLICATE_RECORD, message, read_event.uid)
                 continue
-        known[read_event.uid] = read_event
-        name = f"{read_event.value['datetime']} {read_event.value['unique_key']}"
-        keys[name] += 1
-        if keys[name] > 1:
-            read_event.value["unique_key"] = f"{read_event.value['unique_key']} - {keys[name]}"
+        events_by_uid[read_event.uid] = read_event
+        time_and_key = f"{read_event.value['datetime']} {read_event.value['unique_key']}"
+        key_counts[time_and_key] += 1
+        if key_counts[time_and_key] > 1:
+            read_event.value["unique_key"] = f"{read_event.value['unique_key']} - {key_counts[time_and_key]}"
         yield read_event
 
 
-def _limit(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
-    """Return parts without the events beyond `most_events` and MAX_TEXT; coming events are kept first."""
-    parts = list(_up_to(4 * MAX_TEXT, parts))
+def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
+    """Return parts with at most `most_events` events and MAX_TEXT_CHARACTERS of their texts; future events come first.
+
+    If events are left out, a SkippedPart is added that says so.
+    """
+    parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
-    most = document.parser.most_events
-    if len(events) <= most and sum(len(event.text) for _, event in events) <= MAX_TEXT:
+    max_events = document.parser.most_events
+    if len(events) <= max_events and sum(len(event.text) for _, event in events) <= MAX_TEXT_CHARACTERS:
         return parts
     size, kept_numbers = 0, set[int]()
-    for number, event in sorted(events, key=lambda numbered: _distance(numbered[1].start, document.visited)):
+    for number, event in sorted(events, key=lambda numbered: _reading_order(numbered[1].start, document.visited)):
         size += len(event.text)
-        if len(kept_numbers) == most or (kept_numbers and size > MAX_TEXT):
+        if len(kept_numbers) == max_events or (kept_numbers and size > MAX_TEXT_CHARACTERS):
             break
         kept_numbers.add(number)
-    limit = f"most_events is {most}" if len(kept_numbers) == most else f"their texts have {MAX_TEXT} characters"
+    is_full = len(kept_numbers) == max_events
+    limit = f"most_events is {max_events}" if is_full else f"their texts may have {MAX_TEXT_CHARACTERS} characters"
     limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept_numbers]
-    return [*limited, SkippedPart(Reason.TOO_LARGE, left_out(len(events), len(kept_numbers), limit))]
+    return [*limited, SkippedPart(Reason.TOO_LARGE, describe_left_out(len(events), len(kept_numbers), limit))]
 
 
-def _up_to(size: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield parts until the texts of their events have `size` characters: nested elements multiply the text."""
+def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
+    """Yield parts until the texts of their events exceed a limit, as nested elements multiply the text."""
+    remaining = max_characters
     for part in parts:
         yield part
-        size -= len(part.text) if isinstance(part, RawEvent) else 0
-        if size < 0:
+        remaining -= len(part.text) if isinstance(part, RawEvent) else 0
+        if remaining < 0:
             return
 
 
-def _distance(start: EventTime | None, now: datetime) -> tuple[bool, timedelta]:
-    """Return a key that sorts coming events first, the nearest first, and then past ones, the latest first."""
+def _reading_order(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
+    """Return a key that sorts future events first, the nearest first, and then past ones, the latest first."""
     if start is None:
         return False, timedelta(0)
-    return start.utc < now - timedelta(days=1), abs(start.utc - now)
+    return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
 
 
 def _usable_ids(ids: list[str]) -> set[str]:
-    """Return the ids that identify events: all but those that half of the events or more share."""
-    counted = Counter(id_.strip() for id_ in ids if id_.strip())
-    most = max(2, len(ids) // 2)
-    return {name for name, number in counted.items() if number == 1 or number < most or len(ids) <= 2}
+    """Return the ids that identify events: all except those that half of the events or more have."""
+    counts = Counter(id_.strip() for id_ in ids if id_.strip())
+    too_many = max(2, len(ids) // 2)
+    return {id_ for id_, count in counts.items() if count == 1 or count < too_many or len(ids) <= 2}
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the standard's keys, except those that depend on its history."""
+    """Build an event with the standard's keys, except those that depend on its history; `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     signature = " ".join((title.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold()))
@@ -166,10 +170,10 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         value["location"] = raw.location
     if start.note:
         value["time_note"] = start.note
-    # A name that is not on the list is kept in a key of its own, as the source writes it.
-    source_names = {name: getattr(raw, name) for name in _LISTED_NAMES}
+    # A branch or entity that is not among the parser's is kept in a key of its own, as the source writes it.
+    source_names = {name: getattr(raw, name) for name in ("branch", "entity")}
     value |= {f"source_{key}": _one_line(name) for key, name in source_names.items() if name not in {"", value[key]}}
-    # A source's own key never replaces one of the standard.
+    # An extra key never replaces one of the standard.
     value |= {name: extra for name, extra in raw.extra.items() if name not in value and not name.startswith("_")}
     text = raw.text.encode("utf-8", "replace").decode()  # CouchDB refuses half of a surrogate pair
     aside = {"source_url": document.url, "source_text": text, "parser_version": document.rules.version}
@@ -177,38 +181,39 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
 
 
 def _uid(parser: EventParser, identity: str) -> str:
-    """Return an event's uid; if it has more than MAX_UID characters, it is cut and ends in a digest."""
+    """Return an event's uid; a uid of more than MAX_UID_CHARACTERS is cut and ends in a digest."""
     uid = f"{parser.name}/{identity}"
-    if len(uid) <= MAX_UID:
+    if len(uid) <= MAX_UID_CHARACTERS:
         return uid
-    return f"{uid[: MAX_UID - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
+    return f"{uid[: MAX_UID_CHARACTERS - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.replace("\x00", " ").split())[:MAX_LINE]
+    """Return a text with single spaces, cut to MAX_LINE_CHARACTERS."""
+    return " ".join(text.replace("\x00", " ").split())[:MAX_LINE_CHARACTERS]
 
 
 def source_document(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> SourceDocument:
-    """Build the input of a reader, with the rules in force at `visited`; raise StepError for an invalid zone."""
+    """Build the input of a reader, with the rules in force at `visited`; raise StepError if its zone is not valid."""
     zone = zone_of(parser.zone)
     if zone is None:
         raise StepError(f"{parser.zone!r} is not a time zone", Reason.STEP_FAILED)
     return SourceDocument(content, url, visited, media, parser, parser.rules_at(visited), zone)
 
 
-_SETTLED = frozenset({MISSING, WITHDRAWN, "cancelled"})
+_FINAL_STATUSES = frozenset({MISSING, WITHDRAWN, "cancelled"})
 
 
 def parser_of(source: Source | None) -> EventParser:
-    """Return a source's parser, or `UNKNOWN` for a source without one."""
+    """Return the parser of a source or, if it has none, UNKNOWN_PARSER under the source's name."""
     parser = source.options.get(PARSER) if source else None
     if isinstance(parser, EventParser):
         return parser
-    return replace(UNKNOWN, name=source.name if source else UNKNOWN.name)
+    return replace(UNKNOWN_PARSER, name=source.name if source else UNKNOWN_PARSER.name)
 
 
 def read_events(task: Task) -> list[Observation | Skip]:
-    """Return an observation of each event, by its uid, and a skip for each part that could not be read."""
+    """Return an observation of each event of a document, by its uid, and a skip for each part that cannot be read."""
     if task.source is None:
         return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not configured, so its parser is not known")]
     assert task.visited is not None
@@ -229,15 +234,15 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield an observation with the status missing for each future event that `missing_after` listings in a row lack.
+    """Yield an observation with the status missing for each future event that the last `missing_after` listings lack.
 
-    An event that was cancelled before stays cancelled.
+    An event that is already missing, withdrawn or cancelled keeps its status.
     """
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:
         event = record.value
-        if not event or event["status"] in _SETTLED or record.listings < parser.missing_after:
+        if not event or event["status"] in _FINAL_STATUSES or record.listings < parser.missing_after:
             continue
         if end_of_event(event) > listing.at:
             yield Observation(record.key, {**event, "status": MISSING}, text_of_event(event))

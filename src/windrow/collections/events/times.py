@@ -1,6 +1,6 @@
-"""Parse the times of events: to UTC, to the second, and whether there is a time of day.
+"""Convert the times of events to UTC, to the second, and find out whether they have a time of day.
 
-A date without a time of day becomes 00:00:00Z of that date, whatever the zone (VotersDaily's standard).
+A date without a time of day becomes 00:00:00Z of that date in every zone, as in VotersDaily's standard.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from zoneinfo import ZoneInfo
 from windrow.collections.events.time_of_day import split_time_of_day
 from windrow.formats.moment import read_page_time
 
-_NO_PLACE = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
-_NUMBER = re.compile(r"\d{9,13}")
-_MAX_SECONDS = 100_000_000_000  # a number above it is in milliseconds
+_UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
+_UNIX_TIME = re.compile(r"\d{9,13}")
+_MAX_SECONDS = 100_000_000_000  # since 1970; a number above it is in milliseconds
 _SPACES = re.compile(r"\s+")
-_MAIL = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
-"""A date of mail and feeds whose zone is a name: by RFC 5322 it is an offset, also out of season."""
+_MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
+"""A date of mail and feeds with the name of a zone, which by RFC 5322 means a fixed offset in summer and winter."""
 
-_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
+_ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
 
 UNKNOWN_ZONE = "unknown_zone"
@@ -33,8 +33,8 @@ class EventTime(NamedTuple):
 
     `note` is "ambiguous" or "nonexistent" if the local time occurs twice or not at all because the clocks change,
     and UNKNOWN_ZONE if the source names a zone that is not known, so that another one was used.
-    `local` is the local time in ISO 8601, without its zone: in `zone`, an IANA name, if the text names one of its
-    own, and otherwise in that of the source.
+    `local` is the local time in ISO 8601, without its zone. `zone` is the IANA name of that zone if the text names it,
+    and empty if it is the zone of the source.
     """
 
     utc: datetime
@@ -44,33 +44,33 @@ class EventTime(NamedTuple):
     zone: str = ""
 
 
-def format_utc(at: datetime) -> str:
-    """Format a time as the standard does, in UTC to the second; one without a zone is taken as UTC.
+def format_utc(moment: datetime) -> str:
+    """Format a time as the standard does, in UTC and to the second; a time without a zone is in UTC.
 
     >>> format_utc(datetime(2009, 8, 19, 13, 43, 21, 999, tzinfo=UTC))
     '2009-08-19T13:43:21Z'
     """
-    aware = at.astimezone(UTC) if at.tzinfo else at
+    aware = moment.astimezone(UTC) if moment.tzinfo else moment
     return aware.replace(tzinfo=None, microsecond=0).isoformat() + "Z"
 
 
 def parse_utc(text: str) -> datetime:
-    """Parse a time that `format_utc` wrote; ValueError if it is not one."""
+    """Parse a time that `format_utc` wrote; raise ValueError if the text is not a time."""
     return datetime.fromisoformat(text)
 
 
-def day_after(at: datetime) -> datetime:
-    """Return the same time on the next day; on `date.max`, the last moment of that day.
+def day_after(moment: datetime) -> datetime:
+    """Return the same time on the next day, or on `date.max` the last moment of that day.
 
     >>> day_after(datetime(2026, 11, 30)).day, day_after(datetime(9999, 12, 31)).hour
     (1, 23)
     """
-    return at + timedelta(days=1) if at.date() < date.max else datetime.combine(at, time.max, at.tzinfo)
+    return moment + timedelta(days=1) if moment.date() < date.max else datetime.combine(moment, time.max, moment.tzinfo)
 
 
 @lru_cache(256)
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return a zone by its IANA name, in which spaces may stand for underscores; None if it is not a zone."""
+    """Return a zone by its IANA name, which may have spaces instead of underscores, or None if it is not known."""
     try:
         return ZoneInfo(name.replace(" ", "_"))
     except (ValueError, OSError, KeyError):
@@ -78,12 +78,12 @@ def zone_of(name: str) -> ZoneInfo | None:
 
 
 def from_day(day: date) -> EventTime:
-    """Return an all-day time."""
+    """Return the time of an event that lasts a whole day."""
     return EventTime(datetime(day.year, day.month, day.day, tzinfo=UTC), all_day=True, local=day.isoformat())
 
 
 def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a local time to UTC; None if it is out of range. An ambiguous time is the earlier of the two.
+    """Convert a local time to UTC, the earlier one if it is ambiguous, or return None if it is out of range.
 
     >>> from_local(datetime(2026, 11, 1, 1, 30), ZoneInfo("America/New_York")).note
     'ambiguous'
@@ -101,45 +101,47 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
     return EventTime(utc, note=note, local=naive.isoformat())
 
 
-def from_zoned(at: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone; its note says if it is ambiguous or nonexistent in it. None if it is out of range.
+def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
+    """Convert a time with a zone, or return None if it is out of range; `zone` is the zone of the source.
+
+    The note of the result tells whether the time is ambiguous or nonexistent in its own zone.
 
     >>> from_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
     'nonexistent'
     """
-    own_zone = at.tzinfo if isinstance(at.tzinfo, ZoneInfo) and at.tzinfo.key not in _NO_PLACE else zone
-    event_time = from_aware(at, own_zone)
-    if event_time is None or at.tzinfo is None:
+    own_zone = moment.tzinfo if isinstance(moment.tzinfo, ZoneInfo) and moment.tzinfo.key not in _UTC_NAMES else zone
+    event_time = from_aware(moment, own_zone)
+    if event_time is None or moment.tzinfo is None:
         return event_time
     event_time = event_time._replace(zone=own_zone.key if own_zone.key != zone.key else "")
     try:
-        other_fold = at.replace(fold=1 - at.fold).astimezone(UTC).replace(microsecond=0)
-        round_trip = event_time.utc.astimezone(at.tzinfo).replace(tzinfo=None)
+        other_fold = moment.replace(fold=1 - moment.fold).astimezone(UTC).replace(microsecond=0)
+        round_trip = event_time.utc.astimezone(moment.tzinfo).replace(tzinfo=None)
     except (OverflowError, ValueError):
         return event_time
     if other_fold == event_time.utc:
         return event_time
     return event_time._replace(
         note="ambiguous"
-        if round_trip == at.replace(tzinfo=None, microsecond=0, fold=round_trip.fold)
+        if round_trip == moment.replace(tzinfo=None, microsecond=0, fold=round_trip.fold)
         else "nonexistent"
     )
 
 
-def from_aware(at: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone, without a note; None if it is out of range. `zone` is that of `local`."""
+def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
+    """Convert a time with a zone, without a note; its local time is in `zone`. Return None if it is out of range."""
     try:
-        utc = at.astimezone(UTC).replace(microsecond=0)
+        utc = moment.astimezone(UTC).replace(microsecond=0)
         return EventTime(utc, local=utc.astimezone(zone).replace(tzinfo=None).isoformat())
     except (OverflowError, ValueError):
         return None
 
 
-def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: str = "") -> EventTime | None:
-    """Parse a time or a day as a source writes it; None if it cannot be parsed.
+def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
+    """Parse a time or a day as a source writes it, or return None if it cannot be parsed.
 
-    `formats` are strptime patterns, tried first. A time without a zone is in UTC if `assumed` is "UTC", and otherwise
-    in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
+    `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is
+    "UTC", and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> format_utc(read_time("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).utc)
@@ -155,44 +157,46 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: s
             parsed = datetime.strptime(plain, pattern)  # noqa: DTZ007 the zone is the source's
         except ValueError:
             continue
-        return _event_time(parsed, zone, assumed, clock=any(mark in pattern for mark in ("%H", "%I", "%X", "%c")))
-    if _NUMBER.fullmatch(plain):
+        has_time = any(directive in pattern for directive in ("%H", "%I", "%X", "%c"))
+        return _event_time(parsed, zone, naive_zone, has_time=has_time)
+    if _UNIX_TIME.fullmatch(plain):
         seconds = int(plain)
         return from_aware(_EPOCH + timedelta(seconds=seconds / (1000 if seconds > _MAX_SECONDS else 1)), zone)
     try:
-        moment = read_page_time(plain) if _MAIL.fullmatch(plain) else None
+        moment = read_page_time(plain) if _MAIL_DATE.fullmatch(plain) else None
         moment = moment or datetime.fromisoformat(plain)
     except ValueError:
-        return _read_written(plain, zone, assumed)
-    return _event_time(moment, zone, assumed, clock=_DAY.fullmatch(plain) is None)
+        return _read_written_time(plain, zone, naive_zone)
+    return _event_time(moment, zone, naive_zone, has_time=_ISO_DAY.fullmatch(plain) is None)
 
 
-def _read_written(plain: str, zone: ZoneInfo, assumed: str) -> EventTime | None:
-    """Parse a date as people write it, with or without a time of day; None if any part of it cannot be read.
+def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
+    """Parse a date as people write it, with or without a time of day, or None if any part of it cannot be read.
 
     >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT", "18.00 Uhr"), ZoneInfo("America/New_York")
-    >>> [format_utc(_read_written(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
+    >>> [format_utc(_read_written_time(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
     ['18:00', '15:00', '16:00', '16:00', '22:00']
     """
-    dated = split_time_of_day(plain)
-    day = read_page_time(dated.day) if dated else None
-    if dated is None or day is None:
+    day_and_time = split_time_of_day(text)
+    day = read_page_time(day_and_time.day) if day_and_time else None
+    if day_and_time is None or day is None:
         return None
-    if dated.time is None:
+    if day_and_time.time is None:
         return from_day(day.date())
     try:
-        at = dated.time.on(day, zone)
+        local_time = day_and_time.time.on_day(day, zone)
     except OverflowError:
         return None
-    return _event_time(at, zone, assumed, clock=True) if at else None
+    return _event_time(local_time, zone, naive_zone, has_time=True) if local_time else None
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _event_time(at: datetime, zone: ZoneInfo, assumed: str, *, clock: bool) -> EventTime | None:
-    if not clock:
-        return from_day(at.date())
-    if at.tzinfo is not None:
-        return from_zoned(at, zone)
-    return from_aware(at.replace(tzinfo=UTC), zone) if assumed == "UTC" else from_local(at, zone)
+def _event_time(parsed: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: bool) -> EventTime | None:
+    """Return a parsed time, or its day if it has no time of day, or None if it is out of range."""
+    if not has_time:
+        return from_day(parsed.date())
+    if parsed.tzinfo is not None:
+        return from_zoned(parsed, zone)
+    return from_aware(parsed.replace(tzinfo=UTC), zone) if naive_zone == "UTC" else from_local(parsed, zone)

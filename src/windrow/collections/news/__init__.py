@@ -1,1 +1,1 @@
-"""News: every article of a list of sites, as the Normalized News Data Standard v3.0 has it."""
+"""News: the articles of sites, in files as the Normalized News Data Standard 3.0 defines them."""

@@ -1,4 +1,4 @@
-"""Articles in the form of the standard, and how one is read from an HTML page."""
+"""Build articles in the form of the standard, and read an article from an HTML page."""
 
 from __future__ import annotations
 
@@ -22,53 +22,60 @@ from windrow.formats.url import normalise
 from windrow.reasons import Reason
 
 _FIRST_YEAR = 1990
-_MAX_AHEAD = timedelta(days=1)
+_MAX_TIME_AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 _MAX_KEYWORDS = 200
-_MAX_TITLE = 2_000
+_MAX_TITLE_CHARACTERS = 2_000
 _SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass
 class FoundArticle:
-    """An article as a reader returns it; `html` is its text as HTML, all other texts are plain."""
+    """An article as a reader returns it.
+
+    `kind` is that of its source. `html` is its text as HTML, in which addresses are relative to `base_url`; all other
+    texts are plain. `date` and `modified` are the times of publication and of the last change, as the site writes them.
+    """
 
     url: str
     kind: str
     title: str = ""
     html: str = ""
-    base: str = ""
+    base_url: str = ""
     date: str = ""
-    stamp: int | None = None
+    timestamp: int | None = None
     """The publication time in seconds since 1970, used if `date` cannot be converted."""
     authors: list[str] = field(default_factory=list)
     keywords: list[str] = field(default_factory=list)
-    image: str = ""
+    image_url: str = ""
     excerpt: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
-    canonical: str = ""
-    name: str = ""
-    """A name that stays when the address changes, such as the number of a WordPress post."""
+    canonical_url: str = ""
+    lasting_name: str = ""
+    """A name that does not change with the address, such as the number of a WordPress post."""
     modified: str = ""
 
 
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
-    """Return an article's record with the standard's fields but `first_seen_timestamp_gmt`; a skip if it lacks one."""
+    """Return an article with the standard's fields except `first_seen_timestamp_gmt`, or a skip if it is not complete.
+
+    `zone` is the IANA name for dates without a zone, or empty, and `seen` the time of the attempt.
+    """
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
         return Skip(Reason.BAD_ADDRESS, article.url[:500] or "the article has no address")
-    title = " ".join(_SCRIPT.sub(" ", article.title).split())[:_MAX_TITLE]
+    title = " ".join(_SCRIPT.sub(" ", article.title).split())[:_MAX_TITLE_CHARACTERS]
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
-    text = _remove_title(html_to_markdown(article.html, normalise(article.base or article.url).url), title)
+    text = _remove_title(html_to_markdown(article.html, normalise(article.base_url or article.url).url), title)
     if not text.strip():
         return Skip(Reason.NO_TEXT, article.url)
-    stamp, doubt = parse_date(article.date, zone, seen)
-    if stamp is None and article.stamp is not None:
-        stamp, doubt = article.stamp, ""
+    timestamp, doubt = parse_date(article.date, zone, seen)
+    if timestamp is None and article.timestamp is not None:
+        timestamp, doubt = article.timestamp, ""
     metadata = {name: value for name, value in article.metadata.items() if value not in (None, "", [])}
-    if article.canonical:
-        metadata["canonical_url"] = article.canonical  # even its own: all spellings of its address give one record
+    if article.canonical_url:  # stored even if it equals the address, so that all spellings give the same record
+        metadata["canonical_url"] = article.canonical_url
     if doubt:
         metadata["date_doubt"] = doubt
     observed: dict[str, Any] = {
@@ -77,37 +84,37 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
         "article_text": text,
         "source_domain": domain,
         "publication_date": article.date or None,
-        "publication_timestamp_gmt": stamp,
+        "publication_timestamp_gmt": timestamp,
         "author": ", ".join(unique_texts(article.authors)) or None,
         "keywords": unique_texts(article.keywords)[:_MAX_KEYWORDS],
         "word_count": len(_WORD.findall(text)),
     }
-    image = normalise(article.image, article.base or article.url).url if article.image else ""
-    optional = {"image_url": image, "excerpt": article.excerpt, "metadata": metadata}
-    observed |= {name: content for name, content in optional.items() if content}
-    own_canonical = [article.canonical] if standard.is_same_site(article.url, article.canonical) else []
+    image_url = normalise(article.image_url, article.base_url or article.url).url if article.image_url else ""
+    optional_fields = {"image_url": image_url, "excerpt": article.excerpt, "metadata": metadata}
+    observed |= {name: content for name, content in optional_fields.items() if content}
+    own_canonical = [article.canonical_url] if standard.is_same_site(article.url, article.canonical_url) else []
     aliases = unique_texts(map(standard.alias, [article.url, *own_canonical]))
-    aside = {"kind": article.kind, "aliases": unique_texts([*aliases, article.name])}
+    aside = {"kind": article.kind, "aliases": unique_texts([*aliases, article.lasting_name])}
     if article.modified:
         aside["modified"] = article.modified
-    return Observation(article.url, observed, f"{title}\n{text}", url=article.url, aside=aside,
-                       names=(article.name,) if article.name else (), aliases=tuple(aliases))  # fmt: skip
+    names = (article.lasting_name,) if article.lasting_name else ()
+    return Observation(article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names,
+                       aliases=tuple(aliases))  # fmt: skip
 
 
 def _remove_title(text: str, title: str) -> str:
-    r"""Return a text without a first headline that repeats the title, unless the text has nothing else.
+    r"""Return a text without its first headline if that repeats the title, unless the text has nothing else.
 
     >>> _remove_title("# Tea\n\nPour it.", "Tea"), _remove_title("# Tea", "Tea")
     ('Pour it.', '# Tea')
     >>> _remove_title("![](https://a.example/a.jpg)\n\n# Tea\n\nPour it.", "Tea")
     '![](https://a.example/a.jpg)\n\nPour it.'
     """
-    parts = text.split("\n\n")
-    index = next(
-        (index for index, part in enumerate(parts) if not part.startswith(("![", "*", "[!["))), 0
-    )  # after figures
-    is_title = parts[index][:2] == "# " and _words(parts[index].removeprefix("# ")) == _words(title)
-    without_title = "\n\n".join((*parts[:index], *parts[index + 1 :]))
+    paragraphs = text.split("\n\n")
+    after_figures = (number for number, part in enumerate(paragraphs) if not part.startswith(("![", "*", "[![")))
+    index = next(after_figures, 0)
+    is_title = paragraphs[index][:2] == "# " and _words(paragraphs[index].removeprefix("# ")) == _words(title)
+    without_title = "\n\n".join((*paragraphs[:index], *paragraphs[index + 1 :]))
     return without_title if is_title and without_title.strip() else text
 
 
@@ -116,7 +123,9 @@ def _words(text: str) -> list[str]:
 
 
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
-    """Return a date in seconds since 1970, or None if it cannot be converted, and what is doubtful about it.
+    """Return (seconds, doubt): a date in seconds since 1970, or None, and what is doubtful about it, or an empty text.
+
+    `zone` is the IANA name of the zone of a date without one, and `seen` the time after which dates are in the future.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -125,46 +134,45 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
     """
     if not date:
         return None, ""
-    at = read_page_time(date)
-    if at is None:
+    time = read_page_time(date)
+    if time is None:
         return None, "not a date"
-    if at.tzinfo is None:
+    if time.tzinfo is None:
         if not zone:
             return None, "no time zone"
-        at = at.replace(tzinfo=ZoneInfo(zone))
+        time = time.replace(tzinfo=ZoneInfo(zone))
     try:
-        stamp = int(at.timestamp())
-        at = at.astimezone(UTC)
+        timestamp = int(time.timestamp())
+        time = time.astimezone(UTC)
     except (OverflowError, ValueError):
         return None, "not a date"
-    if at.year < _FIRST_YEAR:
-        return (stamp if stamp > 0 else None), f"before {_FIRST_YEAR}"
-    return stamp, "in the future" if seen and at > seen + _MAX_AHEAD else ""
+    if time.year < _FIRST_YEAR:
+        return (timestamp if timestamp > 0 else None), f"before {_FIRST_YEAR}"
+    return timestamp, "in the future" if seen and time > seen + _MAX_TIME_AHEAD else ""
 
 
 def unique_texts(texts: Iterable[str]) -> list[str]:
-    """Return the different texts, with spaces normalized, in their order, without empty ones."""
+    """Return texts in their order with single spaces, without empty and repeated ones."""
     return list(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
 
-_HEAD_BYTES = 200_000  # of a page, in which marks of an article are searched
-_ARTICLE = re.compile(
+_HEAD_BYTES = 200_000  # the start of a page, in which the marks of an article are searched
+_ARTICLE_MARK = re.compile(
     rb'(?i)property=["\']?og:type["\']?[^<>]*content=["\']?article|content=["\']?article["\']?[^<>]*property=["\']?og:type'
     rb'|"@type"\s*:\s*\[?\s*"[^"]*(?:Article|Posting|Report)"|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
 )
-_PAID = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
+_PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
-_VARIANT = re.compile(
-    r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}"
-)  # path segment of another form of an article
-_HTML = frozenset(("", "text/html", "application/xhtml+xml"))
+_VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
+"""A segment of the path of another form of an article, such as one for printing."""
+_HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip; `feed_entry` may have a `title` and a `published` date from a feed."""
+    """Return the article of a page, or a skip; `feed_entry` may have its `title` and `published` date in a feed."""
     url = task.request.url if task.request else task.item.key
-    if read_media_type(task.fields) not in _HTML:
+    if read_media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"type {read_media_type(task.fields)}")
     body = task.view.read()
     if not body.strip():
@@ -176,46 +184,47 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
         page = read_article(body, task.fields.get("content-type", ""), url, options.get("exclude_selectors", ()))
     except StepError as error:
         return Skip(error.reason or Reason.STEP_FAILED, url, str(error))
-    if not (feed_entry or page.published or _ARTICLE.search(body[:_HEAD_BYTES])):
+    if not (feed_entry or page.published or _ARTICLE_MARK.search(body[:_HEAD_BYTES])):
         return Skip(Reason.NOT_WANTED, url, "not an article")
-    base = normalise(page.base, url).url if page.base else url
-    canonical = normalise(page.canonical, base).url if page.canonical else ""
+    base_url = normalise(page.base, url).url if page.base else url
+    canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
     article = FoundArticle(
         url=url,
         kind=kind,
         title=unescape(page.title) or feed_entry.get("title", ""),
         html=page.markup,
-        base=base,
+        base_url=base_url,
         date=page.published or feed_entry.get("published", ""),
         authors=list(page.authors),
         keywords=list(page.keywords),
-        image=page.image,
+        image_url=page.image,
         excerpt=" ".join(unescape(page.description).split()),
         metadata={
             "site_name": page.site, "language": page.language, "modified_date": page.modified,
-            "paywalled": True if _PAID.search(body) else None,
+            "paywalled": True if _PAYWALL_MARK.search(body) else None,
         },
-        canonical=canonical if canonical and _is_own(canonical, url) else "",
+        canonical_url=canonical_url if canonical_url and _may_be_own(canonical_url, url) else "",
         modified=page.modified,
     )  # fmt: skip
     return article_observation(article, str(options.get("timezone", "")), task.visited)
 
 
-def _is_own(canonical: str, url: str) -> bool:
-    """Return whether a canonical address may be the article's own: some sites give that of a section instead.
+def _may_be_own(canonical_url: str, url: str) -> bool:
+    """Return whether a canonical address may be that of the article at `url`, as some sites give a section's instead.
 
-    >>> _is_own("https://a.example/news/", "https://a.example/news/the-quay")
+    >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False
-    >>> _is_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
+    >>> _may_be_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
     True
     """
-    path, own_path = (unquote(urlsplit(address).path).strip("/") for address in (canonical, url))
-    if not path or not own_path.startswith(f"{path}/"):
-        return bool(path or urlsplit(canonical).query) or url.count("/") <= 3
-    return all(_VARIANT.fullmatch(segment) for segment in own_path[len(path) + 1 :].split("/"))
+    canonical_path, path = (unquote(urlsplit(address).path).strip("/") for address in (canonical_url, url))
+    if not canonical_path or not path.startswith(f"{canonical_path}/"):
+        return bool(canonical_path or urlsplit(canonical_url).query) or url.count("/") <= 3
+    return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in path[len(canonical_path) + 1 :].split("/"))
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:
+    """Return whether a page or its header fields ask not to be indexed."""
     matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(body[:_HEAD_BYTES])]
-    words = {word.strip().lower() for match in matches if match for word in match[1].split(",")}
-    return bool(words & {"noindex", "none"}) or "noindex" in fields.get("x-robots-tag", "").lower()
+    directives = {text.strip().lower() for match in matches if match for text in match[1].split(",")}
+    return bool(directives & {"noindex", "none"}) or "noindex" in fields.get("x-robots-tag", "").lower()

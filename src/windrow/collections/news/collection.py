@@ -17,10 +17,11 @@ from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, cho
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
-"""The kinds of sources, the most reliable first; also the order of a run's directories."""
+"""The kinds of sources, the most reliable first, which is also the order of a run's directories."""
 
 
 def _read_day(setting: Any, _root: Path) -> str:
+    """Return a setting as a day YYYY-MM-DD, or an empty text if it is empty; raise ConfigError for another one."""
     if isinstance(setting, date):
         return setting.isoformat()[:10]
     if setting == "":
@@ -32,6 +33,7 @@ def _read_day(setting: Any, _root: Path) -> str:
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
+    """Return a setting as the IANA name of a zone, or as an empty text; raise ConfigError for another one."""
     if setting == "":
         return ""
     try:
@@ -46,26 +48,21 @@ ZONE = ValueKind("time zone", _read_zone)
 SOURCE = (
     *ASKED,
     *CAPTURED,
-    Setting("kind", choice("auto", *KINDS), "auto", "what the site offers; auto: windrow finds out at its `url`"),
-    Setting("every", DURATION, 0, "how often it is asked for what is new at most; 0: in each run"),
-    Setting("overlap", DURATION, "48h", "how far behind the last run windows of time reach back"),
-    Setting(
-        "full_listing_every",
-        DURATION,
-        "1d",
-        "how often a WordPress is asked for the numbers of all posts; 0: in each run",
-    ),
-    Setting("since", DAY, "", "the first day of articles that are wanted; empty: as far back as the site goes"),
-    Setting("until", DAY, "", "the last day of articles that are wanted; then nothing newer is asked for"),
-    Setting("timezone", ZONE, "", "the time zone of dates that name none"),
-    Setting("seeds", TEXTS, [], "feeds, sitemaps or section pages to ask, relative to `url`; none: `url` itself"),
-    Setting("origins", TEXTS, [], "other origins of the site at which articles lie, such as https://news.example.org"),
-    Setting("exclude_selectors", TEXTS, [], "CSS selectors of what is not part of the article on pages of this site"),
+    Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: windrow detects it at its `url`"),
+    Setting("every", DURATION, 0, "shortest time between requests for new articles; 0: in each run"),
+    Setting("overlap", DURATION, "48h", "how far requests for a time reach back before the last run"),
+    Setting("full_listing_every", DURATION, "1d", "time between lists of all posts of a WordPress; 0: in each run"),
+    Setting("since", DAY, "", "first day of the articles that are wanted; empty: all that the site has"),
+    Setting("until", DAY, "", "last day of the articles that are wanted; newer ones are not requested"),
+    Setting("timezone", ZONE, "", "time zone of dates without one"),
+    Setting("seeds", TEXTS, [], "feeds, sitemaps or section pages to request, relative to `url`; none: `url` itself"),
+    Setting("origins", TEXTS, [], "other origins with articles of the site, such as https://news.example.org"),
+    Setting("exclude_selectors", TEXTS, [], "CSS selectors of elements that are not part of an article"),
 )
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; ConfigError if it is not on the web or its range of days is empty."""
+    """Build a source from its table; raise ConfigError if it is not on the web, or if `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: url: expected an http or https address", hint=f"edit {table.file}")
@@ -78,14 +75,10 @@ def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroun
 CONFIGURATION = Configuration(
     settings=(
         store_of("news"),
+        Setting("news.article_folder", PATH, "normalized_news", "folder of the files of articles", written=True),
+        Setting("news.raw_folder", PATH, "raw_news_data", "folder of the raw responses of each run", written=True),
         Setting(
-            "news.article_folder", PATH, "normalized_news", "where a file is written for each article", written=True
-        ),
-        Setting(
-            "news.raw_folder", PATH, "raw_news_data", "where each run's raw replies and summaries are", written=True
-        ),
-        Setting(
-            "news.rewrite_changed", SWITCH, default=False, help="write articles that changed anew, with their revisions"
+            "news.rewrite_changed", SWITCH, default=False, help="rewrite articles that changed, with their revisions"
         ),
     ),
     source=SOURCE,

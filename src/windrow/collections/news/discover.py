@@ -1,4 +1,4 @@
-"""Detect the kind of a site, and pass its responses to the reader for that kind."""
+"""Detect the kind of a site, and call the reader for that kind; `learned` is what the ledger remembers of a source."""
 
 from __future__ import annotations
 
@@ -28,24 +28,27 @@ from windrow.formats.url_hints import HintKind
 from windrow.model import CdxLine, Finding, Level, RecordedAttempt, Source
 from windrow.reasons import Reason
 
-HOME = "auto.home"
-KNOWN = "it is known"
-"""The ending of a front page that leads to no requests, as the kind of the site is known."""
-GUESS, _ROBOTS_FILE = "page.guess", "page.robots"
+HOME = "auto.home"  # the name of the request for a front page
+NO_REQUESTS_ENDING = "it is known"
+"""The ending of a front page that leads to no requests because the kind of the site is known."""
+_GUESS, _ROBOTS_FILE = "page.guess", "page.robots"  # names of requests
 _USUAL_PATHS = (
     "sitemap-news.xml", "news-sitemap.xml", "sitemap_index.xml", "sitemap.xml", "feed/", "feed.xml", "rss.xml", "rss",
     "atom.xml", "feed.json",
 )  # fmt: skip
-"""Paths at which sites usually have feeds and sitemaps."""
+"""Paths at which many sites have a feed or a sitemap."""
 _MAX_SITEMAPS = 10  # of robots.txt
-_API = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
+_API_HEADER = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
 _API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
-_BLOX = re.compile(rb"(?i)tncms|bloximages|townnews")
+_BLOX_MARK = re.compile(rb"(?i)tncms|bloximages|townnews")
 
 
 class SiteReader(NamedTuple):
-    """The functions for one kind of site: first requests, requests that follow a response, and its articles."""
+    """The functions for one kind of site.
+
+    `begin` returns the first requests of a run, `follow` the requests after a response, and `read` its articles.
+    """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
     follow: Callable[[Source, Mapping[str, Any], Answer], FollowResult]
@@ -61,14 +64,14 @@ READERS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site in a request's name; a page from another collection has no name."""
+    """Return the kind of site in the name of a request; without a name it is a page from another collection."""
     return name.partition(".")[0] if name else "page"
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request what is new, or the front page of a site whose kind is not known yet."""
+    """Return the first requests of a run for the kind of the site, or for its front page if the kind is not known."""
     if not source.site.scheme:
-        return ()  # it reads only captures of other collections
+        return ()  # the source only has captures of other collections
     kind = source.options["kind"]
     if kind == "auto" or learned.get("closed"):
         kind = learned.get("kind", "")
@@ -78,62 +81,64 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Return the requests and offers that follow from a response."""
+    """Return the requests and offers that follow from a response; pass it to the reader for its kind of site."""
     if answer.request.name == HOME:
         return _recognize_site(source, learned, answer)
-    if answer.request.name in {GUESS, _ROBOTS_FILE}:
+    if answer.request.name in {_GUESS, _ROBOTS_FILE}:
         return _follow_guess(source, learned, answer)
     return READERS[kind_of(answer.request.name)].follow(source, learned, answer)
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page and return its first requests; the page may list articles itself."""
+    """Detect the kind of a site by its front page, and return its first requests, or those of articles on the page."""
     url = answer.request.url
     if answer.status != 200:
         skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
         return _request_guesses(source, learned, answer, FollowResult(skip=skip, findings=(finding,)))
-    offered = {}
+    detected = {}
     if "kind" not in learned:
-        offered = _detect_kind(answer.view.read(), answer.fields, url)
+        detected = _detect_kind(answer.view.read(), answer.fields, url)
         answer.view.seek(0)
-    learned_now = {**learned, **offered}
+    learned_now = {**learned, **detected}
     kind = learned_now["kind"]
     if url not in learned_now.get("addresses", ()):
-        requests = READERS[kind].begin(source, learned_now) if offered else ()
-        return FollowResult(requests, (), offered, end="" if offered else KNOWN)
-    listing = feed.follow(
-        source, learned_now, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}"))
-    )
-    if kind == "page" and not listing.requests and offered:
+        requests = READERS[kind].begin(source, learned_now) if detected else ()
+        return FollowResult(requests, (), detected, end="" if detected else NO_REQUESTS_ENDING)
+    list_answer = answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}"))
+    listing = feed.follow(source, learned_now, list_answer)
+    if kind == "page" and not listing.requests and detected:
         finding = Finding("NoArticles", "the front page has no link to an article, a feed or an API", Level.WARN)
         refused = FollowResult(skip=Reason.NOT_A_FEED, findings=(*listing.findings, finding))
         return _request_guesses(source, learned, answer, refused)
-    return replace(listing, learned={**listing.learned, **offered})
+    return replace(listing, learned={**listing.learned, **detected})
 
 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
-    """Request the feeds and sitemaps found at usual paths earlier; if none were found, try all paths, once a day."""
-    if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try another time
+    """Return `failure`, the result for a front page, with requests for feeds and sitemaps at usual paths.
+
+    They are those that were found earlier or, if none were, all usual paths once a day.
+    """
+    if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
         return failure
-    home, today = source.site.address("").rstrip("/"), answer.at.date().isoformat()
+    home_url, today = source.site.address("").rstrip("/"), answer.at.date().isoformat()
     if learned.get("guessed"):
-        return replace(failure, requests=tuple(Request(url, GUESS, when_named=True) for url in learned["guessed"]))
+        return replace(failure, requests=tuple(Request(url, _GUESS, when_named=True) for url in learned["guessed"]))
     if learned.get("guessed_on") == today:
         return failure
-    names = ((_ROBOTS_FILE, "robots.txt"), *((GUESS, path) for path in _USUAL_PATHS))
-    requests = tuple(Request(f"{home}/{path}", name, priority=2, when_named=True) for name, path in names)
+    names_and_paths = ((_ROBOTS_FILE, "robots.txt"), *((_GUESS, path) for path in _USUAL_PATHS))
+    requests = tuple(Request(f"{home_url}/{path}", name, priority=2, when_named=True) for name, path in names_and_paths)
     return replace(failure, requests=requests, learned={**failure.learned, "guessed_on": today})
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Follow a feed or sitemap at a usual path, and remember it, so that each later run requests it."""
+    """Request the articles of a feed or sitemap at a usual path, and remember its address for later runs."""
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
     if answer.status == 200 and name == _ROBOTS_FILE:
         sitemaps = robots.parse(body, source.site.agent).sitemaps[:_MAX_SITEMAPS]
-        requests = tuple(Request(address, GUESS, priority=2, when_named=True) for address in sitemaps)
+        requests = tuple(Request(address, _GUESS, priority=2, when_named=True) for address in sitemaps)
         return FollowResult(requests, skip=None if sitemaps else Reason.NOT_A_FEED)
     other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
     if answer.status != 200 or url_hints.read_hints(body, url).kind is HintKind.NONE:
@@ -149,18 +154,18 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
 
 
 def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
-    """Return what is learned of a site from its front page: its kind, and the addresses to request.
+    """Return what is to be remembered of a site from its front page: `kind`, and `api` or `addresses` to request.
 
     >>> _detect_kind(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
     {'kind': 'feed', 'addresses': ['https://a.example/rss']}
     """
     link = _API_LINK.search(body)
     href = _HREF.search(link[0]) if link else None
-    header = _API.search(fields.get("link", ""))
-    api = header[1] if header else href[1].decode("utf-8", "replace") if href else ""
-    if api and (root := normalise(api.replace("&amp;", "&"), url).url):
-        return {"kind": "wordpress", "api": f"{root.rstrip('/')}/wp/v2/posts"}
-    if _BLOX.search(body):
+    header = _API_HEADER.search(fields.get("link", ""))
+    api_url = header[1] if header else href[1].decode("utf-8", "replace") if href else ""
+    if api_url and (api_root := normalise(api_url.replace("&amp;", "&"), url).url):
+        return {"kind": "wordpress", "api": f"{api_root.rstrip('/')}/wp/v2/posts"}
+    if _BLOX_MARK.search(body):
         return {"kind": "townnews"}
     if url_hints.read_hints(body, url).kind is not HintKind.NONE:
         return {"kind": "feed", "addresses": [url]}
@@ -173,48 +178,50 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
 
 
 def read(task: Task) -> list[Observation | Skip]:
-    """Return the articles of a response, and a skip for each other entry."""
+    """Return the articles of a response, and a skip for each entry that is not an article."""
     name = task.request.name if task.request else ""
     return [] if name == HOME else list(READERS[kind_of(name)].read(task))
 
 
 def article_entry(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt; for a status of 404 or 410, that the article is gone.
+    """Return the observations of an attempt, or for a status of 404 or 410 the one that the article is gone.
 
-    An address that is not an article's changes nothing, as no record has its name.
+    If the address is not that of an article, this changes nothing, as no record has its name.
     """
     attempt = recorded.attempt
-    if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE:
+    if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
         observation = Observation(attempt.url, None, names=(attempt.url,))
     return observed(recorded, observation)
 
 
 def origins(source: Source) -> tuple[str, ...]:
-    """Return the origins of a site's articles: http and https, with and without `www.`, and those configured."""
-    home = source.site.address("") if source.site.scheme else ""
-    origins_ = [parts(normalise(origin).url).origin for origin in source.options["origins"] if normalise(origin).url]
-    resolved = normalise(home).url
-    host = parts(resolved).host if resolved else ""
+    """Return the origins of a site's articles: those configured, and http and https with and without `www.`."""
+    configured = [normalise(origin).url for origin in source.options["origins"]]
+    site_origins = [parts(url).origin for url in configured if url]
+    home_url = normalise(source.site.address("") if source.site.scheme else "").url
+    host = parts(home_url).host if home_url else ""
     if source.site.port is None and "." in host and not host.replace(".", "").isdigit():
-        bare = host.removeprefix("www.")
-        origins_ += [f"{scheme}://{name}" for scheme in ("https", "http") for name in (bare, f"www.{bare}")]
-    return tuple(dict.fromkeys(origins_))
+        bare_host = host.removeprefix("www.")
+        hosts = (bare_host, f"www.{bare_host}")
+        site_origins += [f"{scheme}://{name}" for scheme in ("https", "http") for name in hosts]
+    return tuple(dict.fromkeys(site_origins))
 
 
-GONE = frozenset({404, 410})
-"""Statuses of a page that no longer exists."""
+GONE_STATUSES = frozenset({404, 410})
+"""The statuses of a page that no longer exists."""
 
 _NOT_HTML = Skip(Reason.NOT_WANTED, message="its media type is not HTML")
 _NO_DOCUMENT = Skip(Reason.NOT_WANTED, message="its status is not 200 or 304")
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Select HTML pages in the captures of another collection, and pages that no longer exist."""
-    return _refuse_capture
+    """Return the function that selects HTML pages, and pages that no longer exist, among captures."""
+    return _check_capture
 
 
-def _refuse_capture(line: CdxLine) -> Skip | None:
-    if line.status in GONE:
+def _check_capture(line: CdxLine) -> Skip | None:
+    """Return why the capture of an index line is not wanted, or None if it is."""
+    if line.status in GONE_STATUSES:
         return None
     if line.status not in {200, 304}:
         return _NO_DOCUMENT

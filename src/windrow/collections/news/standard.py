@@ -1,4 +1,4 @@
-"""The Normalized News Data Standard 3.0: fields, names of files, and validation."""
+"""The Normalized News Data Standard 3.0: the fields of an article, the name of its file, and validation."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FIELDS = (
 )  # fmt: skip
 """The fields of an article, in the order of the standard's example."""
 
-REQUIRED = ("url", "title", "article_text", "source_domain", "first_seen_timestamp_gmt")
-_TEXTS = ("url", "title", "article_text", "source_domain")
-_OPTIONAL_TEXTS = ("image_url", "excerpt")
+REQUIRED_FIELDS = ("url", "title", "article_text", "source_domain", "first_seen_timestamp_gmt")
+_TEXT_FIELDS = ("url", "title", "article_text", "source_domain")
+_OPTIONAL_TEXT_FIELDS = ("image_url", "excerpt")
 _MAX_SECONDS = 10**12  # a larger number is a time in milliseconds
 _HOST = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
 _MOBILE_PREFIX = re.compile(r"^(?:m|mobile|amp|touch|wap)\.(?=[^.]+\.)")
-_TRACKING = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid|cmpid|ref|src)$")
+_TRACKING_PARAMETER = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid|cmpid|ref|src)$")
 
 
 def file_name(url: str) -> str:
-    """Return the name of an article's file: the MD5 of its URL, unchanged, in UTF-8.
+    """Return the name of an article's file: the MD5 of its unchanged URL in UTF-8, with the suffix .json.
 
     >>> file_name("https://example.com/article1")
     '792d5401678a0440aa8ee3e2e366a849.json'
@@ -38,7 +38,7 @@ def file_name(url: str) -> str:
 
 
 def domain(url: str) -> str:
-    """Return the domain of an address, without `www.`, in lower case and punycode, or an empty text if not valid.
+    """Return the domain of an address in lower case and punycode, without `www.`, or an empty text if it is not valid.
 
     >>> domain("https://WWW.B\u00fccher.example:8080/x"), domain("https://../x")
     ('xn--bcher-kva.example', '')
@@ -49,7 +49,7 @@ def domain(url: str) -> str:
 
 
 def alias(url: str) -> str:
-    """Return a key that all spellings of an address share, or an empty text if it is not an address.
+    """Return a key that is the same for all spellings of an address, or an empty text if it is not an address.
 
     >>> alias("http://www.example.com/a/?utm_source=x#top") == alias("https://example.com/a")
     True
@@ -59,15 +59,15 @@ def alias(url: str) -> str:
         return ""
     address, _, query = resolved.partition("?")
     address_part = address.partition("://")[2].removeprefix("www.").rstrip("/")
-    kept = [pair for pair in query.split("&") if pair and not _TRACKING.match(pair.partition("=")[0])]
-    return f"{address_part}?{'&'.join(kept)}" if kept else address_part
+    kept_pairs = [pair for pair in query.split("&") if pair and not _TRACKING_PARAMETER.match(pair.partition("=")[0])]
+    return f"{address_part}?{'&'.join(kept_pairs)}" if kept_pairs else address_part
 
 
 def is_same_site(url: str, canonical: str) -> bool:
-    """Return whether a canonical address is on the site of a page, so that it may be the address of the same article.
+    """Return whether a canonical address is on the site of the page at `url`, so that both may be the same article.
 
-    Hosts for mobile devices are the same site. Other subdomains are not, as they may belong to other people, such as
-    the authors of blogs: a page must not claim the address of another site's article.
+    A host for mobile devices is the same site. Other subdomains are not, as they may belong to other people, such as
+    the authors of blogs: a page must not take the place of an article on another site.
 
     >>> is_same_site("https://m.example.com/a", "https://www.example.com/a"), is_same_site("https://a.example/", "")
     (True, False)
@@ -80,29 +80,29 @@ def is_same_site(url: str, canonical: str) -> bool:
 
 def format_article(article: Mapping[str, Any]) -> str:
     """Return an article as the text of its file: JSON, with the standard's fields first."""
-    known = {name: article[name] for name in FIELDS if name in article}
-    known |= {name: value for name, value in article.items() if name not in known}
-    return json.dumps(known, ensure_ascii=False, indent=2).encode("utf-8", "replace").decode() + "\n"
+    ordered = {name: article[name] for name in FIELDS if name in article}
+    ordered |= {name: value for name, value in article.items() if name not in ordered}
+    return json.dumps(ordered, ensure_ascii=False, indent=2).encode("utf-8", "replace").decode() + "\n"
 
 
 def content_hash(article: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an article, without `metadata` and when it was first seen, to compare revisions."""
+    """Return the SHA-256 of an article without its metadata and first_seen_timestamp_gmt, to compare its revisions."""
     compared = {name: value for name, value in article.items() if name not in {"first_seen_timestamp_gmt", "metadata"}}
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
 
 def problems(article: Any) -> Iterator[tuple[str, str]]:
-    """Yield the violations that the standard's own validation finds: a field, and what is wrong with it."""
+    """Yield (field, problem) of each violation that the validation of the standard finds; the field may be empty."""
     if not isinstance(article, dict):
         yield "", "is not a JSON object"
         return
-    for name in _TEXTS:
+    for name in _TEXT_FIELDS:
         text = article.get(name)
         if not isinstance(text, str) or not text.strip():
             yield name, "is missing or empty" if text is None or isinstance(text, str) else "is not a text"
     source_domain = article.get("source_domain")
     if isinstance(source_domain, str) and ("/" in source_domain or any(map(str.isspace, source_domain))):
-        yield "source_domain", "is not a domain alone"
+        yield "source_domain", "is not only a domain"
     url = article.get("url")
     if isinstance(url, str) and url.strip() and (not url.startswith(("http://", "https://")) or not normalise(url).url):
         yield "url", "is not an absolute http or https address"
@@ -112,8 +112,9 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
 
 
 def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    stamp = article.get("publication_timestamp_gmt")
-    if stamp is not None and not _is_seconds(stamp):
+    """Yield (field, problem) of each violation in a field that an article need not have."""
+    timestamp = article.get("publication_timestamp_gmt")
+    if timestamp is not None and not _is_seconds(timestamp):
         yield "publication_timestamp_gmt", "is neither null nor a positive whole number of seconds"
     for name in ("publication_date", "author"):
         if not isinstance(article.get(name), str | None):
@@ -121,7 +122,7 @@ def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     keywords = article.get("keywords", [])
     if not isinstance(keywords, list) or not all(isinstance(keyword, str) for keyword in keywords):
         yield "keywords", "is not a list of texts"
-    for name in _OPTIONAL_TEXTS:
+    for name in _OPTIONAL_TEXT_FIELDS:
         if name in article and not isinstance(article[name], str):
             yield name, "is not a text"
     count = article.get("word_count", 0)
@@ -132,16 +133,17 @@ def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_seconds(number: Any) -> bool:
+    """Return whether a value is a positive whole number that may be seconds since 1970."""
     return isinstance(number, int) and not isinstance(number, bool) and 0 < number < _MAX_SECONDS
 
 
-_TOLERANCE, _TOLERANCE_WITHOUT_ZONE = 1.0, timedelta(days=1).total_seconds()  # between the date and the timestamp
-MAX_BYTES = 64 << 20
-"""Size of a file that is checked."""
+_MAX_SECONDS_APART, _MAX_SECONDS_APART_WITHOUT_ZONE = 1.0, timedelta(days=1).total_seconds()  # date and timestamp
+MAX_FILE_SIZE = 64 << 20
+"""The most bytes of a file that is checked."""
 
 
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the problems of an article's file: the field, or an empty text for the whole file, and what is wrong."""
+    """Yield (field, problem) of each problem of an article's file; the field is empty for the file as a whole."""
     try:
         article = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
@@ -161,6 +163,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _check_place(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (field, problem) if the folder or name of an article's file does not match its content."""
     url, domain = article.get("url"), article.get("source_domain")
     if isinstance(url, str) and name != file_name(url):
         yield "url", f"the file's name should be {file_name(url)}"
@@ -169,12 +172,13 @@ def _check_place(article: dict[str, Any], folder: str, name: str) -> Iterator[tu
 
 
 def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    stamp, date = article.get("publication_timestamp_gmt"), article.get("publication_date")
-    if not isinstance(stamp, int) or not isinstance(date, str) or (at := read_page_time(date)) is None:
+    """Yield (field, problem) if the timestamp and the date of publication differ."""
+    timestamp, date = article.get("publication_timestamp_gmt"), article.get("publication_date")
+    if not isinstance(timestamp, int) or not isinstance(date, str) or (time := read_page_time(date)) is None:
         return
     try:
-        difference = abs(at.timestamp() - stamp)
+        seconds_apart = abs(time.timestamp() - timestamp)
     except (OverflowError, ValueError):
         return
-    if difference > (_TOLERANCE if at.tzinfo else _TOLERANCE_WITHOUT_ZONE):
-        yield "publication_timestamp_gmt", f"is {stamp}, and publication_date is {date[:40]!r}"
+    if seconds_apart > (_MAX_SECONDS_APART if time.tzinfo else _MAX_SECONDS_APART_WITHOUT_ZONE):
+        yield "publication_timestamp_gmt", f"is {timestamp}, which differs from the publication_date {date[:40]!r}"

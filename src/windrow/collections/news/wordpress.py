@@ -1,9 +1,12 @@
 """Read the posts of WordPress by its REST API.
 
-A site is read once from its first post to its last. After that each run requests two windows of time, which overlap the
-last run: posts by date, and posts by time of change. A scheduled post has an old time of change, and one published
+A site is read once from its first post to its last. After that each run requests the posts of two windows of time that
+overlap the last run: by date, and by time of change. A scheduled post has an old time of change, and one published
 later an old date; each is in one of the windows. A post that is back-dated when it is created is in neither, as its
-time of change is its date: so posts with new numbers are requested, too. `wordpress_gone` finds deleted posts.
+time of change is its date, so posts with new numbers are requested, too. `wordpress_gone` finds deleted posts.
+
+`learned` is what the ledger remembers of a source: for each mode the time `upto` which posts were read, `top`, the
+highest number, `tries`, the refused requests, and blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -23,51 +26,52 @@ from windrow.reasons import Reason
 
 POSTS = "wordpress.posts"
 NAMESPACE = "wp-json/wp/v2/posts"
-_PER_PAGE = 100
-_EMBEDDED = "_embed=author,wp:term,wp:featuredmedia"
-_INVALID_PAGE = "rest_post_invalid_page_number"
-_MAX_ROUNDS = 3  # readings of one list, if posts are removed from it meanwhile
+_POSTS_PER_PAGE = 100
+_EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
+_INVALID_PAGE_CODE = "rest_post_invalid_page_number"
+_MAX_ROUNDS = 3  # how often a list is read if posts are removed from it meanwhile
 _MAX_PAGES = 100_000
 _SECOND = timedelta(seconds=1)
+_NOT_A_LIST = RefusedReply(Reason.NOT_VALID, "the response is not a list of posts")
 
 
 @dataclass(frozen=True)
 class PostList:
-    """The state of reading a list of posts, page by page: of all posts, or of those in a window."""
+    """The progress of reading a list of posts, of all or of a window; the ledger stores it with each request."""
 
-    mode: str  # all, date, modified or id
-    start: str = ""  # of the window, or of the range; for mode id, the highest known number and its time
-    end: str = ""
+    mode: str  # all, or the order of a window: date, modified or id
+    start: str = ""  # time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
+    end: str = ""  # time up to which posts are requested
     page: int = 1
-    began: str = ""  # when the first page was requested
-    total: int = -1
-    last: str = ""  # numbers on the previous page
-    shrunk: bool = False
-    round: int = 1
+    began: str = ""  # time of the request for the first page
+    total: int = -1  # posts in the list, or -1 if it is not known
+    last: str = ""  # the numbers of the posts on the previous page
+    shrunk: bool = False  # whether posts were removed from the list while it was read
+    round: int = 1  # how many times the list has been begun
 
     def query(self) -> str:
-        """Return the query of the current page."""
+        """Return the query of the address of the current page."""
         column = self.mode if self.mode in {"modified", "id"} else "date"
-        words = [f"per_page={_PER_PAGE}", f"page={self.page}", f"orderby={column}"]
-        words.append(f"order={'asc' if self.mode == 'all' else 'desc'}")
+        parameters = [f"per_page={_POSTS_PER_PAGE}", f"page={self.page}", f"orderby={column}"]
+        parameters.append(f"order={'asc' if self.mode == 'all' else 'desc'}")
         if self.start:
             names = {"modified": "modified_after", "id": "known"}  # `known` is ignored; it makes the address new
-            words.append(f"{names.get(self.mode, 'after')}={self.start}")
+            parameters.append(f"{names.get(self.mode, 'after')}={self.start}")
         if self.end:
-            words.append(f"before={self.end}")
+            parameters.append(f"before={self.end}")
         if self.round > 1:
-            words.append(f"round={self.round}")
-        return "&".join((*words, _EMBEDDED))
+            parameters.append(f"round={self.round}")
+        return "&".join((*parameters, _EMBED_PARAMETER))
 
     def request(self, api: str) -> Request:
-        """Request the current page."""
-        mark = "&" if "?" in api else "?"
+        """Return the request for the current page; `api` is the address of the posts in the API."""
+        separator = "&" if "?" in api else "?"
         priority = 1 if self.page == 1 else 0
-        return Request(f"{api}{mark}{self.query()}", POSTS, priority=priority, context=json.dumps(vars(self)))
+        return Request(f"{api}{separator}{self.query()}", POSTS, priority=priority, context=json.dumps(vars(self)))
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request all posts until all were read, then the windows of new and changed ones."""
+    """Request all posts until they were all read, and later the windows of new and changed posts."""
     path = learned.get("api") or NAMESPACE
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
     options = source.options
@@ -86,22 +90,22 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address, changed if it was refused earlier, since an address with a response is not requested again."""
-    tries = learned.get("tries", 0)
-    return f"{api}{'&' if '?' in api else '?'}attempt={tries}" if tries else api
+    """Return an address with the number of its refusals, as an address that was answered is not requested again."""
+    refusals = learned.get("tries", 0)
+    return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
 
 def _overlap(source: Source) -> timedelta:
-    """Return the time by which a window overlaps the previous one; at least one second."""
+    """Return the time by which a window overlaps the previous one, which is at least one second."""
     return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 
-def _before_overlap(upto: str, overlap: timedelta) -> str:
-    return (datetime.fromisoformat(upto) - overlap).strftime("%Y-%m-%dT%H:%M:%S")
+def _before_overlap(end: str, overlap: timedelta) -> str:
+    return (datetime.fromisoformat(end) - overlap).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a page, and request the next one until the last."""
+    """Offer the posts of a page, and request the next page, until the last one or one with known posts."""
     if answer.request.name == wordpress_gone.NUMBERS:
         return wordpress_gone.follow_numbers(learned, answer)
     if answer.request.name == wordpress_gone.BY_NUMBER:
@@ -110,18 +114,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     listing = PostList(**context)
     api = answer.request.url.partition("per_page=")[0].rstrip("?&")
     content = parse_reply(answer.status, answer.fields, answer.view.read())
-    if isinstance(content, RefusedReply) and content.code == _INVALID_PAGE and listing.page > 1:
+    if isinstance(content, RefusedReply) and content.code == _INVALID_PAGE_CODE and listing.page > 1:
         return _finish_list(source, listing, answer, (), "the previous page was the last")
     if isinstance(content, RefusedReply) or not isinstance(content, list):
-        refused = (
-            content
-            if isinstance(content, RefusedReply)
-            else RefusedReply(Reason.NOT_VALID, "the response is not a list of posts")
-        )
-        return _try_elsewhere(source, learned, api, refused)
+        return _try_elsewhere(source, learned, api, content if isinstance(content, RefusedReply) else _NOT_A_LIST)
     posts = [post for post in content if isinstance(post, dict)]
     numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
-    top = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
+    learned_now = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
     numbers_text = ",".join(str(post.get("id")) for post in posts)[:2000]
     total, pages = _count_header(answer.fields, "x-wp-total"), _count_header(answer.fields, "x-wp-totalpages")
@@ -129,24 +128,20 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         **vars(listing), "began": listing.began or answer.at.isoformat(), "total": total,
         "shrunk": listing.shrunk or 0 <= total < listing.total,
     })  # fmt: skip
-    is_last = 0 <= pages <= listing.page  # without this header the list ends with a page that is empty or refused
+    is_last = 0 <= pages <= listing.page  # without this header an empty or refused page follows the last one
     if not posts or is_last or numbers_text == listing.last or _is_before(posts, listing) or listing.page >= _MAX_PAGES:
         end = "an empty page" if not posts else "the last page" if is_last else "the rest is older or known"
         finished = _finish_list(source, listing, answer, offers, end)
-        return replace(finished, learned={**finished.learned, **top})
+        return replace(finished, learned={**finished.learned, **learned_now})
     next_list = PostList(**{**vars(listing), "page": listing.page + 1, "last": numbers_text})
-    return FollowResult((next_list.request(api),), offers, top)
+    return FollowResult((next_list.request(api),), offers, learned_now)
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts that exist, and remove the numbers of the others."""
+    """Offer the posts of a response to a request by numbers, and forget the numbers of those that do not exist."""
     content = parse_reply(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
-        refused = (
-            content
-            if isinstance(content, RefusedReply)
-            else RefusedReply(Reason.NOT_VALID, "the response is not a list of posts")
-        )
+        refused = content if isinstance(content, RefusedReply) else _NOT_A_LIST
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     posts = [post for post in content if isinstance(post, dict)]
     existing = {post["id"] for post in posts if isinstance(post.get("id"), int)}
@@ -158,9 +153,9 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 
 
 def _finish_list(
-    source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], end: str
+    source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Remember the time up to which posts were read, or read the list again if posts were removed from it meanwhile."""
+    """Remember the time up to which posts were read, or begin the list again if posts were removed meanwhile."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
@@ -168,14 +163,14 @@ def _finish_list(
     began = listing.began or answer.at.isoformat()
     if listing.mode == "all":
         day_range = f"{source.options['since']}..{source.options['until']}"
-        return FollowResult((), offers, {"range": day_range, "upto.date": began, "upto.modified": began}, end=end)
-    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=end)
+        return FollowResult((), offers, {"range": day_range, "upto.date": began, "upto.modified": began}, end=why_ended)
+    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=why_ended)
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
-    """Return the end of a window, so late that the next one starts at least a second later than this one.
+    """Return the end of a window, which is so late that the next window starts at least a second later than this one.
 
-    Otherwise the next window could have the same address, which is not requested again.
+    Otherwise the next window might have the same address, which is not requested again.
     """
     overlap = _overlap(source)
     if listing.mode == "id" or _before_overlap(began, overlap) > listing.start:
@@ -184,26 +179,26 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedReply) -> FollowResult:
-    """Try the other address of the API if a site refuses this one, and then its feed."""
+    """Request the other address of the API if a site refuses this one; if it refuses both, read its feed in future."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
         return FollowResult(
             begin(source, {**learned, **other_form}), skip=refused.reason, findings=(finding,), learned=other_form
         )
-    tries = learned.get("tries", 0) + 1
+    refusals = learned.get("tries", 0) + 1
     if "upto.date" not in learned and refused.reason in {Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.BOT_WALL}:
         return FollowResult(
             skip=refused.reason,
             findings=(finding,),
-            learned={"kind": "feed", "closed": True, "tries": tries},
+            learned={"kind": "feed", "closed": True, "tries": refusals},
             end="the API of the site is not available; from the next run on, its feed is read",
         )
-    return FollowResult(skip=refused.reason, findings=(finding,), learned={"tries": tries})
+    return FollowResult(skip=refused.reason, findings=(finding,), learned={"tries": refusals})
 
 
 def _is_before(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a page has posts from before the window, as from a server that ignores its parameter."""
+    """Return whether a page has posts from before the window, which a server returns that ignores its start."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -211,27 +206,29 @@ def _is_before(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
         return any(isinstance(post.get("id"), int) and post["id"] <= highest_known for post in posts)
     column = "modified_gmt" if listing.mode == "modified" else "date_gmt"
     times = [str(post.get(column) or post.get(column[:-4]) or "") for post in posts]
-    # A date without one in UTC is in the zone of the site.
+    # A post without a time in UTC has one in the zone of the site, so a day is allowed.
     earliest = (datetime.fromisoformat(listing.start) - timedelta(days=1)).isoformat()
     return all(time < earliest for time in times)
 
 
 def _count_header(fields: Mapping[str, str], name: str) -> int:
+    """Return the number in a header field, or -1 if it has none."""
     text = fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
 
 def _post_version(post: Mapping[str, Any]) -> str:
+    """Return NUMBER@TIME OF CHANGE of a post, which is offered under this key."""
     return f"{str(post.get('id'))[:40]}@{str(post.get('modified_gmt') or post.get('modified'))[:40]}"
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article for each post, and a skip for each that is not public or not an article."""
+    """Yield an article for each post of a response, and a skip for each post that is not public or not an article."""
     posts = parse_reply(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:
         return
-    seen: set[str] = set()
+    seen_numbers: set[str] = set()
     zone = task.source.options["timezone"] if task.source else ""
     for post in posts:
         if not isinstance(post, dict):
@@ -239,51 +236,53 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             continue
         url = str(post.get("link") or "")
         number = str(post.get("id"))
-        if number in seen:
+        if number in seen_numbers:
             yield Skip(Reason.LISTED_TWICE, f"post {number}", url)
             continue
-        seen.add(number)
-        kind, status = str(post.get("type", "post")), str(post.get("status", "publish"))
-        if kind != "post":
-            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"type {kind[:40]}")
+        seen_numbers.add(number)
+        post_type, status = str(post.get("type", "post")), str(post.get("status", "publish"))
+        if post_type != "post":
+            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"type {post_type[:40]}")
         elif status != "publish":
             yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"status {status[:40]}")
-        elif _rendered(post, "content", "protected") is True:
+        elif _field_part(post, "content", "protected") is True:
             yield Skip(Reason.PASSWORD_PROTECTED, url or f"post {number}")
         else:
-            name = wordpress_gone.post_name(request.url, number)
-            yield article_observation(_build_article(post, url, name, zone), zone, task.visited)
+            lasting_name = wordpress_gone.post_name(request.url, number)
+            yield article_observation(_build_article(post, url, lasting_name, zone), zone, task.visited)
     if request.name == wordpress_gone.BY_NUMBER:
         yield from wordpress_gone.missing_posts(request, posts)
 
 
-def _build_article(post: Mapping[str, Any], url: str, name: str, zone: str) -> FoundArticle:
+def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: str) -> FoundArticle:
+    """Build the article of a post; `zone` is the IANA name of the zone of its local times, or empty."""
     embedded = post.get("_embedded")
     embedded_objects = embedded if isinstance(embedded, dict) else {}
-    yoast = post.get("yoast_head_json")
-    head = yoast if isinstance(yoast, dict) else {}
-    excerpt = strip_html(_rendered(post, "excerpt")).removesuffix("[…]").removesuffix("[...]").strip()
+    head = post.get("yoast_head_json")
+    yoast = head if isinstance(head, dict) else {}
+    excerpt = strip_html(_field_part(post, "excerpt")).removesuffix("[…]").removesuffix("[...]").strip()
     return FoundArticle(
         url=url,
         kind="wordpress",
-        title=strip_html(_rendered(post, "title")),
-        html=_rendered(post, "content") if isinstance(_rendered(post, "content"), str) else "",
-        base=url,
+        title=strip_html(_field_part(post, "title")),
+        html=_field_part(post, "content") if isinstance(_field_part(post, "content"), str) else "",
+        base_url=url,
         date=_date(post, "date", zone),
-        authors=_authors(embedded_objects) or texts_in(head.get("author")),
-        keywords=_terms(embedded_objects) or _slugs(post),
-        image=_image(embedded_objects, head, post),
+        authors=_author_names(embedded_objects) or texts_in(yoast.get("author")),
+        keywords=_category_names(embedded_objects) or _categories_in_classes(post),
+        image_url=_image_url(embedded_objects, yoast, post),
         excerpt=excerpt,
         metadata={
             "wp_post_id": post.get("id"), "wp_post_type": str(post.get("type", "post")),
             "modified_date": _date(post, "modified", zone),
         },
-        name=name,
+        lasting_name=lasting_name,
         modified=_date(post, "modified", zone),
     )  # fmt: skip
 
 
-def _rendered(post: Mapping[str, Any], name: str, part: str = "rendered") -> Any:
+def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> Any:
+    """Return a part of a field of a post, or an empty text; a field that is only a text has the part `rendered`."""
     content = post.get(name)
     if isinstance(content, dict):
         return content.get(part, "")
@@ -291,7 +290,10 @@ def _rendered(post: Mapping[str, Any], name: str, part: str = "rendered") -> Any
 
 
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
-    """Return a post's date in UTC, or the local one if that in UTC is missing or, with a `timezone`, equals it."""
+    """Return the time `name` of a post in UTC, as ISO 8601, or the local time if the one in UTC is missing.
+
+    With a `zone` the local time is also returned if both are equal, as such a site writes local times in both.
+    """
     local, gmt = post.get(name), post.get(f"{name}_gmt")
     local = local if isinstance(local, str) else ""
     if not isinstance(gmt, str) or not gmt or gmt.startswith("0000"):
@@ -301,29 +303,30 @@ def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
     return gmt if gmt.endswith("Z") or "+" in gmt else f"{gmt}Z"
 
 
-def _authors(embedded: Mapping[str, Any]) -> list[str]:
+def _author_names(embedded: Mapping[str, Any]) -> list[str]:
     people = embedded.get("author")
     people = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
-    return [strip_html(user["name"]) for user in people if isinstance(user.get("name"), str) and "code" not in user]
+    return [strip_html(one["name"]) for one in people if isinstance(one.get("name"), str) and "code" not in one]
 
 
-def _terms(embedded: Mapping[str, Any]) -> list[str]:
+def _category_names(embedded: Mapping[str, Any]) -> list[str]:
     groups = embedded.get("wp:term")
     terms = [term for group in groups if isinstance(group, list) for term in group] if isinstance(groups, list) else []
     return [strip_html(term["name"]) for term in terms if isinstance(term, dict) and isinstance(term.get("name"), str)]
 
 
-def _slugs(post: Mapping[str, Any]) -> list[str]:
-    """Return the categories and tags in a post's CSS classes, for posts without embedded names."""
+def _categories_in_classes(post: Mapping[str, Any]) -> list[str]:
+    """Return the categories and tags among the CSS classes of a post, for posts without embedded names."""
     classes = texts_in(post.get("class_list"))
     slugs = [name.partition("-")[2] for name in classes if name.startswith(("category-", "tag-"))]
     return [slug.replace("-", " ") for slug in slugs]
 
 
-def _image(embedded: Mapping[str, Any], head: Mapping[str, Any], post: Mapping[str, Any]) -> str:
+def _image_url(embedded: Mapping[str, Any], yoast: Mapping[str, Any], post: Mapping[str, Any]) -> str:
+    """Return the address of the image of a post, from its embedded objects, the plug-in Yoast or Jetpack, or ""."""
     media = embedded.get("wp:featuredmedia")
     featured = media[0] if isinstance(media, list) and media and isinstance(media[0], dict) else {}
-    pictures = head.get("og_image")
+    pictures = yoast.get("og_image")
     open_graph = pictures[0] if isinstance(pictures, list) and pictures and isinstance(pictures[0], dict) else {}
     addresses = (featured.get("source_url"), open_graph.get("url"), post.get("jetpack_featured_media_url"))
     return next((address for address in addresses if isinstance(address, str) and address), "")

@@ -1,9 +1,10 @@
 """Find deleted and missed posts of WordPress, by the numbers (ids) of all posts.
 
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
-time to time, in their order, a hundred in a response of about a kilobyte. A post with a known number between the first
-and the last of a page that is not in it may be deleted; one in it with an unknown number was missed. Both are requested
-by number. The response has the posts that exist; the others are gone.
+time to time, in their order, a hundred in a response of about a kilobyte. If a page lacks a known number between its
+first and its last one, that post may be deleted; if it has an unknown number, that post was missed. Both are requested
+by number. The response contains the posts that exist; the others are gone. `learned` is what the ledger remembers
+of a source.
 """
 
 from __future__ import annotations
@@ -19,46 +20,47 @@ from windrow.contract import Answer, FollowResult, Observation, Request
 from windrow.model import Finding, Level, Source
 
 NUMBERS, BY_NUMBER = "wordpress.numbers", "wordpress.by_number"
-_BLOCK = 10_000  # numbers in a block, which is stored as a whole
-_PER_PAGE = 100
-_ENDINGS = ("wp-json/wp/v2/posts", "?rest_route=/wp/v2/posts")
+_BLOCK_SIZE = 10_000  # possible numbers in a block, which is stored as a whole
+_POSTS_PER_PAGE = 100
+_API_PATHS = ("wp-json/wp/v2/posts", "?rest_route=/wp/v2/posts")
 
 
 def site_of(url: str) -> str:
-    """Return the host and path of a site from an address of its API; several sites may share a host.
+    """Return the host and path of a site from an address of its API, as several sites may be on one host.
 
     >>> site_of("https://www.example.com/blog/wp-json/wp/v2/posts?page=1")
     'example.com/blog'
     """
     address = url.partition("://")[2].removeprefix("www.")
-    for ending in _ENDINGS:
-        prefix, separator, _ = address.partition(ending)
-        if separator:
+    for api_path in _API_PATHS:
+        prefix, found_path, _ = address.partition(api_path)
+        if found_path:
             return prefix.rstrip("/")
     return address.partition("?")[0]
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return the name of a post that stays when its address changes: its site and its number."""
+    """Return a name of a post that does not change with its address; `url` is an address of the site's API."""
     return f"wordpress:{site_of(url)}/{number}"
 
 
 def begin(source: Source, api: str) -> Request:
-    """Request the first page of numbers, each time it is due."""
+    """Return the request for the first page of numbers, each time it is due."""
     since = f"&after={source.options['since']}T00:00:00" if source.options["since"] else ""
     every = max(1, int(source.options["full_listing_every"]))
     return _numbers_request(f"{api}{'&' if '?' in api else '?'}_fields=id{since}", 1, 0, every=every)
 
 
-def _numbers_request(base: str, page: int, after: int, began: str = "", every: int | None = None) -> Request:
-    count = f"&count={began}" if began else ""  # ignored; it makes the address new, as each is requested once
-    url = f"{base}&per_page={_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
-    return Request(url, NUMBERS, priority=3, context=json.dumps([base, page, after]), every=every)
+def _numbers_request(base_url: str, page: int, last_number: int, began: str = "", every: int | None = None) -> Request:
+    """Return the request for a page of numbers; `last_number` and `began` are those of the previous page."""
+    count = f"&count={began}" if began else ""  # the site ignores it; each address is requested only once
+    url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
+    return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Compare a page of numbers with the known ones, and request the posts that differ and the next page."""
-    base, page, after = json.loads(answer.request.context)
+    """Compare a page of numbers with the known numbers; request the posts with different ones, and the next page."""
+    base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_reply(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedReply) and posts.code == "rest_post_invalid_page_number" and page > 1:
         posts = []
@@ -68,27 +70,28 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
             end="the numbers of posts are not available", findings=(Finding("Refused", message, Level.WARN),)
         )
     listed = [post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)]
-    if listed != sorted(set(listed)) or (listed and listed[0] <= after and page > 1):
+    if listed != sorted(set(listed)) or (listed and listed[0] <= last_number and page > 1):
         return FollowResult(end="the numbers are not in order")
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
-    known = list(_known_between(learned, after, None if is_last else listed[-1]))
+    known = list(_known_between(learned, last_number, None if is_last else listed[-1]))
     differing = sorted(set(known) ^ set(listed))
-    began = f"{answer.at.timestamp():.0f}"
-    api = base.partition("_fields=")[0].rstrip("?&")
+    now = f"{answer.at.timestamp():.0f}"
+    api = base_url.partition("_fields=")[0].rstrip("?&")
     requests = [
-        _posts_request(api, differing[start : start + _PER_PAGE], began)
-        for start in range(0, len(differing), _PER_PAGE)
+        _posts_request(api, differing[start : start + _POSTS_PER_PAGE], now)
+        for start in range(0, len(differing), _POSTS_PER_PAGE)
     ]
     if not is_last:
-        requests.append(_numbers_request(base, page + 1, listed[-1], began))
+        requests.append(_numbers_request(base_url, page + 1, listed[-1], now))
     return FollowResult(tuple(requests), end="all posts were counted" if is_last else "")
 
 
-def _posts_request(api: str, numbers: list[int], began: str) -> Request:
-    mark = "&" if "?" in api else "?"
+def _posts_request(api: str, numbers: list[int], now: str) -> Request:
+    """Return the request for the posts with these numbers; `now` makes its address new, as each is requested once."""
+    separator = "&" if "?" in api else "?"
     included = ",".join(map(str, numbers))
-    url = f"{api}{mark}include={included}&per_page={_PER_PAGE}&orderby=id&order=asc&count={began}"
+    url = f"{api}{separator}include={included}&per_page={_POSTS_PER_PAGE}&orderby=id&order=asc&count={now}"
     return Request(f"{url}&_embed=author,wp:term,wp:featuredmedia", BY_NUMBER, priority=2, context=included)
 
 
@@ -98,7 +101,7 @@ def requested_numbers(request: Request) -> list[int]:
 
 
 def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
-    """Yield as gone each post that was requested by number and is not in the response."""
+    """Yield an observation that a post is gone, for each requested number that is not in the response."""
     existing = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
     for number in requested_numbers(request):
         if number not in existing:
@@ -109,33 +112,35 @@ def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observatio
 def learned_numbers(
     learned: Mapping[str, Any], existing: Iterable[int], missing: Iterable[int] = ()
 ) -> dict[str, list[int]]:
-    """Return the blocks of known numbers that change; a block is stored as differences between successive numbers."""
+    """Return the blocks of known numbers that change if `existing` are added and `missing` removed, by their keys.
+
+    A block is stored as the differences between successive numbers.
+    """
     blocks: dict[str, set[int]] = {}
     existing, missing = set(existing), set(missing)
     for number in existing | missing:
-        blocks.setdefault(_block(number), set()).add(number)
+        blocks.setdefault(_block_key(number), set()).add(number)
     changed = {}
-    for name, numbers in blocks.items():
-        stored = learned.get(name, ())
+    for key, numbers in blocks.items():
+        stored = learned.get(key, ())
         known_numbers = sorted((set(accumulate(stored)) | (numbers & existing)) - (numbers & missing))
-        differences = [
-            following - previous for previous, following in zip([0, *known_numbers], known_numbers, strict=False)
-        ]
+        pairs = zip([0, *known_numbers], known_numbers, strict=False)
+        differences = [number - previous for previous, number in pairs]
         if differences != list(stored):
-            changed[name] = differences
+            changed[key] = differences
     return changed
 
 
-def _block(number: int) -> str:
-    return f"numbers.{number // _BLOCK}"
+def _block_key(number: int) -> str:
+    return f"numbers.{number // _BLOCK_SIZE}"
 
 
-def _known_between(learned: Mapping[str, Any], after: int, upto: int | None) -> Iterator[int]:
-    """Yield the known numbers above `after`, up to `upto` or all."""
+def _known_between(learned: Mapping[str, Any], after: int, last: int | None) -> Iterator[int]:
+    """Yield the known numbers above `after` up to `last`, or all above `after` if that is None."""
     for block in sorted(int(name.removeprefix("numbers.")) for name in learned if name.startswith("numbers.")):
-        first = block * _BLOCK
-        if first + _BLOCK <= after or (upto is not None and first > upto):
+        first = block * _BLOCK_SIZE
+        if first + _BLOCK_SIZE <= after or (last is not None and first > last):
             continue
-        numbers = list(accumulate(learned[_block(first)]))
-        end = len(numbers) if upto is None else bisect_right(numbers, upto)
+        numbers = list(accumulate(learned[_block_key(first)]))
+        end = len(numbers) if last is None else bisect_right(numbers, last)
         yield from numbers[bisect_left(numbers, after + 1) : end]

@@ -1,4 +1,4 @@
-"""Reads catalogue records from the JSON lines of Crossref, fatcat and OpenAlex."""
+"""Read the records of a catalogue from the JSON lines of Crossref, fatcat and OpenAlex."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _CROSSREF_TYPES = frozenset({
     "book", "book-chapter", "dataset", "dissertation", "journal-article", "letter", "monograph", "posted-content",
     "pre-print", "proceedings-article", "report", "working-paper",
 })  # fmt: skip
-_AUTHORS = 200  # at most; more are cut
-_PMID_DIGITS = 18  # at most
-_DOI = re.compile(r"10\.\d{3,9}/\S+").search
-_ARXIV = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
+_MAX_AUTHORS = 200  # more are left out
+_MAX_PMID_DIGITS = 18
+_DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
+_ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work. `name` is its id in the catalogue; identifiers are `doi:...`, `arxiv:...`, `pmid:...`."""
+    """A published work; `name` is its id in the catalogue, and identifiers are `doi:...`, `arxiv:...`, `pmid:...`."""
 
     name: str
     title: str
@@ -33,12 +33,12 @@ class CatalogueRecord(NamedTuple):
 
     @property
     def doi(self) -> str:
-        """The record's DOI; empty if it does not have one."""
+        """The DOI of the work, or an empty text if it has none."""
         return next((identifier[4:] for identifier in self.identifiers if identifier.startswith("doi:")), "")
 
 
-def parse(line: bytes) -> CatalogueRecord:
-    """Read a line; raise `StepError` if it is not a record, or not one that papers are matched with."""
+def parse_record(line: bytes) -> CatalogueRecord:
+    """Parse a line of JSON; raise `StepError` if it is not a record, or not one that papers are matched with."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -46,7 +46,7 @@ def parse(line: bytes) -> CatalogueRecord:
     if not isinstance(record, dict):
         raise StepError("the line is not a JSON object", Reason.BAD_LINE)
     record = _object(record.get("message", record)) if "message-type" in record else record
-    work = _read(record)
+    work = _read_record(record)
     if not work.title:
         raise StepError("the record has no title", Reason.NOT_WANTED)
     if not work.identifiers and not work.name:
@@ -54,17 +54,18 @@ def parse(line: bytes) -> CatalogueRecord:
     return work
 
 
-def _read(record: Mapping[str, Any]) -> CatalogueRecord:
+def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:
     if "DOI" in record:
-        return _crossref(record)
+        return _read_crossref(record)
     if "ident" in record or "ext_ids" in record:
-        return _fatcat(record)
+        return _read_fatcat(record)
     if str(record.get("id", "")).startswith("https://openalex.org/"):
-        return _openalex(record)
+        return _read_openalex(record)
     return _read_plain(record)
 
 
-def _crossref(record: Mapping[str, Any]) -> CatalogueRecord:
+def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
+    """Read a work of Crossref; raise StepError if its type is not matched or no author has a family name."""
     kind = _text(record.get("type"))
     if kind not in _CROSSREF_TYPES:
         raise StepError(f"records of type {kind[:40]!r} are not matched", Reason.NOT_WANTED)
@@ -72,28 +73,30 @@ def _crossref(record: Mapping[str, Any]) -> CatalogueRecord:
              for author in _objects(record.get("author")) if _text(author.get("family"))]  # fmt: skip
     if not names:
         raise StepError("the record has no author with a family name", Reason.NOT_WANTED)
-    title, subtitle = _first(record.get("title")), _first(record.get("subtitle"))
-    parts = _object(record.get("published") or record.get("issued") or record.get("created")).get("date-parts")
+    title, subtitle = _first_text(record.get("title")), _first_text(record.get("subtitle"))
+    date_parts = _object(record.get("published") or record.get("issued") or record.get("created")).get("date-parts")
     doi = _text(record.get("DOI")).lower()
     return CatalogueRecord(
-        doi, f"{title}:{subtitle}" if subtitle else title, tuple(names[:_AUTHORS]), _year(_first_of(_first_of(parts))),
-        _first(record.get("container-title")), kind, tuple(_identifiers(doi=doi)),
+        doi, f"{title}:{subtitle}" if subtitle else title, tuple(names[:_MAX_AUTHORS]),
+        _year(_first_element(_first_element(date_parts))), _first_text(record.get("container-title")), kind,
+        tuple(_identifiers(doi=doi)),
     )  # fmt: skip
 
 
-def _fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
+def _read_fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
     ids = _object(record.get("ext_ids"))
     title, subtitle = _text(record.get("title")), _text(record.get("subtitle"))
     names = [name for contributor in _objects(record.get("contribs")) if (name := _text(contributor.get("raw_name")))]
     container = _object(record.get("container"))
     return CatalogueRecord(
-        f"release_{_text(record.get('ident'))}", f"{title}:{subtitle}" if subtitle else title, tuple(names[:_AUTHORS]),
-        _year(record.get("release_year")), _text(container.get("name")), _text(record.get("release_type")),
+        f"release_{_text(record.get('ident'))}", f"{title}:{subtitle}" if subtitle else title,
+        tuple(names[:_MAX_AUTHORS]), _year(record.get("release_year")), _text(container.get("name")),
+        _text(record.get("release_type")),
         tuple(_identifiers(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
     )  # fmt: skip
 
 
-def _openalex(record: Mapping[str, Any]) -> CatalogueRecord:
+def _read_openalex(record: Mapping[str, Any]) -> CatalogueRecord:
     ids = _object(record.get("ids"))
     journal = _object(_object(record.get("primary_location")).get("source"))
     names = [
@@ -104,55 +107,56 @@ def _openalex(record: Mapping[str, Any]) -> CatalogueRecord:
     pmid = _text(ids.get("pmid")).rstrip("/").rpartition("/")[2]
     return CatalogueRecord(
         _text(record.get("id")).rpartition("/")[2], _text(record.get("title") or record.get("display_name")),
-        tuple(names[:_AUTHORS]), _year(record.get("publication_year")), _text(journal.get("display_name")),
+        tuple(names[:_MAX_AUTHORS]), _year(record.get("publication_year")), _text(journal.get("display_name")),
         _text(record.get("type")), tuple(_identifiers(doi=_text(record.get("doi") or ids.get("doi")), pmid=pmid)),
     )  # fmt: skip
 
 
 def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read an object with the keys title, authors, year, journal and doi."""
+    """Read an object with keys of our own: id, title, authors, year, journal, type, doi, arxiv and pmid."""
     names = record.get("authors")
     authors = [_text(name) for name in names if _text(name)] if isinstance(names, list) else []
     return CatalogueRecord(
-        _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors[:_AUTHORS]),
+        _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors[:_MAX_AUTHORS]),
         _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
         tuple(_identifiers(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
     )  # fmt: skip
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
+    """Yield the identifiers of a work that are valid, with their kinds; a DOI of arXiv gives both."""
     if doi := doi_of(doi):
         yield f"doi:{doi}"
         if doi.startswith("10.48550/arxiv."):
             arxiv = arxiv or doi.removeprefix("10.48550/arxiv.")
     if arxiv := arxiv_of(arxiv):
         yield f"arxiv:{arxiv}"
-    if pmid.isdecimal() and len(pmid) <= _PMID_DIGITS:
+    if pmid.isdecimal() and len(pmid) <= _MAX_PMID_DIGITS:
         yield f"pmid:{int(pmid)}"
 
 
 def doi_of(text: str) -> str:
-    """Return the DOI in a text, in lower case; empty if the text does not contain one.
+    """Return the DOI in a text, in lower case, or an empty text if there is none.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'
     """
-    match = _DOI(text[:500])
+    match = _DOI_SEARCH(text[:500])
     return match[0].lower() if match else ""
 
 
 def arxiv_of(text: str) -> str:
-    """Return the arXiv identifier at the end of a text, without its version; empty if the text does not end with one.
+    """Return the arXiv identifier at the end of a text, without its version, or an empty text if there is none.
 
     >>> arxiv_of("arXiv:0908.0054v2")
     '0908.0054'
     """
-    match = _ARXIV(text.strip()[:100])
+    match = _ARXIV_SEARCH(text.strip()[:100])
     return match[1].lower() if match else ""
 
 
 def _text(raw: Any) -> str:
-    """Return a text without lone surrogates, which databases refuse; empty if it is not a text."""
+    """Return a text with single spaces and without lone surrogates, which databases refuse; "" for another type."""
     return " ".join(raw.encode("utf-8", "replace").decode().split()) if isinstance(raw, str) else ""
 
 
@@ -164,15 +168,16 @@ def _objects(raw: Any) -> Sequence[Mapping[str, Any]]:
     return [element for element in raw if isinstance(element, dict)] if isinstance(raw, list) else []
 
 
-def _first_of(raw: Any) -> Any:
+def _first_element(raw: Any) -> Any:
     return raw[0] if isinstance(raw, list) and raw else None
 
 
-def _first(raw: Any) -> str:
-    return _text(_first_of(raw) if isinstance(raw, list) else raw)
+def _first_text(raw: Any) -> str:
+    return _text(_first_element(raw) if isinstance(raw, list) else raw)
 
 
 def _year(raw: Any) -> int | None:
+    """Return a year from 1000 to 2200, or None for anything else."""
     try:
         year = int(raw)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""The collection `papers` as one value, and its settings."""
+"""The collection `papers` and its settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windrow.settings.setting import CAPTURED, Setting, store_of
 
 
 class KeyForm(StrEnum):
-    """The form of a table's keys."""
+    """The form of the keys of rows: the SHA-1 of a file with or without a prefix in base 32, or as 20 bytes."""
 
     PREFIXED = "sha1:base32"
     BARE = "base32"
@@ -20,7 +20,7 @@ class KeyForm(StrEnum):
 
 
 TABLE, LEGACY = "table", "later"
-"""The shapes of `grobid0:tei_json`."""
+"""The two sets of keys that `grobid0:tei_json` may have: those of 2018, or later ones."""
 
 GROBID = "grobid"
 SERVICE = Service(
@@ -37,22 +37,22 @@ CONFIGURATION = Configuration(
         Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
         Setting("papers.table_key_form", choice(*KeyForm), "sha1:base32", "form of the keys of its rows"),
         Setting("papers.tei_json", choice(TABLE, LEGACY), "table", "keys of the JSON of TEI: table (2018), or later"),
-        Setting("papers.grobid", OPEN, "", "where a GROBID server is; without one the embedded extractor is used"),
+        Setting("papers.grobid", OPEN, "", "address of a GROBID server; if empty, the embedded extractor is used"),
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
         Setting("papers.grobid_pause", DURATION, 5.0, "pause after GROBID was busy or failed; twice as long each time"),
-        Setting("papers.force_existing", SWITCH, False, "replace what others extracted and matched, where it can be"),
-        Setting("papers.coordinates", SWITCH, False, "ask GROBID for the places of things on their pages"),
+        Setting("papers.force_existing", SWITCH, False, "replace cells of other programs by new outcomes and matches"),
+        Setting("papers.coordinates", SWITCH, False, "request the coordinates of elements on pages from GROBID"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
         Setting("papers.catalogue", TEXTS, [], "JSON lines of Crossref, fatcat, OpenAlex: files or folders"),
-        Setting("papers.catalogue_index", TEXT, "catalogue.db", "where the catalogue's index is kept", written=True),
+        Setting("papers.catalogue_index", TEXT, "catalogue.db", "place of the index of the catalogue", written=True),
     ),
     source=(
         *CAPTURED,
-        Setting("media_types", TEXTS, [], "media types to take; none: PDF, PostScript and JATS"),
-        Setting("octet_stream", SWITCH, False, "take also what its server called bytes of no known type"),
-        Setting("patterns", TEXTS, [], "take only what fits one of these: names of rules, or regular expressions"),
-        Setting("digests", TEXTS, [], "take only files with one of these SHA-1 digests in base 32"),
+        Setting("media_types", TEXTS, [], "media types of papers; none: PDF, PostScript and JATS"),
+        Setting("octet_stream", SWITCH, False, "accept files without a known media type, too"),
+        Setting("patterns", TEXTS, [], "accept only addresses that match a named rule or regular expression"),
+        Setting("digests", TEXTS, [], "accept only files with one of these SHA-1 digests in base 32"),
     ),
     services=(SERVICE,),
     template="""\

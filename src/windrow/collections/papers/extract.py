@@ -1,7 +1,7 @@
-"""The step `extract`: a file's type and digests, and its metadata by GROBID or by the embedded extractor.
+"""The step `extract`: find the type and digests of a file, and its metadata by GROBID or the embedded extractor.
 
-The embedded extractor guesses by the size of letters, headings and patterns; its guesses are kept in a family of
-their own (`text0`).
+The embedded extractor guesses by the size of letters, headings and patterns; its guesses are stored in a family of
+columns of their own (`text0`). A paper's `record` has what its versions are compared by, and `extra` other cells.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 from windrow.collections.papers.finding import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, base32_of, wanted_types
 from windrow.collections.papers.grobid import (
-    TRIES,
+    MAX_REQUESTS,
     GrobidOutcome,
     count_earlier_requests,
     interpret_answer,
     interpret_unparsed,
     tei_request,
 )
-from windrow.collections.papers.verdict import plain
+from windrow.collections.papers.verdict import plain_title
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
@@ -29,25 +29,27 @@ from windrow.formats.pdf import PdfLine, PdfPages
 from windrow.reasons import Reason
 
 PRODUCER = "windrow text0 1"
-MOST_PAGES = 4_000_000
-"""Bytes of `text0:pages`."""
-_MOST_REFERENCES, _LONGEST = 500, 1_000
+MAX_PAGES_SIZE = 4_000_000
+"""The most bytes of `text0:pages`."""
 
-_DOI = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
-_ARXIV = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
-_LINES = re.IGNORECASE | re.MULTILINE
-_ABSTRACT = re.compile(r"^\s*(?:abstract|summary|r[ée]sum[ée]|zusammenfassung)\b[\s.:\u2014\u2013-]*", _LINES)
-_AFTER_ABSTRACT = re.compile(
+_MAX_REFERENCES, _MAX_FIELD_CHARACTERS = 500, 1_000
+_MAX_ABSTRACT_CHARACTERS, _MAX_BIBLIOGRAPHY_CHARACTERS = 4_000, 200_000
+
+_DOI_PATTERN = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
+_ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
+_BY_LINE = re.IGNORECASE | re.MULTILINE
+_ABSTRACT_HEADING = re.compile(r"^\s*(?:abstract|summary|r[ée]sum[ée]|zusammenfassung)\b[\s.:\u2014\u2013-]*", _BY_LINE)
+_NEXT_HEADING = re.compile(
     r"^\s*(?:(?:\d+|[ivx]+)\.?\s+introduction|introduction|key\s?words"
     r"|categories and subject|ccs concepts|index terms)\b",
-    _LINES,
+    _BY_LINE,
 )
-_BIBLIOGRAPHY = re.compile(
+_BIBLIOGRAPHY_HEADING = re.compile(
     r"^\s*(?:\d+\.?\s+)?(?:references(?: and notes)?|bibliography|literature cited|works cited|literatur"
     r"|r[ée]f[ée]rences)\s*:?\s*$",
-    _LINES,
+    _BY_LINE,
 )
-_ENTRY = re.compile(r"^\s*(?:\[\w{1,8}\]|\(?\d{1,3}[.)])\s+", re.MULTILINE)
+_ENTRY_NUMBER = re.compile(r"^\s*(?:\[\w{1,8}\]|\(?\d{1,3}[.)])\s+", re.MULTILINE)
 _AFFILIATION = re.compile(
     r"\S@\S|\b(?:university|department|institute|laborator|school|faculty|college|centre|center)", re.IGNORECASE
 )
@@ -59,7 +61,7 @@ _USELESS_TITLE = re.compile(
 
 
 class Guess(NamedTuple):
-    """The embedded extractor's output: `text0:tstatus`, `text0:tinfo`, and the pages' text separated by form feeds."""
+    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, joined by form feeds."""
 
     status: dict[str, Any]
     info: dict[str, Any]
@@ -67,25 +69,25 @@ class Guess(NamedTuple):
 
 
 def guess_metadata(document: PdfPages) -> Guess:
-    """Guess a document's title, authors, abstract, identifiers and references."""
+    """Guess the title, authors, abstract, identifiers and references of a PDF."""
     text = "\f".join(document.pages)
     encoded = text.encode("utf-8", "replace")
-    if len(encoded) > MOST_PAGES:
-        text = encoded[:MOST_PAGES].decode("utf-8", "ignore")
-    opening = "\n".join(document.pages[:2])
+    if len(encoded) > MAX_PAGES_SIZE:
+        text = encoded[:MAX_PAGES_SIZE].decode("utf-8", "ignore")
+    first_pages = "\n".join(document.pages[:2])
     title, lines_below = _guess_title(document)
     has_text = bool(text.strip())
     status = {"status": "success" if has_text else "no-text", "method": "heuristic", "producer": PRODUCER}
     if not has_text:
         status["reason"] = "NEEDS_OCR"
-    elif document.cut or len(encoded) > MOST_PAGES:
+    elif document.cut or len(encoded) > MAX_PAGES_SIZE:
         status["reason"] = "CUT"
     info = {
         "title": title or None,
         "authors": list(_guess_authors(lines_below)),
-        "abstract": _abstract(opening) or None,
-        "doi": _doi(opening) or None,
-        "arxiv_id": _arxiv(opening) or None,
+        "abstract": _guess_abstract(first_pages) or None,
+        "doi": _find_doi(first_pages) or None,
+        "arxiv_id": _find_arxiv_id(first_pages) or None,
         "references": list(_guess_references(text)),
         "pages": document.number,
         "words": sum(len(page.split()) for page in document.pages),
@@ -96,115 +98,108 @@ def guess_metadata(document: PdfPages) -> Guess:
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title (the metadata's, or the first page's text in the largest letters) and the lines below it."""
-    own_title = " ".join(document.title.split())
-    usable = (
-        bool(own_title) and not _USELESS_TITLE.match(own_title) and len(plain(own_title)) >= 12 and " " in own_title
-    )
+    """Return the title, of the metadata or else the largest text on the first page, and the lines below it."""
+    title = " ".join(document.title.split())
+    if _USELESS_TITLE.match(title) or len(plain_title(title)) < 12 or " " not in title:
+        title = ""
     lines = document.head
-    sizes = [line.size for line in lines if len(plain(line.text)) >= 4]
+    sizes = {number: line.size for number, line in enumerate(lines) if len(plain_title(line.text)) >= 4}
     if not sizes:
-        return (own_title if usable else ""), lines
-    largest = max(sizes)
-    first_line = next(
-        number for number, line in enumerate(lines) if line.size == largest and len(plain(line.text)) >= 4
-    )
-    last = first_line
-    while last + 1 < len(lines) and lines[last + 1].size >= 0.85 * largest and last - first_line < 4:
+        return title, lines
+    largest = max(sizes.values())
+    first = last = next(number for number, size in sizes.items() if size == largest)
+    while last + 1 < len(lines) and lines[last + 1].size >= 0.85 * largest and last - first < 4:
         last += 1
-    largest_text = " ".join(" ".join(line.text.split()) for line in lines[first_line : last + 1])
-    return (own_title if usable else largest_text[:_LONGEST]), lines[last + 1 :]
+    largest_text = " ".join(" ".join(line.text.split()) for line in lines[first : last + 1])
+    return title or largest_text[:_MAX_FIELD_CHARACTERS], lines[last + 1 :]
 
 
 def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
-    """Yield the names in the lines below the title, up to the first line with other text."""
+    """Yield the names in the lines below the title, up to the first line that has other text."""
     for line in lines[:4]:
-        if _ABSTRACT.match(line.text) or _AFTER_ABSTRACT.match(line.text) or _AFFILIATION.search(line.text):
+        is_heading = _ABSTRACT_HEADING.match(line.text) or _NEXT_HEADING.match(line.text)
+        if is_heading or _AFFILIATION.search(line.text):
             return
-        names = [part.strip(" .") for part in _NAME_SEPARATOR.split(line.text)]
-        names = [part for part in names if part]
-        if not names or not all(_NAME.fullmatch(part) for part in names):
+        names = [name for part in _NAME_SEPARATOR.split(line.text) if (name := part.strip(" ."))]
+        if not names or not all(map(_NAME.fullmatch, names)):
             return
         yield from names
 
 
-def _abstract(text: str) -> str:
-    heading = _ABSTRACT.search(text)
+def _guess_abstract(text: str) -> str:
+    """Return the text between the heading of the abstract and the next one, or an empty text without a heading."""
+    heading = _ABSTRACT_HEADING.search(text)
     if not heading:
         return ""
-    end = _AFTER_ABSTRACT.search(text, heading.end())
+    end = _NEXT_HEADING.search(text, heading.end())
     passage = text[heading.end() : end.start() if end else heading.end() + 3_000]
-    return " ".join(passage.split())[:4_000]
+    return " ".join(passage.split())[:_MAX_ABSTRACT_CHARACTERS]
 
 
-def _doi(text: str) -> str:
-    match = _DOI.search(text)
+def _find_doi(text: str) -> str:
+    match = _DOI_PATTERN.search(text)
     return match[1].rstrip(".,;:)").lower() if match else ""
 
 
-def _arxiv(text: str) -> str:
-    match = _ARXIV.search(text)
+def _find_arxiv_id(text: str) -> str:
+    match = _ARXIV_PATTERN.search(text)
     return match[1].lower() if match else ""
 
 
 def _guess_references(text: str) -> Iterator[str]:
-    """Yield the entries below the last heading of a bibliography, split at their numbers or else at line ends."""
-    heads = list(_BIBLIOGRAPHY.finditer(text))
-    if not heads:
+    """Yield the entries below the last heading of a bibliography, split at their numbers or, without any, at lines."""
+    headings = list(_BIBLIOGRAPHY_HEADING.finditer(text))
+    if not headings:
         return
-    rest = text[heads[-1].end() : heads[-1].end() + 200_000].replace("\f", "\n")
-    starts = [entry.start() for entry in _ENTRY.finditer(rest)]
+    start_of_list = headings[-1].end()
+    bibliography = text[start_of_list : start_of_list + _MAX_BIBLIOGRAPHY_CHARACTERS].replace("\f", "\n")
+    starts = [number.start() for number in _ENTRY_NUMBER.finditer(bibliography)]
     if len(starts) > 1:
-        parts = [rest[start:end] for start, end in zip(starts, [*starts[1:], len(rest)], strict=True)]
+        entries = [bibliography[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
     else:
-        parts = re.split(r"(?<=[.\]])\s*\n(?=[A-Z])", rest)
-    for part in parts[:_MOST_REFERENCES]:
-        line = " ".join(_ENTRY.sub("", part, count=1).split())
+        entries = re.split(r"(?<=[.\]])\s*\n(?=[A-Z])", bibliography)
+    for entry in entries[:_MAX_REFERENCES]:
+        line = " ".join(_ENTRY_NUMBER.sub("", entry, count=1).split())
         if len(line) > 20:
-            yield line[:_LONGEST]
+            yield line[:_MAX_FIELD_CHARACTERS]
 
 
-_BLOCK = 1 << 16  # small enough to stay in the cache between two digests
-_HEAD = 4096
-_PDF = re.compile(rb"%PDF-(\d\.\d)")
+_BLOCK_SIZE = 1 << 16  # bytes; a block stays in the cache of the processor from one digest to the next
+_HEAD_SIZE = 4096  # bytes from which the type is detected
+_PDF_VERSION = re.compile(rb"%PDF-(\d\.\d)")
 _XHTML_TYPE = "application/xhtml+xml"
 _XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b|(?:\xef\xbb\xbf)?\s*<(?:article|TEI|[a-z]+:)[\s>]")
 
 
-def file_meta(view: BinaryIO, most: int) -> dict[str, Any]:
-    """Return `file:meta` of a file; raise `StepError` if it is empty or has more than `most` bytes."""
+def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
+    """Return `file:meta` of a file; raise `StepError` if it is empty or has more than `max_size` bytes."""
     sha1, md5, sha256 = (hashlib.new(name, usedforsecurity=False) for name in ("sha1", "md5", "sha256"))
     size, head = 0, b""
     view.seek(0)
-    while block := view.read(_BLOCK):
+    while block := view.read(_BLOCK_SIZE):
         if not size:
-            head = block[:_HEAD]
+            head = block[:_HEAD_SIZE]
         size += len(block)
-        if size > most:
-            raise StepError(f"the file has more than {most} bytes", Reason.TOO_LARGE)
+        if size > max_size:
+            raise StepError(f"the file has more than {max_size} bytes", Reason.TOO_LARGE)
         for hash_ in (sha1, md5, sha256):
             hash_.update(block)
     if not size:
         raise StepError("the file is empty", Reason.TRUNCATED)
-    magic_mime, magic = sniff_type(head)
+    detected_type, description = sniff_type(head)
     return {
-        "size": size,
-        "mime": _refine_type(magic_mime, head),
-        "magic": magic,
-        "magic_mime": magic_mime,
-        "sha1": sha1.hexdigest(),
-        "md5": md5.hexdigest(),
-        "sha256": sha256.hexdigest(),
-    }
+        "size": size, "mime": _refine_type(detected_type, head), "magic": description, "magic_mime": detected_type,
+        "sha1": sha1.hexdigest(), "md5": md5.hexdigest(), "sha256": sha256.hexdigest(),
+    }  # fmt: skip
 
 
 def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for each type
-    """Return the media type of a file by its first bytes, and a description in words.
+    """Return (media type, description in words) of a file by its first bytes.
 
     >>> sniff_type(b"%PDF-1.4 ...")
     ('application/pdf', 'PDF document, version 1.4')
     """
-    if match := _PDF.search(head[:1024]):
+    if match := _PDF_VERSION.search(head[:1024]):
         return PDF, f"PDF document, version {match[1].decode()}"
     if head.startswith((b"%!PS", b"\x04%!PS")):
         return POSTSCRIPT, "PostScript document text"
@@ -213,8 +208,8 @@ def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for 
     if head.startswith(b"PK\x03\x04"):
         return "application/zip", "Zip archive data"
     if head.startswith((b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8")):
-        kind = {b"\x89": "png", b"\xff": "jpeg", b"G": "gif"}[head[:1]]
-        return f"image/{kind}", f"{kind.upper()} image data"
+        image_format = {b"\x89": "png", b"\xff": "jpeg", b"G": "gif"}[head[:1]]
+        return f"image/{image_format}", f"{image_format.upper()} image data"
     start = head[:1024].lower()
     if _XML_START.match(head):
         return XML, "XML document text"
@@ -229,32 +224,32 @@ def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for 
     return "text/plain", "text"
 
 
-def _refine_type(kind: str, head: bytes) -> str:
-    """Return the media type of XHTML and JATS instead of HTML's or XML's."""
+def _refine_type(detected_type: str, head: bytes) -> str:
+    """Return the media type of XHTML or JATS if an HTML or XML file is one, or otherwise the detected type."""
     start = head[:1024]
     if b"<htm" in start and b"http://www.w3.org/1999/xhtml" in start:
         return _XHTML_TYPE
-    if kind == XML and b"<article " in start.replace(b"<article>", b"<article ") and b"<html" not in start:
+    if detected_type == XML and b"<article " in start.replace(b"<article>", b"<article ") and b"<html" not in start:
         return JATS
-    return kind
+    return detected_type
 
 
-_MOST_TEXT = 1_000_000  # characters that are indexed for search
-_THUMBNAIL = (180, 300)
+_MAX_SEARCHED_CHARACTERS = 1_000_000
+_THUMBNAIL_SIZE = (180, 300)  # pixels
 
 Results = list[Observation | Skip | Ask]
 
 
 def extract(task: Task) -> Results:
-    """Return a paper's record, or the requests to GROBID that it needs first.
+    """Return the record of a paper, and requests to GROBID if it needs their answers first.
 
-    If the step was killed once on a paper, it is run without the PDF library; if it was killed twice, also without
-    parsing the TEI.
+    If the step was killed once for a paper, the PDF library is not used; if it was killed twice, the TEI is not parsed
+    either.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
     if (HTML if meta["mime"] == _XHTML_TYPE else meta["mime"]) not in _wanted_types(task):
-        return [Skip(Reason.NOT_WANTED, key, f"the bytes are {meta['mime']}, whatever the index says")]
+        return [Skip(Reason.NOT_WANTED, key, f"the file is {meta['mime']}, which its source does not want")]
     record: dict[str, Any] = {"file": meta}
     extra: dict[str, Any] = {}
     text = ""
@@ -263,16 +258,16 @@ def extract(task: Task) -> Results:
         if task.options.get("grobid"):
             outcome_or_requests = _grobid_outcome(task)
             if isinstance(outcome_or_requests, list):
-                return [Observation(key, record), *outcome_or_requests]  # the file's type is known without an answer
+                return [Observation(key, record), *outcome_or_requests]
             outcome = outcome_or_requests
-            text = _add_grobid(outcome, record, extra) if outcome else ""
+            text = _add_grobid_outcome(outcome, record, extra) if outcome else ""
         if outcome is None or outcome.word != "success":
-            text = _add_embedded(task, record, extra)
+            text = _add_guess(task, record, extra)
         if task.options.get("thumbnails") == "True" and not task.stopped:
             extra["thumbnail"] = _thumbnail(task)
     else:
         record["declined"] = "only PDFs are extracted"
-    observations: Results = [Observation(key, record, text[:_MOST_TEXT], aside=extra)]
+    observations: Results = [Observation(key, record, text[:_MAX_SEARCHED_CHARACTERS], aside=extra)]
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
     return observations
@@ -288,20 +283,20 @@ def _stop_message(task: Task) -> str:
 
 
 def _wanted_types(task: Task) -> frozenset[str]:
-    """Return the media types to keep: those that the source's settings select, except unknown ones."""
+    """Return the media types that the settings of the source select, without the one for unknown types."""
     return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 
 def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
-    """Return GROBID's outcome, or the requests to send first; None if another extractor filled the row.
+    """Return GROBID's outcome, or the requests that must be answered first, or None if another program filled the row.
 
-    A request that failed for a fault of the server is repeated, `TRIES` times in a run.
+    A document whose outcome is transient is sent again, at most MAX_REQUESTS times in a run.
     """
     requests: list[Ask] = []
     outcome: GrobidOutcome | None = None
-    earlier = count_earlier_requests(task.answers)
-    for number in range(earlier + 1, earlier + TRIES + 1):
-        requests.append(tei_request(number, coordinates=task.options.get("coordinates") == "True"))
+    earlier_count = count_earlier_requests(task.answers)
+    for number in range(earlier_count + 1, earlier_count + MAX_REQUESTS + 1):
+        requests.append(tei_request(number, with_coordinates=task.options.get("coordinates") == "True"))
         answer = task.answers.get(requests[-1].name)
         if answer is None:
             return requests
@@ -311,67 +306,64 @@ def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
             outcome = interpret_unparsed(answer, _stop_reason(task))
         else:
             outcome = interpret_answer(answer, task.limits)
-        if not outcome.transient:
+        if not outcome.is_transient:
             break
     assert outcome is not None
     return outcome
 
 
-def _add_grobid(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add GROBID's outcome to the record; return the text to index for search."""
-    record["grobid"] = {
-        "status_code": outcome.code,
-        "status": outcome.status,
-        "quality": outcome.quality,
-        "passing": outcome.transient,
-    }
+def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
+    """Add an outcome of GROBID to the record of a paper and to `extra`; return its text for the search."""
+    record["grobid"] = {"status_code": outcome.code, "status": outcome.status, "quality": outcome.quality}
+    record["grobid"]["passing"] = outcome.is_transient
     if outcome.tei:
         try:
             extra["tei"] = outcome.tei.decode()
         except UnicodeDecodeError:
             extra["tei_base64"] = b64encode(outcome.tei).decode()
-    if outcome.table is None:
+    if outcome.table_json is None:
         return ""
-    table = outcome.table
-    record |= _known(table["title"], [author["name"] for author in table["authors"]], table["doi"])
-    extra["tei_json"] = table
-    extra["later_json"] = outcome.legacy
-    return "\n".join(filter(None, (table["title"], *record["authors"], table["abstract"], table["body"])))
+    paper = outcome.table_json
+    record |= _main_fields(paper["title"], [author["name"] for author in paper["authors"]], paper["doi"])
+    extra["tei_json"] = paper
+    extra["later_json"] = outcome.legacy_json
+    return "\n".join(filter(None, (paper["title"], *record["authors"], paper["abstract"], paper["body"])))
 
 
-def _add_embedded(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add the embedded extractor's guess to the record; return the text to index for search."""
+def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
+    """Add the guess of the embedded extractor, or why it has none, to the record; return its text for the search."""
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
         record["text"] = {"status": status | {"producer": PRODUCER}}
         return ""
     task.view.seek(0)
     try:
-        guessed = guess_metadata(pdf.read_pages(task.view.read()))
+        guess = guess_metadata(pdf.read_pages(task.view.read()))
     except MissingExtra as error:
         record["text"] = {"status": {"status": "declined", "reason": f"{error}: {error.hint}"}}
         return ""
     except StepError as error:
         record["text"] = {"status": {"status": "error", "reason": str(error.reason), "description": str(error)}}
         return ""
-    record["text"] = {"status": guessed.status, "info": guessed.info}
-    record |= _known(guessed.info["title"], guessed.info["authors"], guessed.info["doi"])
-    extra["pages"] = guessed.pages
-    return "\n".join(filter(None, (guessed.info["title"], *guessed.info["authors"], guessed.pages)))
+    record["text"] = {"status": guess.status, "info": guess.info}
+    record |= _main_fields(guess.info["title"], guess.info["authors"], guess.info["doi"])
+    extra["pages"] = guess.pages
+    return "\n".join(filter(None, (guess.info["title"], *guess.info["authors"], guess.pages)))
 
 
 def is_declined(record: Mapping[str, Any]) -> bool:
-    """Return whether the embedded extractor did not read a paper because its extra is not installed."""
+    """Return whether the embedded extractor could not read a paper because its extra is not installed."""
     return bool((record.get("text") or {}).get("status", {}).get("status") == "declined")
 
 
-def _known(title: str | None, authors: list[str], doi: str | None) -> dict[str, Any]:
+def _main_fields(title: str | None, authors: list[str], doi: str | None) -> dict[str, Any]:
     return {"title": title, "authors": [author for author in authors if author], "doi": doi}
 
 
 def _thumbnail(task: Task) -> str:
+    """Return a picture of the first page as JPEG in base 64, or an empty text if it cannot be drawn."""
     task.view.seek(0)
     try:
-        return b64encode(pdf.draw_first_page(task.view.read(), *_THUMBNAIL)).decode()
+        return b64encode(pdf.draw_first_page(task.view.read(), *_THUMBNAIL_SIZE)).decode()
     except (StepError, MissingExtra):
         return ""

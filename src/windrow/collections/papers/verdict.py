@@ -1,11 +1,11 @@
-"""Whether a paper matches a work of the catalogue: slugs of titles, stubs, verdicts.
+"""Match papers with the works of a catalogue, by identifiers, the slugs of titles, authors, year and journal.
 
-exact: an identifier agrees, and title or authors do. strong: the titles have the same slug and the authors agree.
-weak: the titles have the same slug but too little else is known; or an identifier agrees and the title does not.
-ambiguous: several works fit equally well. different: there is no candidate, or authors or year contradict it.
-
-Slug and score are those of the standard. Titles with the same slug differ at most in case, accents, marks and white
-space, so that the score adds little; the verdict also uses authors, year and journal.
+A slug is a title without case, accents, punctuation and white space. The verdicts are:
+exact: an identifier is the same, and so are the title or at least half of the authors.
+strong: the titles have the same slug, and most authors are the same.
+weak: the titles have the same slug but too little else is known, or an identifier is the same but nothing else.
+ambiguous: several works match equally well.
+different: there is no candidate, or the authors or the year differ too much.
 """
 
 from __future__ import annotations
@@ -17,97 +17,96 @@ from typing import Any, NamedTuple
 
 from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
 
-LONGEST = 1023
-"""Most characters of a title; a record with a longer one is not matched by its title."""
-_SHORTEST = 8
+MAX_TITLE_CHARACTERS = 1023
+"""A paper or work with a longer title is not matched by its title."""
+_MIN_SLUG_CHARACTERS = 8
 
-_LETTERS = str.maketrans("\u0141\u0142\u00d8\u00f8", "LlOo")
+_UNDECOMPOSED_LETTERS = str.maketrans("\u0141\u0142\u00d8\u00f8", "LlOo")
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_MARKS = re.compile(
+_PUNCTUATION = re.compile(
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~\u2019\u00b7\u201c\u201d\u2018\u00ab\u00bb\u300c\u300d\u00bf\u2013\u00b1\u00a7\u02bf]"
 )
 _SPACE = re.compile("[ \t\n\r\x0b\x0c]")
 
 
-def plain(title: str) -> str:
-    """Return a title in lower case, without accents and marks.
+def plain_title(title: str) -> str:
+    """Return a title in lower case, without accents and punctuation.
 
-    >>> plain("Søren ŁÓDŹ: a très-long “title”!")
+    >>> plain_title("Søren ŁÓDŹ: a très-long “title”!")
     'soren lodz a treslong title'
     """
-    decomposed = unicodedata.normalize("NFD", title).translate(_LETTERS)
-    return _MARKS.sub("", _ACCENTS.sub("", decomposed).lower())
+    decomposed = unicodedata.normalize("NFD", title).translate(_UNDECOMPOSED_LETTERS)
+    return _PUNCTUATION.sub("", _ACCENTS.sub("", decomposed).lower())
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
-    """Return a title's slug; empty if it is too short or is one of the stubs.
+    """Return the slug of a title, or an empty text if it is too short or among `stubs`, the slugs of common headings.
 
     >>> slug("HELLO:there", frozenset()), slug("short", frozenset()), slug("Book Reviews", frozenset({"bookreviews"}))
     ('hellothere', '', '')
     """
-    letters = _SPACE.sub("", plain(title))
-    return "" if len(letters) < _SHORTEST or letters in stubs else letters
+    letters = _SPACE.sub("", plain_title(title))
+    return "" if len(letters) < _MIN_SLUG_CHARACTERS or letters in stubs else letters
 
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug that a record is matched by; empty if its title is too long."""
-    return slug(title, stubs) if len(title) <= LONGEST else ""
+    """Return the slug by which a paper or work is matched, or an empty text if it has none or its title is too long."""
+    return slug(title, stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
 
 
-def score(left: str, right: str) -> int:
-    """Return how similar two titles are: 1000 less their edit distance in thousandths of the longer one.
+def title_score(first: str, second: str) -> int:
+    """Return the similarity of two titles: 1000 minus their edit distance in thousandths of the longer one's length.
 
-    >>> score("A title of thing", "A title of things"), score("sturgeon", "urgently"), score("", "")
+    >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
     """
-    left_title, right_title = plain(left), plain(right)
-    longer = max(len(left_title), len(right_title))
-    if not longer:
-        return 1000
-    return 1000 * (longer - distance(left_title, right_title)) // longer
+    first_plain, second_plain = plain_title(first), plain_title(second)
+    length = max(len(first_plain), len(second_plain))
+    return 1000 * (length - edit_distance(first_plain, second_plain)) // length if length else 1000
 
 
-def distance(first: str, second: str) -> int:
+def edit_distance(first: str, second: str) -> int:
     """Return the Levenshtein distance of two texts, in characters.
 
-    The algorithm is that of Myers (1999) and Hyyrö (2003), with a column of the table in bit vectors.
+    The algorithm is that of Myers (1999) and Hyyrö (2003). Bit vectors have the differences between neighbours in a
+    column of the table of distances; bit N is that of letter N of `first`.
 
-    >>> distance("kitten", "sitting"), distance("", "abc"), distance("same", "same")
+    >>> edit_distance("kitten", "sitting"), edit_distance("", "abc"), edit_distance("same", "same")
     (3, 3, 0)
     """
     if first == second:
         return 0
     if not first or not second:
         return len(first) + len(second)
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}  # of each letter in `first`
     for index, letter in enumerate(first):
-        places[letter] = places.get(letter, 0) | 1 << index
-    all_bits, last = (1 << len(first)) - 1, 1 << len(first) - 1
-    increases, decreases, count = all_bits, 0, len(first)
+        positions[letter] = positions.get(letter, 0) | 1 << index
+    all_bits, last_bit = (1 << len(first)) - 1, 1 << len(first) - 1
+    increases, decreases, distance = all_bits, 0, len(first)
     for letter in second:
-        matches = places.get(letter, 0)
+        matches = positions.get(letter, 0)
         diagonal = (((matches & increases) + increases) ^ increases) | matches | decreases
         rises, falls = decreases | ~(diagonal | increases) & all_bits, diagonal & increases
-        count += bool(rises & last) - bool(falls & last)
+        distance += bool(rises & last_bit) - bool(falls & last_bit)
         rises, falls = (rises << 1 | 1) & all_bits, (falls << 1) & all_bits
         increases, decreases = falls | ~(diagonal | rises) & all_bits, rises & diagonal
-    return count
+    return distance
 
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
-"""Verdicts whose DOI is the paper's."""
+"""The verdicts with which a paper gets the DOI of the work."""
 
-CROWD = 10
-"""If more works than this share a slug, none is accepted by its title."""
-_SAME_TITLE = 900  # least score of titles that are taken to be the same
-_SHORT_SLUG = 16  # characters below which a slug is weak evidence
-_RANK = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
-_JUNIOR = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
+MAX_SAME_SLUG = 10
+"""If more works than this have the same slug, none of them is accepted by its title."""
+_MIN_SCORE_OF_SAME_TITLE = 900
+_MIN_CHARACTERS_OF_STRONG_SLUG = 16
+_ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
+_NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
 class Paper(NamedTuple):
-    """The properties by which a paper is matched."""
+    """The properties by which a paper is matched; texts are empty if they are not known."""
 
     title: str
     slug: str
@@ -126,107 +125,109 @@ class Verdict(NamedTuple):
 
 
 class _Candidate(NamedTuple):
+    """A work that may match a paper: the status on its own, the scores by property, and the reasons for the status."""
+
     status: str
     parts: dict[str, Any]
     reasons: tuple[str, ...]
-    record: CatalogueRecord
+    work: CatalogueRecord
 
 
-def read_paper(table: Mapping[str, Any], slug: str) -> Paper:
-    """Return the properties to match a paper by, from GROBID's metadata or the embedded extractor's `text0:tinfo`."""
-    authors = [author["name"] if isinstance(author, dict) else author for author in table.get("authors") or ()]
-    journal = table.get("journal")
-    date = str(table.get("date") or "")
-    identifiers = [f"doi:{doi}"] if (doi := doi_of(str(table.get("doi") or ""))) else []
-    identifiers += [f"arxiv:{number}"] if (number := arxiv_of(str(table.get("arxiv_id") or ""))) else []
+def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
+    """Return the properties of a paper from GROBID's metadata or the embedded extractor's `text0:tinfo`."""
+    authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
+    journal = metadata.get("journal")
+    date = str(metadata.get("date") or "")
+    identifiers = [f"doi:{doi}"] if (doi := doi_of(str(metadata.get("doi") or ""))) else []
+    identifiers += [f"arxiv:{number}"] if (number := arxiv_of(str(metadata.get("arxiv_id") or ""))) else []
     return Paper(
-        table.get("title") or "", slug, tuple(author for author in authors if author),
+        metadata.get("title") or "", slug, tuple(author for author in authors if author),
         int(date[:4]) if date[:4].isdecimal() else None,
         (journal.get("name") or "" if isinstance(journal, dict) else journal or ""), tuple(identifiers),
     )  # fmt: skip
 
 
-def judge(paper: Paper, candidates: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper; `candidates` are the works that share an identifier or the slug with it."""
-    info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(candidates)}
-    if not candidates:
+def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
+    """Return the verdict on a paper; `works` are those that have an identifier or the slug of the paper."""
+    info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
+    if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
         return Verdict(DIFFERENT, "", info | {"reasons": [reason]})
-    verdicts = sorted((_judge(paper, record) for record in candidates), key=_order)
-    best = verdicts[0]
+    candidates = sorted((_compare(paper, work) for work in works), key=_sort_key)
+    best = candidates[0]
     status, reasons = best.status, best.reasons
-    if status != EXACT and sum("slug" in candidate.reasons for candidate in verdicts) > CROWD:
+    if status != EXACT and sum("slug" in candidate.reasons for candidate in candidates) > MAX_SAME_SLUG:
         status, reasons = AMBIGUOUS, (*reasons, "many_records")
     elif status in {STRONG, WEAK}:
-        rivals = [rival for rival in verdicts[1:] if _order(rival)[:2] == _order(best)[:2]]
-        if any(rival.record.doi != best.record.doi or not best.record.doi for rival in rivals):
+        rivals = [rival for rival in candidates[1:] if _sort_key(rival)[:2] == _sort_key(best)[:2]]
+        if any(rival.work.doi != best.work.doi or not best.work.doi for rival in rivals):
             status, reasons = AMBIGUOUS, (*reasons, "several_records")
-    info |= {
-        "score": best.parts["title"],
-        "parts": best.parts,
-        "reasons": list(reasons),
-        "record": best.record.name,
-        "record_doi": best.record.doi or None,
-    }
-    return Verdict(status, best.record.doi if status in ACCEPTED else "", info)
+    info |= {"score": best.parts["title"], "parts": best.parts, "reasons": list(reasons)}
+    info |= {"record": best.work.name, "record_doi": best.work.doi or None}
+    return Verdict(status, best.work.doi if status in ACCEPTED else "", info)
 
 
-def _order(candidate: _Candidate) -> tuple[int, int, str]:
-    close = candidate.parts["authors"] + 100 * (candidate.parts["year"] == 0) + 100 * candidate.parts["journal"]
-    return -_RANK[candidate.status], -close, candidate.record.name
+def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
+    """Return a key that sorts candidates by status, similarity and name, the best one first."""
+    similarity = candidate.parts["authors"] + 100 * (candidate.parts["year"] == 0) + 100 * candidate.parts["journal"]
+    return -_ORDER_OF_STATUSES[candidate.status], -similarity, candidate.work.name
 
 
-def _judge(paper: Paper, record: CatalogueRecord) -> _Candidate:
-    shared = [name for name in paper.identifiers if name in record.identifiers]
-    title = score(paper.title, record.title)
-    authors = _share_of_authors(paper.authors, record.authors)
-    year_distance = None if paper.year is None or record.year is None else abs(paper.year - record.year)
-    journal = bool(paper.journal) and plain(paper.journal) == plain(record.journal)
-    slug = bool(paper.slug) and title >= _SAME_TITLE
-    parts = {"title": title, "authors": authors or 0, "year": year_distance, "journal": journal, "identifiers": shared}
-    reasons = [name.partition(":")[0] for name in shared] + ["slug"] * slug + ["title_differs"] * (title < _SAME_TITLE)
-    reasons += ["journal"] * journal
+def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
+    """Compare a paper with one work; scores of title and authors are in thousandths."""
+    same_identifiers = [name for name in paper.identifiers if name in work.identifiers]
+    score = title_score(paper.title, work.title)
+    authors = _share_of_authors(paper.authors, work.authors)
+    year_distance = None if paper.year is None or work.year is None else abs(paper.year - work.year)
+    is_same_journal = bool(paper.journal) and plain_title(paper.journal) == plain_title(work.journal)
+    is_same_title = score >= _MIN_SCORE_OF_SAME_TITLE
+    is_same_slug = bool(paper.slug) and is_same_title
+    is_short = len(paper.slug) < _MIN_CHARACTERS_OF_STRONG_SLUG
+    parts = {"title": score, "authors": authors or 0, "year": year_distance, "journal": is_same_journal,
+             "identifiers": same_identifiers}  # fmt: skip
+    reasons = [name.partition(":")[0] for name in same_identifiers] + ["slug"] * is_same_slug
+    reasons += ["title_differs"] * (not is_same_title) + ["journal"] * is_same_journal
     reasons.append("authors_unknown" if authors is None else
                    "authors" if authors == 1000 else "authors_differ" if authors == 0 else "some_authors")  # fmt: skip
     if year_distance is not None:
         reasons.append("year" if year_distance == 0 else "year_near" if year_distance <= 2 else "year_differs")
-    if slug and len(paper.slug) < _SHORT_SLUG:
+    if is_same_slug and is_short:
         reasons.append("short_title")
-    contradicted = authors == 0 or (year_distance is not None and year_distance > 2)
-    if shared:
-        status = EXACT if title >= _SAME_TITLE or (authors or 0) >= 500 else WEAK
-    elif not slug or contradicted:
+    is_contradicted = authors == 0 or (year_distance is not None and year_distance > 2)
+    if same_identifiers:
+        status = EXACT if is_same_title or (authors or 0) >= 500 else WEAK
+    elif not is_same_slug or is_contradicted:
         status = DIFFERENT
-    elif authors is None or authors < 500 or (len(paper.slug) < _SHORT_SLUG and authors < 1000):
+    elif authors is None or authors < 500 or (is_short and authors < 1000):
         status = WEAK
     else:
         status = STRONG
-    return _Candidate(status, parts, tuple(reasons), record)
+    return _Candidate(status, parts, tuple(reasons), work)
 
 
-def _share_of_authors(paper: Sequence[str], record: Sequence[str]) -> int | None:
-    """Return the share of the record's authors that the paper has, in thousandths; None if one side has no authors.
+def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> int | None:
+    """Return the share of a work's authors that a paper has, in thousandths, or None if either has no usable names.
 
-    A family name of two letters or more, in any script, must be a word of the paper's names.
+    A paper has an author if the family name, which has two letters or more, is a word in its names.
     """
-    words = {word for name in paper for word in _words(name)}
-    families = [family for name in record if (family := _family(name))]
-    if not words or not families:
+    words = {word for name in paper_authors for word in _words(name)}
+    family_names = [family_name for name in work_authors if (family_name := _family_name(name))]
+    if not words or not family_names:
         return None
-    return 1000 * sum(family in words for family in families) // len(families)
+    return 1000 * sum(family_name in words for family_name in family_names) // len(family_names)
 
 
 def _words(name: str) -> list[str]:
-    return [word for word in plain(name.replace("-", " ").replace(".", " ")).split() if len(word) > 1]
+    return [word for word in plain_title(name.replace("-", " ").replace(".", " ")).split() if len(word) > 1]
 
 
-def _family(name: str) -> str:
+def _family_name(name: str) -> str:
     family_part, comma, _ = name.partition(",")
-    words = _words(_JUNIOR.sub("", family_part if comma else name))
+    words = _words(_NAME_SUFFIX.sub("", family_part if comma else name))
     return words[-1] if words else ""
 
 
-_WORDS = (
+_COMMON_HEADINGS = (
     "abstract", "abstracts", "acknowledgement", "acknowledgements", "acknowledgment", "acknowledgments", "addendum",
     "advertisement", "agenda", "analysis", "announcement", "announcements", "annual meeting", "annual report",
     "appendices", "appendix", "article", "author index", "authors index", "authors reply", "back cover",
@@ -266,4 +267,5 @@ _WORDS = (
     "welcome message", "working paper", "workshop", "year in review", "zusammenfassung",
 )  # fmt: skip
 
-STUBS = frozenset(words.replace(" ", "") for words in _WORDS)
+STUBS = frozenset(heading.replace(" ", "") for heading in _COMMON_HEADINGS)
+"""The slugs of headings that many documents have instead of a title."""

@@ -1,4 +1,4 @@
-"""The adapter of events: that of JSON records, which also keeps the two databases of documents up to date."""
+"""The adapter of events, which is the one of JSON records and also updates the two databases of documents."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, TextIO
 from windrow.adapters.adapter import Explanation, Export, ReplayResult
 from windrow.adapters.records import RecordAdapter
 from windrow.clock import now
-from windrow.collections.events.adapter.databases import open_databases, place_of, remember_parsers, removed_sources
+from windrow.collections.events.adapter.databases import location_of, open_databases, remember_parsers, removed_sources
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
-from windrow.collections.events.discover import MOVING, fill_address
+from windrow.collections.events.discover import CHANGING_FIELDS, fill_address
 from windrow.collections.events.documents import MISSING, distinct_id, id_of
 from windrow.collections.events.exports import FORMS
 from windrow.collections.events.times import zone_of
@@ -32,7 +32,8 @@ from windrow.model import Source
 from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
 
-_LINE = 300
+_MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
+_PAGE_SIZE = 500
 
 
 class EventAdapter(RecordAdapter):
@@ -42,15 +43,13 @@ class EventAdapter(RecordAdapter):
         super().__init__(collection)
         forms = ("jsonl", *FORMS)
         self.EXPORTS = (
-            Export(
-                "events", forms, "events in order of time; jsonl: every version of each", self._export_form, "events"
-            ),
+            Export("events", forms, "events by time; in jsonl each version of them", self._export_form, "events"),
             Export("vd_events", ("jsonl",), "a line for each document of the events", self._export_events, "events"),
-            Export("vd_log", ("jsonl",), "a line for each document of the attempts", self._export_log, "attempts"),
+            Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, "attempts"),
         )
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write all events, ordered by start, in a format; return how many."""
+        """Write all events, ordered by start, to `out` in a format; return their number."""
         if form == "jsonl":
             return self._export(workspace, form, out)
         with open_databases(workspace) as databases:
@@ -68,20 +67,20 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with a derivation that updates the documents."""
+        """Return the harvest of the configuration, with the addresses of today and a derivation of the documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
 
     def _describe_removal(self, record: Any) -> str:
-        """Return why an event counts as gone, which is if its source no longer lists it; or an empty text."""
+        """Return why an event counts as removed, or an empty text if its source still lists it."""
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> str:
-        """Update both databases from the records and the ledger; return a summary."""
+        """Update both databases from the records and the ledger until `pulse` returns False; return a summary."""
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
-                return "no document has been read yet"
+                return "no documents have been read yet"
             assert isinstance(records, LateAttemptStore)
             with open_databases(workspace) as databases:
                 remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
@@ -101,7 +100,7 @@ class EventAdapter(RecordAdapter):
         self._derive(workspace, lambda: True)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
-        """Return all sources that are or were configured, as replay keeps the events of removed ones."""
+        """Return all sources that are or were configured, as replay keeps the events of removed sources."""
         configured = workspace.of(self._collection.name)
         return configured + removed_sources(ledger, self._collection.name, configured)
 
@@ -119,19 +118,18 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return
             with open_databases(workspace) as databases:
-                location, remedy = place_of(workspace), "windrow replay rewrites the documents"
+                location, remedy = location_of(workspace), "windrow replay rewrites the documents"
                 if isinstance(databases.store, SqliteDocuments):
-                    for line in databases.store.faults():
-                        yield Fault(location, line, remedy)
-                reached, last = databases.store.checkpoint(), records.checkpoint()
-                if reached > last:
-                    yield Fault(
-                        location, f"has documents up to attempt {reached}; the records end at attempt {last}", remedy
-                    )
+                    for message in databases.store.faults():
+                        yield Fault(location, message, remedy)
+                documents_end, records_end = databases.store.checkpoint(), records.checkpoint()
+                if documents_end > records_end:
+                    message = f"has documents up to attempt {documents_end}; the records end at attempt {records_end}"
+                    yield Fault(location, message, remedy)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an event, by its uid or its document's id, or an address, by itself or a log's id."""
-        key, document = self._meant_document(workspace, name)
+        """Explain an event or an address; `name` is the event's uid, the address, or the id of a document of either."""
+        key, document = self._find_named(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:
             return explanation
@@ -139,44 +137,46 @@ class EventAdapter(RecordAdapter):
         lines.append(f"  its document is {document['_id']}")
         for change in document.get("history", ()):
             fields = (f"{name} {old!r} -> {new!r}" for name, (old, new) in change["fields"].items())
-            lines.append(f"      {change['at']}  {'; '.join(fields)[:_LINE]}")
+            lines.append(f"      {change['at']}  {'; '.join(fields)[:_MAX_LINE_CHARACTERS]}")
         return explanation._replace(lines=tuple(lines))
 
-    def _meant_document(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
-        """Return the uid or address that a name or id means, and the event's document or, for anything else, None."""
+    def _find_named(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
+        """Return (uid, document) of the event that a uid or id names, or otherwise (address, None)."""
         with self._store(workspace) as records:
-            last = records.history(name_or_id)[-1:] if records is not None and records.has_record(name_or_id) else []
-        names = [id_of(version.value) for version in last if version.value]
-        ids = [id_ for name in names for id_ in (name, distinct_id(name, name_or_id))]
+            is_uid = records is not None and records.has_record(name_or_id)
+            last_versions = records.history(name_or_id)[-1:] if records is not None and is_uid else []
+        plain_ids = [id_of(version.value) for version in last_versions if version.value]
+        ids = [id_ for plain_id in plain_ids for id_ in (plain_id, distinct_id(plain_id, name_or_id))]
         if not ids and " - " in name_or_id:
             ids = [name_or_id]
         if not ids:
             return name_or_id, None
-        with suppress(StoreError), open_databases(workspace) as databases:  # explain even if the CouchDB is down
-            for stored in databases.store.get(databases.events, ids).values():
-                if stored.get("uid") == name_or_id or (not last and "uid" in stored):
-                    return stored["uid"], stored
-            for stored in databases.store.get(databases.log, ids).values():
-                return stored["source_url"], None
+        with suppress(StoreError), open_databases(workspace) as databases:  # the CouchDB may not answer
+            for document in databases.store.get(databases.events, ids).values():
+                if document.get("uid") == name_or_id or (not last_versions and "uid" in document):
+                    return document["uid"], document
+            for document in databases.store.get(databases.log, ids).values():
+                return document["source_url"], None
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase what was removed from the file of records and from the documents."""
+        """Erase the records and documents that were taken down; return a sentence for each file that still has some."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its address for the current day and hour, in its own zone."""
+    """Return a source with the fields of its address filled in for the current day and hour in its zone."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
-    today = fill_address(address, now().astimezone(zone))
-    return replace(source, options={**source.options, ADDRESS: today, ONCE: any(field in address for field in MOVING)})
+    current = fill_address(address, now().astimezone(zone))
+    is_requested_once = any(field in address for field in CHANGING_FIELDS)
+    return replace(source, options={**source.options, ADDRESS: current, ONCE: is_requested_once})
 
 
 def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
-    """Write a line of JSON for each document, ordered by time; return how many."""
+    """Write a line of JSON for each document of a database, ordered by time; return the number of documents."""
     count = 0
     for document in _all_documents(store, database):
         out.write(json_text(document) + "\n")
@@ -185,11 +185,11 @@ def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
 
 
 def _all_documents(store: DocumentStore, database: str) -> Iterator[StoredDocument]:
-    """Yield all documents, ordered by time, read in pages of 500."""
-    skip = 0
-    while page := list(store.view(database, "all", ViewRange(limit=500, skip=skip))):
+    """Yield all documents of a database, ordered by time."""
+    count = 0
+    while page := list(store.view(database, "all", ViewRange(limit=_PAGE_SIZE, skip=count))):
         yield from page
-        skip += len(page)
+        count += len(page)
 
 
 ADAPTER = EventAdapter(COLLECTION)

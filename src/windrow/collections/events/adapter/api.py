@@ -21,10 +21,10 @@ from windrow.errors import WindrowError
 from windrow.stores.documents import SqliteDocuments, ViewRange
 
 MAX_EVENTS = 10_000
-"""Events of one response at most; `offset` leads to more."""
+"""The most events in one response; further ones are requested with `offset`."""
 
 _VIEWS = frozenset({"branch", "entity", "parser", "status"})
-_MAX_PARAMETER = 200
+_MAX_TEXT_LENGTH = 200
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,7 +32,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class EventApi:
-    """The application; it opens the databases at the first request."""
+    """The ASGI application; it opens the databases at the first request."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -46,48 +46,50 @@ class EventApi:
         if scope["type"] != "http":
             return
         status, media, content = self.answer(scope["method"], scope["path"], scope.get("query_string", b""))
-        fields = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
-        fields += [(b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff")]
-        await send({"type": "http.response.start", "status": status, "headers": fields})
+        headers = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
+        headers += [(b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
     def answer(self, method: str, path: str, query: bytes) -> tuple[int, str, bytes]:
         """Return status, media type and content of the response to a request."""
         if method not in {"GET", "HEAD"}:
-            return _error(405, "only GET and HEAD are allowed")
-        parts = [unquote(part) for part in path.strip("/").split("/")]
-        view = parts[2] if len(parts) > 2 and parts[:2] == ["api", "events"] else ""
-        if (view, len(parts)) != ("all", 3) and not (view in _VIEWS and len(parts) == 4):
-            return _error(404, "not found; try /api/events/all or /api/events/branch/NAME, also entity, parser, status")
+            return _error_response(405, "only GET and HEAD are allowed")
+        names = [unquote(name) for name in path.strip("/").split("/")]
+        view = names[2] if len(names) > 2 and names[:2] == ["api", "events"] else ""
+        if (view, len(names)) != ("all", 3) and not (view in _VIEWS and len(names) == 4):
+            return _error_response(
+                404, "not found; try /api/events/all, or /api/events/VIEW/NAME with branch, entity, parser or status"
+            )
         parameters = dict(parse_qsl(query.decode("latin-1"), errors="replace", max_num_fields=20))
         form = FORMS.get(parameters.get("format", "json"))
         if form is None:
-            return _error(404, f"format must be one of {', '.join(FORMS)}")
+            return _error_response(404, f"format must be one of {', '.join(FORMS)}")
         numbers = {"limit": parameters.get("limit", str(MAX_EVENTS)), "offset": parameters.get("offset", "0")}
         if not all(digits.isdecimal() and len(digits) < 10 for digits in numbers.values()):
-            return _error(400, "limit and offset must be whole numbers below 1,000,000,000")
+            return _error_response(400, "limit and offset must be whole numbers below 1,000,000,000")
         span = ViewRange(
-            (parts[3],) if len(parts) == 4 else (),
-            parameters.get("start", "")[:_MAX_PARAMETER], parameters.get("end", "")[:_MAX_PARAMETER],
+            (names[3],) if len(names) == 4 else (),
+            parameters.get("start", "")[:_MAX_TEXT_LENGTH], parameters.get("end", "")[:_MAX_TEXT_LENGTH],
             descending=True, limit=min(int(numbers["limit"]), MAX_EVENTS), skip=int(numbers["offset"]),
         )  # fmt: skip
-        return self._write(form, view, span, parameters.get("q", "")[:_MAX_PARAMETER])
+        return self._select_events(form, view, span, parameters.get("q", "")[:_MAX_TEXT_LENGTH])
 
-    def _write(self, form: EventForm, view: str, span: ViewRange, words: str) -> tuple[int, str, bytes]:
-        """Write the events of a span of a view in a form; only those with all the words, if there are any."""
+    def _select_events(self, form: EventForm, view: str, span: ViewRange, words: str) -> tuple[int, str, bytes]:
+        """Return the response with the events of a view, within a span of keys, that have all the words."""
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)
-            store, name = self._databases.store, self._databases.events
+            store, database = self._databases.store, self._databases.events
             if not words:
-                events = store.view(name, view, span)
+                events = store.view(database, view, span)
             elif isinstance(store, SqliteDocuments):
-                events = store.search(name, words, view, span)
+                events = store.search(database, words, view, span)
             else:
-                return _error(501, "q is not available, as the events are in a CouchDB")
+                return _error_response(501, "q is not available because the events are in a CouchDB")
             return 200, form.media, "".join(form.write(events)).encode("utf-8", "replace")
         except WindrowError as error:
-            return _error(503, type(error).__name__)
+            return _error_response(503, type(error).__name__)
 
     def close(self) -> None:
         """Close the databases."""
@@ -97,6 +99,7 @@ class EventApi:
 
 
 async def _answer_lifespan(receive: Receive, send: Send) -> None:
+    """Answer the messages of the server about its start and its end."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})
@@ -104,7 +107,7 @@ async def _answer_lifespan(receive: Receive, send: Send) -> None:
             return
 
 
-def _error(status: int, message: str) -> tuple[int, str, bytes]:
+def _error_response(status: int, message: str) -> tuple[int, str, bytes]:
     return status, "application/json", json.dumps({"error": message}).encode()
 
 

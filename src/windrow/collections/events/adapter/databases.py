@@ -1,4 +1,4 @@
-"""The databases of a workspace's events, and the parsers that its ledger remembers."""
+"""Open the two databases of a workspace's events; remember parsers in the ledger, and restore them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ LOG_VIEWS = (
     DocumentView("errors", ("access_datetime",), without=("result", SUCCESS)),
     DocumentView("parser", ("parser_name", "access_datetime")),
 )
-TEXTS = ("title", "description", "location")
-NEWEST = "datetime"
+SEARCHED_KEYS = ("title", "description", "location")
+NEWEST_KEY = "datetime"
+"""The key by which the events of a search are ordered, the newest first."""
 
 
 class EventDatabases(NamedTuple):
-    """The store of both databases, and their names."""
+    """The store of both databases, and the name of each."""
 
     store: DocumentStore
     events: str
@@ -44,13 +45,13 @@ class EventDatabases(NamedTuple):
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:
-    """Open the databases of a workspace's configuration, and create those that are missing."""
+    """Open the databases of a configuration, and create missing ones; raise ConfigError if both have the same name."""
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:
         raise ConfigError("events.event_database and events.log_database have the same name", hint="windrow config")
     declared = (
-        DocumentDatabase(events, EVENT_VIEWS, texts=TEXTS, newest=NEWEST),
+        DocumentDatabase(events, EVENT_VIEWS, texts=SEARCHED_KEYS, newest=NEWEST_KEY),
         DocumentDatabase(log, LOG_VIEWS, once="source_text"),
     )
     location, secret = str(settings["events.documents"]), settings["events.documents_secret"]
@@ -60,14 +61,14 @@ def connect_databases(workspace: Workspace) -> EventDatabases:
     return EventDatabases(SqliteDocuments(workspace.root / location, declared), events, log)
 
 
-def place_of(workspace: Workspace) -> str:
+def location_of(workspace: Workspace) -> str:
     """Return the location of the databases as configured: the name of a file, or a URL."""
     return next(str(setting.value) for setting in workspace.values if setting.name == "events.documents")
 
 
 @contextmanager
 def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
-    """Open the databases for a block and close them after it."""
+    """Open the databases for a `with` block, and close them after it."""
     databases = connect_databases(workspace)
     try:
         yield databases
@@ -75,27 +76,27 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
         databases.store.close()
 
 
-_LEARNED = "parser"
-_CONFIGURED = -1
-"""In place of the attempt from which the parser was learned, so that a takedown of a response does not remove it."""
+_PARSER_KEY = "parser"
+_NO_ATTEMPT = -1
+"""A parser is not learned from an attempt, so that the takedown of a response does not remove it."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
-    """Write the parser and address of each source to the ledger, unless they are there already."""
-    known = ledger.requests.learned_as(collection, _LEARNED)
+    """Write the parser and address of each source to the ledger, unless it has the same already."""
+    remembered = ledger.requests.learned_as(collection, _PARSER_KEY)
     for source in sources:
-        learned = {"address": source.options[ADDRESS], **_parser_to_json(source.options[PARSER])}
-        if known.get(source.name) != learned:
+        parser = {"address": source.options[ADDRESS], **_parser_to_json(source.options[PARSER])}
+        if remembered.get(source.name) != parser:
             with ledger.writing() as writer:
-                writer.requests.learn(collection, source.name, {_LEARNED: learned}, _CONFIGURED)
+                writer.requests.learn(collection, source.name, {_PARSER_KEY: parser}, _NO_ATTEMPT)
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return the sources that are no longer configured, as inactive, so that their stored documents can be read."""
+    """Return the sources that are no longer configured, as inactive ones, so that their captures can be read."""
     configured = {source.name for source in sources}
     return tuple(
-        Source(name, collection, Site(""), active=False, options=_options(learned))
-        for name, learned in sorted(ledger.requests.learned_as(collection, _LEARNED).items())
+        Source(name, collection, Site(""), active=False, options=_restore_options(remembered))
+        for name, remembered in sorted(ledger.requests.learned_as(collection, _PARSER_KEY).items())
         if name not in configured
     )
 
@@ -106,21 +107,23 @@ def _parser_to_json(parser: EventParser) -> dict[str, Any]:
 
 
 def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields with lists in place of tuples, as JSON has them, to compare them with those in the ledger."""
+    """Return fields with lists instead of tuples, as they are in JSON, to compare them with those in the ledger."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
-def _options(learned: dict[str, Any]) -> dict[str, Any]:
-    """Return a source's address and parser from what `remember_parsers` wrote, perhaps by another version."""
-    rules = tuple(map(_rules, learned["versions"]))
-    parser = EventParser(**(_known_fields(learned, EventParser) | {"versions": rules}))
-    return {ADDRESS: learned["address"], PARSER: parser}
+def _restore_options(remembered: dict[str, Any]) -> dict[str, Any]:
+    """Return a source's address and parser from the JSON that this or an older version of `remember_parsers` wrote."""
+    rules = tuple(map(_restore_rules, remembered["versions"]))
+    parser = EventParser(**(_fields_of_class(remembered, EventParser) | {"versions": rules}))
+    return {ADDRESS: remembered["address"], PARSER: parser}
 
 
-def _rules(learned: dict[str, Any]) -> ParserRules:
-    return ParserRules(**(_known_fields(learned, ParserRules) | {"since": date.fromisoformat(learned["since"])}))
+def _restore_rules(remembered: dict[str, Any]) -> ParserRules:
+    since = date.fromisoformat(remembered["since"])
+    return ParserRules(**(_fields_of_class(remembered, ParserRules) | {"since": since}))
 
 
-def _known_fields(learned: dict[str, Any], kind: type[EventParser | ParserRules]) -> dict[str, Any]:
-    known = ((name, learned[name]) for name in kind.__dataclass_fields__ if name in learned)
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in known}
+def _fields_of_class(remembered: dict[str, Any], class_: type[EventParser | ParserRules]) -> dict[str, Any]:
+    """Return the fields in JSON that a class still has, with tuples instead of lists."""
+    fields = ((name, remembered[name]) for name in class_.__dataclass_fields__ if name in remembered)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields}

@@ -1,6 +1,7 @@
-"""Write the documents of both databases from the records and the ledger: all, or the changes since the checkpoint.
+"""Write all documents of both databases, or those that changed since the checkpoint, from the records and the ledger.
 
-All documents are derived from stored facts, so that a run after a killed one writes the same.
+They are derived only from stored facts, so that a run after a killed one writes the same documents. `pulse` reports
+progress and returns whether to continue.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.adapter.run_logs import RunLogs
@@ -26,7 +27,7 @@ from windrow.ledger import Ledger
 from windrow.model import Limits, Source
 from windrow.stores.late_attempts import LateAttemptStore
 
-PAGE = 256
+PAGE_SIZE = 256
 
 _MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 
@@ -46,130 +47,143 @@ class EventProjection:
         self._written: Counter[str] = Counter()
 
     def run(self, pulse: Callable[[], bool]) -> str:
-        """Write the changes since the checkpoint and return a summary; from checkpoint 0 write all and remove the rest.
+        """Write the documents that changed since the checkpoint, until `pulse` returns False; return a summary.
 
-        Records and logs that change because an earlier attempt was read late, or again, are rewritten.
+        From checkpoint 0 all documents are written, and others removed. Documents that change because an earlier
+        attempt was read late, or again, are rewritten.
         """
-        after, upto = self._store.checkpoint(), self._records.checkpoint()
-        event_ids: set[str] | None = set() if after == 0 else None
-        log_ids: set[str] | None = set() if after == 0 else None
-        for keys in _chunks(self._records.changed_keys((after + 1, upto)), PAGE):
-            self._write_events(keys, event_ids)
+        checkpoint, last_attempt = self._store.checkpoint(), self._records.checkpoint()
+        event_ids: set[str] | None = set() if checkpoint == 0 else None
+        log_ids: set[str] | None = set() if checkpoint == 0 else None
+        for uids in _chunks(self._records.changed_keys((checkpoint + 1, last_attempt)), PAGE_SIZE):
+            self._write_events(uids, event_ids)
             if not pulse():
                 return self._summarize()
-        if not self._logs.write(after, upto, log_ids, pulse):
+        if not self._logs.write(checkpoint, last_attempt, log_ids, pulse):
             return self._summarize()
         if event_ids is not None and log_ids is not None:
             self._remove_stale(self._databases.events, event_ids, "uid")
             self._remove_stale(self._databases.log, log_ids, "attempt")
-        self._store.write(self._databases.log, (), checkpoint=upto)
-        self._write_late(upto, pulse)
+        self._store.write(self._databases.log, (), checkpoint=last_attempt)
+        self._write_late(last_attempt, pulse)
         return self._summarize()
 
-    def _write_late(self, upto: int, pulse: Callable[[], bool]) -> None:
-        """Rewrite what changed because an earlier attempt was read late, or again."""
-        while pulse() and (late := self._records.late_attempts(PAGE)):
-            late_records = self._records.late_records(late)
-            removed = {key: [id_of(event) for event in events] for key, events in late_records.items()}
-            for keys in _chunks([*removed], PAGE):
-                self._write_events(keys, None, removed)
-            if not self._logs.write(upto, upto, None, pulse, self._records.attempts_to_recount(late)):
+    def _write_late(self, last_attempt: int, pulse: Callable[[], bool]) -> None:
+        """Rewrite the documents that changed because an earlier attempt was read late, or again."""
+        while pulse() and (late_attempts := self._records.late_attempts(PAGE_SIZE)):
+            late_records = self._records.late_records(late_attempts)
+            former_ids = {uid: [id_of(event) for event in events] for uid, events in late_records.items()}
+            for uids in _chunks([*former_ids], PAGE_SIZE):
+                self._write_events(uids, None, former_ids)
+            recounted = self._records.attempts_to_recount(late_attempts)
+            if not self._logs.write(last_attempt, last_attempt, None, pulse, recounted):
                 return
             self._logs.remove_former()
-            self._records.remove_late_attempts(late)
+            self._records.remove_late_attempts(late_attempts)
 
     def _summarize(self) -> str:
+        """Return how many documents were written, and how many events could not be read."""
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")
         rejected = self._logs.rejected
-        failures = f"; {counted(rejected, 'event')} could not be read: windrow why ADDRESS says why" if rejected else ""
-        return f"{events} new, {self._written['changed']:,} changed, {logs}{failures}"
+        unread = f"; {counted(rejected, 'event')} could not be read: see windrow why ADDRESS" if rejected else ""
+        return f"{events} new, {self._written['changed']:,} changed, {logs}{unread}"
 
-    def _remove_stale(self, database: str, known: set[str], mark: str) -> None:
-        """Remove documents that are not in `known`, except those of other programs, which lack the key `mark`."""
-        for names in _chunks([id_ for id_ in self._store.ids(database) if id_ not in known], PAGE):
-            own_names = [name for name, document in self._store.get(database, names).items() if mark in document]
-            if own_names:
-                self._store.write(database, (), own_names)
+    def _remove_stale(self, database: str, current_ids: set[str], own_key: str) -> None:
+        """Remove all documents with other ids than `current_ids` that have the key `own_key`, which windrow writes."""
+        for ids in _chunks([id_ for id_ in self._store.ids(database) if id_ not in current_ids], PAGE_SIZE):
+            stale_ids = [id_ for id_, document in self._store.get(database, ids).items() if own_key in document]
+            if stale_ids:
+                self._store.write(database, (), stale_ids)
 
     def _write_events(
-        self, keys: Sequence[str], kept: set[str] | None, removed: Mapping[str, Sequence[str]] | None = None
+        self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
     ) -> None:
         """Write the documents of events, and remove those of events that have no versions any more.
 
-        `removed` has the ids of an event in versions that were removed, by its uid.
+        The ids of the documents are added to `current_ids`. `removed_ids` has, by uid, the ids that an event had in
+        versions that were removed.
         """
-        removed = removed or {}
-        events = {key: event for key in keys if (event := self._event(key, removed.get(key, ()))) is not None}
-        self._remove_events({key: removed[key] for key in keys if key in removed and key not in events})
-        ids = {key: (event.document["_id"], *event.previous_ids) for key, event in events.items()}
-        names = [id_now for event_ids in ids.values() for id_now in event_ids]
-        names += [distinct_id(id_now, key) for key, event_ids in ids.items() for id_now in event_ids]
-        known = self._store.get(self._databases.events, list(dict.fromkeys(names)))
-        documents: list[dict[str, Any]] = []
-        moved: list[tuple[list[dict[str, Any]], list[str]]] = []
-        placed_ids: set[str] = set()
-        uid_by_id: dict[str, str] = {id_now: str(stored.get("uid")) for id_now, stored in known.items()}
-        for key, event in events.items():
+        removed_ids = removed_ids or {}
+        event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}
+        events = {uid: event for uid, event in event_documents.items() if event is not None}
+        self._remove_events({uid: removed_ids[uid] for uid in uids if uid in removed_ids and uid not in events})
+        plain_ids = {uid: (event.document["_id"], *event.previous_ids) for uid, event in events.items()}
+        possible_ids = [plain_id for own_ids in plain_ids.values() for plain_id in own_ids]
+        possible_ids += [distinct_id(plain_id, uid) for uid, own_ids in plain_ids.items() for plain_id in own_ids]
+        stored_documents = self._store.get(self._databases.events, list(dict.fromkeys(possible_ids)))
+        uid_by_id: dict[str, str] = {id_: str(document.get("uid")) for id_, document in stored_documents.items()}
+        unmoved: list[dict[str, Any]] = []
+        moved: list[DocumentChanges] = []
+        used_ids: set[str] = set()
+        for uid, event in events.items():
             id_now = str(event.document["_id"])
-            if uid_by_id.get(id_now, key) != key:  # another event has this id, as ids need not be unique
-                id_now = distinct_id(id_now, key)
+            if uid_by_id.get(id_now, uid) != uid:  # another event has this id, as ids need not be unique
+                id_now = distinct_id(id_now, uid)
             document = {**event.document, "_id": id_now}
-            uid_by_id[id_now] = key
-            placed_ids.add(id_now)
-            if kept is not None:
-                kept.add(id_now)
-            before = known.get(id_now)
-            own_ids = [id_ for plain_id in ids[key] for id_ in (plain_id, distinct_id(plain_id, key))]
-            former_ids = [id_ for id_ in own_ids if id_ != id_now and uid_by_id.get(id_) == key]
+            uid_by_id[id_now] = uid
+            used_ids.add(id_now)
+            if current_ids is not None:
+                current_ids.add(id_now)
+            stored = stored_documents.get(id_now)
+            own_ids = [id_ for plain_id in plain_ids[uid] for id_ in (plain_id, distinct_id(plain_id, uid))]
+            former_ids = [id_ for id_ in own_ids if id_ != id_now and uid_by_id.get(id_) == uid]
             for id_ in former_ids:
                 uid_by_id.pop(id_)
-            written = [document] if before is None or _bare(before) != document else []
-            if written:
-                self._written["new" if before is None and not former_ids else "changed"] += 1
+            to_write = [document] if stored is None or _without_revision(stored) != document else []
+            if to_write:
+                self._written["new" if stored is None and not former_ids else "changed"] += 1
             if former_ids:
-                moved.append((written, former_ids))
+                moved.append(DocumentChanges(to_write, former_ids))
             else:
-                documents += written
-        for written, former_ids in grouped(moved):
-            self._store.write(self._databases.events, written, list(filterfalse(placed_ids.__contains__, former_ids)))
-        if documents:
-            self._store.write(self._databases.events, documents)
+                unmoved += to_write
+        for to_write, former_ids in group_changes(moved):
+            stale_ids = list(filterfalse(used_ids.__contains__, former_ids))
+            self._store.write(self._databases.events, to_write, stale_ids)
+        if unmoved:
+            self._store.write(self._databases.events, unmoved)
 
-    def _event(self, key: str, removed: Sequence[str]) -> EventDocument | None:
+    def _event_document(self, uid: str, removed_ids: Sequence[str]) -> EventDocument | None:
+        """Return the document of an event, with `removed_ids` as previous ids, too, or None if it has no versions."""
         versions = [
             EventVersion(version.at, version.source, version.value, json.loads(version.aside) if version.aside else {})
-            for version in self._records.history(key)
+            for version in self._records.history(uid)
         ]
-        event = event_document(key, versions)
-        return event._replace(previous_ids=tuple(dict.fromkeys((*event.previous_ids, *removed)))) if event else None
+        event = event_document(uid, versions)
+        return event._replace(previous_ids=tuple(dict.fromkeys((*event.previous_ids, *removed_ids)))) if event else None
 
-    def _remove_events(self, ids: Mapping[str, Sequence[str]]) -> None:
-        """Remove the documents with these ids, by uid, unless they belong to other events."""
-        names = {name for key, own_ids in ids.items() for id_ in own_ids for name in (id_, distinct_id(id_, key))}
-        known = self._store.get(self._databases.events, sorted(names)) if names else {}
-        if names_of_events := [name for name, document in known.items() if document.get("uid") in ids]:
-            self._store.write(self._databases.events, (), names_of_events)
+    def _remove_events(self, ids_by_uid: Mapping[str, Sequence[str]]) -> None:
+        """Remove the documents of events by their ids, unless these belong to other events now."""
+        names = {name for uid, ids in ids_by_uid.items() for id_ in ids for name in (id_, distinct_id(id_, uid))}
+        stored = self._store.get(self._databases.events, sorted(names)) if names else {}
+        if stale_ids := [id_ for id_, document in stored.items() if document.get("uid") in ids_by_uid]:
+            self._store.write(self._databases.events, (), stale_ids)
 
 
-def grouped(
-    moved: Iterable[tuple[list[dict[str, Any]], list[str]]],
-) -> Iterator[tuple[list[dict[str, Any]], list[str]]]:
-    """Yield moved events in groups that fit in one request; an event's document stays with its former ids."""
+class DocumentChanges(NamedTuple):
+    """The documents to write, and the ids of the documents to remove, in one request."""
+
+    documents: list[dict[str, Any]]
+    removed_ids: list[str]
+
+
+def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChanges]:
+    """Yield changes joined to groups that fit in one request; those of an event stay together."""
     documents: list[dict[str, Any]] = []
-    removed: list[str] = []
+    removed_ids: list[str] = []
     size = 0
-    for written, former_ids in moved:
-        added_size = sum(len(json.dumps(document)) for document in written)
-        count = len(documents) + len(removed) + len(written) + len(former_ids)
+    for change in changes:
+        added_size = sum(len(json.dumps(document)) for document in change.documents)
+        count = len(documents) + len(removed_ids) + len(change.documents) + len(change.removed_ids)
         if documents and (count > _MAX_DOCUMENTS or size + added_size > _MAX_SIZE):
-            yield documents, removed
-            documents, removed, size = [], [], 0
-        documents, removed, size = documents + written, removed + former_ids, size + added_size
-    if documents or removed:
-        yield documents, removed
+            yield DocumentChanges(documents, removed_ids)
+            documents, removed_ids, size = [], [], 0
+        documents, removed_ids = documents + change.documents, removed_ids + change.removed_ids
+        size += added_size
+    if documents or removed_ids:
+        yield DocumentChanges(documents, removed_ids)
 
 
-def _bare(document: Mapping[str, Any]) -> dict[str, Any]:
+def _without_revision(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document without `_rev`, which the store adds."""
     return {name: value for name, value in document.items() if name != "_rev"}
 

@@ -1,4 +1,4 @@
-"""Write the documents of the log: one for each run of a parser, which is all requests of one session for one source."""
+"""Write the documents of the log, one for each run of a parser: all requests of one session for one source."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from windrow.stores.record_versions import Skipped
 from windrow.stores.records import RecordStore
 
 COLLECTION = "events"
-PAGE = 256
+PAGE_SIZE = 256
 
-_DOCUMENTS = frozenset({REQUEST, CAPTURED})
-_LATEST = 1 << 62
-_ASK, _READ = 1, 2  # numbers of these phases
-_GOOD = frozenset({200, 304})
-_REFUSALS = {
+_DOCUMENT_KINDS = frozenset({REQUEST, CAPTURED})  # of attempts that have documents
+_NO_SESSION = 1 << 62  # instead of the number of the next session, after the last one
+_ASK_PHASE, _READ_PHASE = 1, 2
+_GOOD_STATUSES = frozenset({200, 304})
+_REASONS_BY_STATUS = {
     401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
     429: Reason.RATE_LIMITED,
 }  # fmt: skip
 
 
 class _SourceRun(NamedTuple):
-    """The attempts of a session for one source, in order, and its failed task, if any; `attempts` may be empty."""
+    """The attempts of a session for one source, in order, or none, and its failed task, if it has one."""
 
     session: int
     source: str
     attempts: list[RecordedAttempt]
-    failed: TaskRow | None
+    failed_task: TaskRow | None
 
     @property
-    def number(self) -> int:
-        """The sequence number of its first entry in the ledger."""
-        return self.attempts[0].seq if self.attempts else self.failed.seq if self.failed else 0
+    def first_number(self) -> int:
+        """The number in the ledger of its first attempt or, without attempts, of its failed task."""
+        return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 
 class RunLogs:
-    """The log of a workspace's events."""
+    """The documents of the log of a workspace's events."""
 
     def __init__(
         self, records: RecordStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
@@ -66,27 +66,28 @@ class RunLogs:
         self._archive = archive
         self._limits = limits
         self.written = 0
-        self._placed: dict[str, tuple[int, str]] = {}  # session and source of the logs written, by id
+        self._runs_by_id: dict[str, tuple[int, str]] = {}  # (session, source) of the logs written, by id
         self.rejected = 0  # events that could not be read, in the logs written
 
     def write(
-        self, after: int, upto: int, kept: set[str] | None, pulse: Callable[[], bool], late: Sequence[int] = ()
-    ) -> bool:
-        """Write the logs of sessions with attempts above `after` up to `upto`, and of those with `late` attempts.
+        self, checkpoint: int, last_attempt: int, log_ids: set[str] | None, pulse: Callable[[], bool],
+        late_attempts: Sequence[int] = (),
+    ) -> bool:  # fmt: skip
+        """Write the logs of sessions with attempts from `checkpoint` to `last_attempt`, or with `late_attempts`.
 
-        The ids are added to `kept`. Return False if `pulse` stopped it.
+        The ids of the logs are added to `log_ids`. Return False if `pulse` did, which stops the writing.
         """
-        for runs in self._sessions(after, upto, late):
-            for run in sorted(runs, key=lambda session_run: session_run.number):
+        for runs in self._sessions(checkpoint, last_attempt, late_attempts):
+            for run in sorted(runs, key=lambda source_run: source_run.first_number):
                 parser_run = self._parser_run(run)
                 if parser_run is not None:
-                    self.put(parser_run, kept)
+                    self.write_log(parser_run, log_ids)
             if not pulse():
                 return False
         return True
 
-    def put(self, run: ParserRun, kept: set[str] | None) -> None:
-        """Write the log of a run, under the first id that no other run has, and add the id to `kept`."""
+    def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
+        """Write the log of a run under the first id that no other run has, and add the id to `log_ids`."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
@@ -94,70 +95,72 @@ class RunLogs:
             if stored is None or (stored.get("session"), stored.get("source")) == (run.session, run.source):
                 break
             ordinal += 1
-        self._placed[document["_id"]] = run.session, run.source
-        if kept is not None:
-            kept.add(document["_id"])
+        self._runs_by_id[document["_id"]] = run.session, run.source
+        if log_ids is not None:
+            log_ids.add(document["_id"])
         if stored is None or {name: value for name, value in stored.items() if name != "_rev"} != document:
             is_trouble = bool(document.get("drift")) or document["outcome"] == "failed"
             if is_trouble and stored is None and run.session == max(self._ledger.sessions.numbers(), default=0):
-                self.show_trouble(document)
+                self.add_failed_task(document)
             self._store.write(self._database, [document])
             self.written += 1
             self.rejected += document.get("rejected", 0)
 
     def remove_former(self) -> None:
-        """Remove earlier logs of the runs just written, which have another result in their id."""
-        times, runs = {*map(_time_of, self._placed)}, {*self._placed.values()}
-        names = [id_ for id_ in self._store.ids(self._database) if _time_of(id_) in times and id_ not in self._placed]
-        for start in range(0, len(names), PAGE):
-            documents = self._store.get(self._database, names[start : start + PAGE])
-            run_of = {name: (document.get("session"), document.get("source")) for name, document in documents.items()}
-            if former_names := [name for name, run in run_of.items() if run in runs]:
-                self._store.write(self._database, (), former_names)
+        """Remove former logs of the runs just written, whose ids contain another result."""
+        times, runs = {*map(_time_in_id, self._runs_by_id)}, {*self._runs_by_id.values()}
+        same_times = [id_ for id_ in self._store.ids(self._database) if _time_in_id(id_) in times]
+        ids = [id_ for id_ in same_times if id_ not in self._runs_by_id]
+        for start in range(0, len(ids), PAGE_SIZE):
+            documents = self._store.get(self._database, ids[start : start + PAGE_SIZE])
+            run_of = {id_: (document.get("session"), document.get("source")) for id_, document in documents.items()}
+            if former_ids := [id_ for id_, run in run_of.items() if run in runs]:
+                self._store.write(self._database, (), former_ids)
 
-    def show_trouble(self, document: Mapping[str, Any]) -> None:
-        """Add a failed task for a source that drifted or failed, so that `windrow status` shows it.
+    def add_failed_task(self, document: Mapping[str, Any]) -> None:
+        """Add a failed task to the ledger for the log of a run that drifted or failed, for `windrow status`.
 
-        Does nothing if the same task exists, from a killed run, or if the source's phase `ask` failed itself.
+        Does nothing if a killed run has added the same task, or if the task of the phase `ask` has failed itself.
         """
         session, source = document["session"], document["source"]
-        why = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
-        comment = f"{source}: {why}"[:2000].replace("\n ", "")
+        problem = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
+        comment = f"{source}: {problem}"[:2000].replace("\n ", "")
         tasks = [task for task in self._ledger.sessions.tasks_of_source(source) if task.session == session]
-        if any(task.comment == comment or (task.failed and task.phase == _ASK) for task in tasks):
+        if any(task.comment == comment or (task.failed and task.phase == _ASK_PHASE) for task in tasks):
             return
         with self._ledger.writing() as writer:
-            new_task = writer.sessions.open_task(session, COLLECTION, source, _READ)
+            new_task = writer.sessions.open_task(session, COLLECTION, source, _READ_PHASE)
             writer.sessions.close_task(new_task, None, comment, failed=True)
 
-    def _sessions(self, after: int, upto: int, late: Sequence[int]) -> Iterator[list[_SourceRun]]:
-        """Yield the runs of each completely read session that has attempts after `after`, or some of `late`."""
+    def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
+        """Yield the runs of each session whose documents were all read, and that `write` selects by its attempts."""
         numbers = sorted(self._ledger.sessions.numbers())
-        first = max((start for start in numbers if start <= after), default=0)
-        late_sessions = {max((start for start in numbers if start <= attempt), default=0) for attempt in late}
-        # A killed session has no end: it extends to the next one.
-        for number, following in zip(numbers, [*numbers[1:], _LATEST], strict=True):
-            if number < first and number not in late_sessions:
+        first_session = max((start for start in numbers if start <= checkpoint), default=0)
+        late_sessions = {max((start for start in numbers if start <= attempt), default=0) for attempt in late_attempts}
+        # A killed session has no end, so that each is taken to last until the next one.
+        for number, next_session in zip(numbers, [*numbers[1:], _NO_SESSION], strict=True):
+            if number < first_session and number not in late_sessions:
                 continue
-            span = (number, following - 1)
+            span = (number, next_session - 1)
             attempts = [*self._attempts(*span)]
-            documents = [recorded.seq for recorded in attempts if recorded.attempt.kind in _DOCUMENTS]
-            is_logged = documents and documents[-1] <= after and number not in late_sessions
-            if is_logged or (documents and documents[-1] > upto):  # or its documents are not all read yet
+            documents = [recorded.seq for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS]
+            is_logged = documents and documents[-1] <= checkpoint and number not in late_sessions
+            if is_logged or (documents and documents[-1] > last_attempt):  # or not all documents are read yet
                 continue
             tasks = {
                 task.source: task for task in self._ledger.sessions.tasks(span)
-                if task.collection == COLLECTION and task.phase == _ASK and task.failed
+                if task.collection == COLLECTION and task.phase == _ASK_PHASE and task.failed
                 and task.reason not in {None, Reason.STOPPED}
             }  # fmt: skip
-            by_source: dict[str, list[RecordedAttempt]] = {name: [] for name in tasks}
+            attempts_by_source: dict[str, list[RecordedAttempt]] = {source: [] for source in tasks}
             for recorded in attempts:
-                by_source.setdefault(recorded.source, []).append(recorded)
-            yield [_SourceRun(number, name, of_source, tasks.get(name)) for name, of_source in by_source.items()]
+                attempts_by_source.setdefault(recorded.source, []).append(recorded)
+            yield [_SourceRun(number, name, runs, tasks.get(name)) for name, runs in attempts_by_source.items()]
 
     def _attempts(self, first: int, last: int) -> Iterator[RecordedAttempt]:
+        """Yield the attempts of the collection whose numbers are above `first`, up to `last`."""
         after = first
-        while page := self._ledger.attempts.logged_after(COLLECTION, after, PAGE):
+        while page := self._ledger.attempts.logged_after(COLLECTION, after, PAGE_SIZE):
             for row in page:
                 if row.recorded.seq > last:
                     return
@@ -165,7 +168,7 @@ class RunLogs:
             after = page[-1].recorded.seq
 
     def _parser_run(self, run: _SourceRun) -> ParserRun | None:
-        """Return a run as it is logged; None if it requested nothing and did not fail."""
+        """Return a run with the outcome of each address, or None if it requested nothing and did not fail."""
         source = self._sources.get(run.source)
         parser = parser_of(source)
         attempts = self._last_attempts(run.attempts)
@@ -175,37 +178,39 @@ class RunLogs:
         for skip in self._records.skipped(attempts=numbers):
             skips.setdefault(skip.attempt, []).append(skip)
         if attempts and attempts[0].attempt.kind == CAPTURED:  # of an imported crawl only pages with events are logged
-            used = {number for number in numbers if counts.get(number) or skips.get(number)}
-            attempts = [recorded for recorded in attempts if recorded.seq in used] or attempts[:1]
+            with_events = {number for number in numbers if counts.get(number) or skips.get(number)}
+            attempts = [recorded for recorded in attempts if recorded.seq in with_events] or attempts[:1]
         addresses = [
-            self._address(recorded, counts.get(recorded.seq, (0, 0)), skips.get(recorded.seq, []), source)
+            self._asked_address(recorded, counts.get(recorded.seq, (0, 0)), skips.get(recorded.seq, []), source)
             for recorded in attempts
         ]
-        if run.failed and not any(address.result for address in addresses):
+        if run.failed_task and not any(address.result for address in addresses):
             url = addresses[-1].url if addresses else str(source.options[ADDRESS]) if source else ""
-            comment = run.failed.comment or ""
+            comment = run.failed_task.comment or ""
             message = comment.partition("; ")[2] or comment
-            result = run.failed.reason.class_name if run.failed.reason else ""
-            addresses.append(AskedAddress(run.failed.began, url, result=result, message=message))
+            result = run.failed_task.reason.class_name if run.failed_task.reason else ""
+            addresses.append(AskedAddress(run.failed_task.began, url, result=result, message=message))
         if not addresses:
             return None
         first = attempts[0] if attempts else None
         attempt = first.attempt if first else None
-        text = (
-            self._text(attempt.target, attempt.kept) if attempt and attempt.kept and attempt.kind in _DOCUMENTS else ""
-        )
+        has_document = attempt is not None and attempt.kind in _DOCUMENT_KINDS
+        text = self._response_text(attempt.target, attempt.kept) if attempt and attempt.kept and has_document else ""
         version = parser.rules_at(addresses[0].at).version
         return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, addresses, text)
 
     def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
-        """Return the last attempt at each address, in the order of the first ones, without followed redirects."""
-        last = {recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENTS}
-        answering = {parts(recorded.attempt.url).origin for recorded in last.values()}
-        for recorded in attempts:  # an origin whose robots.txt failed was not requested at all
+        """Return the last attempt at each address, in the order of the first attempts, without followed redirects.
+
+        An attempt at a robots.txt that failed counts if nothing else was requested from its origin.
+        """
+        last = {recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS}
+        requested_origins = {parts(recorded.attempt.url).origin for recorded in last.values()}
+        for recorded in attempts:
             if (
                 recorded.attempt.kind == ROBOTS
                 and recorded.attempt.reason is not None
-                and parts(recorded.attempt.url).origin not in answering
+                and parts(recorded.attempt.url).origin not in requested_origins
             ):
                 last[0] = recorded
         return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
@@ -216,25 +221,24 @@ class RunLogs:
         followed = self._ledger.requests.followed(recorded.seq) if _is_redirect(attempt) else None
         return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)
 
-    def _address(
-        self, recorded: RecordedAttempt, count: tuple[int, int], skips: Sequence[Skipped], source: Source | None
+    def _asked_address(
+        self, recorded: RecordedAttempt, counts: tuple[int, int], skips: Sequence[Skipped], source: Source | None
     ) -> AskedAddress:
+        """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document."""
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)
-        # A placeholder, which says that there are no events, is not a lost event.
+        # A placeholder only says that there are no events: no event was lost.
         rejected = sum(bool(skip.key) and skip.reason is not Reason.PLACEHOLDER for skip in skips)
         reason, message = attempt.reason, attempt.message
         if reason is None and document_skip is not None:
             reason, message = document_skip.reason, document_skip.message
-        if reason is None and attempt.status not in _GOOD:
+        if reason is None and attempt.status not in _GOOD_STATUSES:
             default = Reason.SERVER_ERROR if _is_server_error(attempt) else Reason.PROTOCOL_ERROR
-            reason = _REFUSALS.get(attempt.status or 0, default)
+            reason = _REASONS_BY_STATUS.get(attempt.status or 0, default)
             message = f"status {attempt.status}"
             if _is_redirect(attempt):
-                reason, message = (
-                    Reason.REDIRECTED,
-                    f"redirected to {attempt.location}, which is not an address of this source",
-                )
+                reason = Reason.REDIRECTED
+                message = f"redirected to {attempt.location}, which is not an address of this source"
         url = attempt.url
         if attempt.kind == ROBOTS:
             url = str(source.options[ADDRESS]) if source else attempt.url
@@ -246,12 +250,12 @@ class RunLogs:
         findings = followed.read_findings() if followed else []
         drifts = tuple(finding.message for finding in findings if finding.kind == DRIFT)
         return AskedAddress(
-            attempt.started, url, attempt.seconds + (followed.seconds if followed else 0.0), *count, rejected,
+            attempt.started, url, attempt.seconds + (followed.seconds if followed else 0.0), *counts, rejected,
             reason.class_name if reason else "", (message or reason.meaning) if reason else "", drifts, facts,
         )  # fmt: skip
 
-    def _text(self, address: int, kept: KeptResponse) -> str:
-        """Return the document of a response as text, or an empty text if it cannot be read from the archive."""
+    def _response_text(self, address: int, kept: KeptResponse) -> str:
+        """Return the document of a kept response as text, or an empty text if it cannot be read from the archive."""
         place = kept.place
         if kept.revisit:
             captures = self._ledger.captures
@@ -265,8 +269,8 @@ class RunLogs:
         return decode_text(content, answer.fields.get("content-type", ""))
 
 
-def _time_of(name: str) -> str:
-    return name.partition(" - ")[0]
+def _time_in_id(log_id: str) -> str:
+    return log_id.partition(" - ")[0]
 
 
 def _is_redirect(attempt: Attempt) -> bool:

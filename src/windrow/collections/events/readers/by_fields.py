@@ -1,8 +1,8 @@
-"""Read events by the field expressions of a parser's rules, from any document; and events in JSON.
+"""Read the fields of an event by the expressions in a parser's rules, from any kind of document; read events in JSON.
 
 In an expression `a.b|c` is the first of two paths that is not empty, `{date} {time}` joins several, `=word` is a
 literal, `a?word` is that word if `a` is not empty, and `a!word` if it is. How a path is looked up depends on the
-reader. A path that begins with `/` starts at the top of the document.
+reader. In JSON, a path that begins with `/` starts at the top of the document.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
-_HOLE = re.compile(r"\{([^{}]+)\}")
+_BRACED_PATH = re.compile(r"\{([^{}]+)\}")
 _CONDITION = re.compile("[?!]")
 
 PathLookup = Callable[[str], str | None]
-"""Returns the text at a path; None if the path does not exist."""
+"""Returns the text at a path, or None if the path does not exist."""
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Return the text of an expression's first alternative that has one, or an empty text.
+    """Return the text of the first alternative of an expression that is not empty, or an empty text.
 
     >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
     ('Board', '1 May')
@@ -43,11 +43,11 @@ def evaluate(expression: str, lookup: PathLookup) -> str:
         if alternative.startswith("="):
             text = alternative[1:]
         elif "{" in alternative:
-            first, *_ = [lookup(hole) for hole in _HOLE.findall(alternative)] or [""]
-            text = _HOLE.sub(lambda hole: lookup(hole[1]) or "", alternative).strip() if first else ""
-        elif mark := _CONDITION.search(alternative):
-            is_filled = bool((lookup(alternative[: mark.start()]) or "").strip())
-            text = alternative[mark.end() :] if is_filled == (mark[0] == "?") else ""
+            first, *_ = [lookup(path) for path in _BRACED_PATH.findall(alternative)] or [""]
+            text = _BRACED_PATH.sub(lambda braced: lookup(braced[1]) or "", alternative).strip() if first else ""
+        elif condition := _CONDITION.search(alternative):
+            is_filled = bool((lookup(alternative[: condition.start()]) or "").strip())
+            text = alternative[condition.end() :] if is_filled == (condition[0] == "?") else ""
         else:
             text = (lookup(alternative) or "").strip()
         if text:
@@ -55,11 +55,11 @@ def evaluate(expression: str, lookup: PathLookup) -> str:
     return ""
 
 
-_NO_CONTENT = "script, style, nav, svg, form, button, noscript, iframe, template, head"
+_ELEMENTS_WITHOUT_CONTENT = "script, style, nav, svg, form, button, noscript, iframe, template, head"
 
 
 def remove_markup(text: str) -> str:
-    """Return the text of a piece of HTML, without navigation, forms and scripts.
+    """Return the text in a piece of HTML, without navigation, forms and scripts.
 
     >>> remove_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
     'Tea & milk'
@@ -67,7 +67,7 @@ def remove_markup(text: str) -> str:
     if "<" not in text and "&" not in text:
         return text
     page = LexborHTMLParser(text)
-    for node in page.css(_NO_CONTENT):
+    for node in page.css(_ELEMENTS_WITHOUT_CONTENT):
         if node.tag != "head":
             node.decompose()
     return " ".join(page.text(separator=" ").split())
@@ -79,41 +79,41 @@ STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
 }  # fmt: skip
-"""Words of sources for the status of an event, in lower case, and ours."""
+"""Our word for the status of an event, by the word of a source, in lower case."""
 
 
 JsonLookup = Callable[[str], Any]
-"""Returns the JSON value at a path; None if the path does not exist."""
+"""Returns the JSON value at a path, or None if the path does not exist."""
 
-_EXACT = 1 << 53
+_MAX_EXACT_INTEGER = 1 << 53
 """A larger integer is rounded by programs whose numbers are floats, such as JavaScript."""
 
 
-def event_of(
+def build_event(
     document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
 ) -> RawEvent | SkippedPart:
-    """Return the event of an entry of a document, whose markup is `text`; a SkippedPart if its start cannot be read.
+    """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or has no readable start.
 
-    In documents with types, `lookup_json` returns numbers and booleans as such, so that an extra key keeps its type.
+    `text` is the part of the document. `lookup_json`, for JSON, keeps numbers and booleans in the values of extra keys.
     """
     fields = document.rules.fields
 
     def field(name: str) -> str | None:
         return evaluate(fields[name], lookup) if name in fields else None
 
-    title, key = field("title") or "", field("id") or ""
+    title, source_id = field("title") or "", field("id") or ""
     if title.strip() in document.rules.placeholders:
-        return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], key)
+        return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], source_id)
     status = status_of(document, field("status") or "")
     start = time_of(document, field("start") or "")
-    if start is None and key and status == "withdrawn":
-        return RawEvent(key, title, None, text, status=status)
+    if start is None and source_id and status == "withdrawn":
+        return RawEvent(source_id, title, None, text, status=status)
     if start is None:
         start_text = (field("start") or "")[:80]
         return SkippedPart(
-            Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", key
+            Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
-    end = field("end")
+    end_text = field("end")
     url = field("url")
     extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
     extra = {name: content for name, content in extra.items() if content != ""}
@@ -125,7 +125,7 @@ def event_of(
     if start.note:
         extra["time_note"] = start.note
     return RawEvent(
-        key, title, start, text, end if end is None else time_of(document, end) or "", description,
+        source_id, title, start, text, end_text if end_text is None else time_of(document, end_text) or "", description,
         join_url(document.url, url) if url else url, status, field("location"), extra,
         field("branch") or "", field("entity") or "",
     )  # fmt: skip
@@ -141,7 +141,7 @@ def remove_day(url: str) -> str:
 
 
 def join_url(base: str, url: str) -> str:
-    """Resolve an address against a base; return an empty text if it is not valid."""
+    """Resolve an address against the address `base`, or return an empty text if either is not valid."""
     try:
         return urljoin(base, url)
     except ValueError:
@@ -149,21 +149,23 @@ def join_url(base: str, url: str) -> str:
 
 
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Return the value of an extra key: `#PATH` as an integer, a number of JSON as a number, anything else as text."""
+    """Return the value of an extra key: an integer for `#PATH`, a number for a number in JSON, and otherwise a text."""
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
     for path in expression.split("|") if lookup_json else ():
-        number = lookup_json(path) if lookup_json else None
-        if (isinstance(number, float) and math.isfinite(number)) or (isinstance(number, int) and abs(number) <= _EXACT):
-            return number
+        content = lookup_json(path) if lookup_json else None
+        if isinstance(content, float) and math.isfinite(content):
+            return content
+        if isinstance(content, int) and abs(content) <= _MAX_EXACT_INTEGER:
+            return content
         if text := evaluate(path, lookup):
             return text
     return "" if lookup_json else evaluate(expression, lookup)
 
 
 def time_of(document: SourceDocument, text: str) -> EventTime | None:
-    """Parse a time as the rules of a document say; None if it is empty or cannot be parsed."""
+    """Parse a time by the rules of its document, or return None if it is empty or cannot be parsed."""
     return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 
@@ -175,25 +177,22 @@ def status_of(document: SourceDocument, word: str) -> str:
 
 
 _NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
-"""Codecs of Python that are not character sets: they raise other errors, or take quadratic time."""
+"""Codecs of Python that are not character sets; some raise other errors than these, or take quadratic time."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 
 
 def decode_text(content: bytes, media: str = "") -> str:
-    r"""Decode bytes by their byte order mark, the charset of `media`, UTF-8 or Windows-1252, whichever fits first.
+    r"""Decode bytes by their byte order mark, or by the first that fits: the charset of `media`, UTF-8, Windows-1252.
 
-    Bytes that are not valid after a byte order mark, or in Windows-1252, become U+FFFD.
+    `media` is a Content-Type. Bytes that are not valid after a byte order mark, or in Windows-1252, become U+FFFD.
 
     >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9")
     ('café', 'café')
     >>> decode_text(b"tea", "text/calendar; charset=undefined")
     'tea'
     """
-    for mark, name in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
+    marks = (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")
+    for mark, name in marks:
         if content.startswith(mark):
             return content[len(mark) :].decode(name, "replace")
     charset = _CHARSET.search(media)
@@ -207,13 +206,13 @@ def decode_text(content: bytes, media: str = "") -> str:
 
 
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a JSON document; StepError if the value at `items` is not a list."""
+    """Yield the events of a JSON document; raise StepError if the value at `items` is neither a list nor an object."""
     tree = parse_json(document)
-    if document.rules.details and isinstance(at_path(tree, document.rules.details.partition(":")[0]), list):
-        return  # it only lists the addresses of the events' documents
-    listed = at_path(tree, document.rules.items)
+    if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):
+        return  # the document only lists the addresses of the events' documents
+    listed = value_at_path(tree, document.rules.items)
     if listed is None and isinstance(tree, dict) and document.rules.root and document.rules.root in tree:
-        return  # an API that omits the list if it is empty
+        return  # some APIs omit the list if it is empty
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
@@ -223,22 +222,22 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
             yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not an object")
             continue
         text = json.dumps(event, ensure_ascii=False)
-        lookup_json = partial(_resolve, tree, event)
-        yield event_of(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
+        lookup_json = partial(_value_in_event_or_document, tree, event)
+        yield build_event(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
 
 
 def parse_json(document: SourceDocument) -> Any:
-    """Parse JSON; StepError for anything else, such as an error page."""
+    """Parse a document as JSON; raise StepError if it is anything else, such as an error page."""
     try:
         return json.loads(decode_text(document.content, document.media))
     except (ValueError, RecursionError):
-        raise StepError("this is not JSON", Reason.NOT_WELL_FORMED) from None
+        raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
 
 
-def at_path(tree: Any, path: str) -> Any:
-    """Return the value at a path of keys and list indices; None if the path does not exist.
+def value_at_path(tree: Any, path: str) -> Any:
+    """Return the value at a path of keys and list indices, or None if the path does not exist.
 
-    >>> at_path({"a": [{"b": 1}]}, "a.0.b"), at_path({"a": 1}, "a.b")
+    >>> value_at_path({"a": [{"b": 1}]}, "a.0.b"), value_at_path({"a": 1}, "a.b")
     (1, None)
     """
     for name in path.split(".") if path else ():
@@ -251,12 +250,12 @@ def at_path(tree: Any, path: str) -> Any:
     return tree
 
 
-def _resolve(tree: Any, event: Any, path: str) -> Any:
-    return at_path(tree, path[1:]) if path.startswith("/") else at_path(event, path)
+def _value_in_event_or_document(tree: Any, event: Any, path: str) -> Any:
+    return value_at_path(tree, path[1:]) if path.startswith("/") else value_at_path(event, path)
 
 
 def json_to_text(content: Any) -> str | None:
-    """Convert a value of JSON to text: lists joined by commas, objects by name or title, 1.0 as 1; None for null."""
+    """Convert a JSON value to text: a list joined by commas, an object as its name or title, 1.0 as 1, null as None."""
     if content is None:
         return None
     if isinstance(content, list):
@@ -270,25 +269,25 @@ def json_to_text(content: Any) -> str | None:
     return str(content).encode("utf-8", "replace").decode()
 
 
-def next_page(document: SourceDocument) -> str:
-    """Return the address of the next page at the path `next_page`, or an empty text on the last page."""
+def next_json_page(document: SourceDocument) -> str:
+    """Return the address of the next page, which is at the path `next_page`, or an empty text on the last page."""
     return (
-        (json_to_text(at_path(parse_json(document), document.rules.next_page)) or "")
+        (json_to_text(value_at_path(parse_json(document), document.rules.next_page)) or "")
         if document.rules.next_page
         else ""
     )
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the documents of events that a list links to; a changed one gets a new address."""
-    path, _, rest = document.rules.details.partition(":")
-    url, _, changed = rest.partition(":")
-    listed = at_path(parse_json(document), path) if path else None
+    """Return requests for the documents that a list links to; a document that changed is requested by a new address."""
+    list_path, _, entry_paths = document.rules.details.partition(":")
+    url_path, _, change_path = entry_paths.partition(":")
+    listed = value_at_path(parse_json(document), list_path) if list_path else None
     requests = []
     for entry in listed if isinstance(listed, list) else ():
-        address = json_to_text(at_path(entry, url)) or ""
+        address = json_to_text(value_at_path(entry, url_path)) or ""
         if address.startswith(("http://", "https://")):
-            version = quote(json_to_text(at_path(entry, changed)) or "", safe="") if changed else ""
+            version = quote(json_to_text(value_at_path(entry, change_path)) or "", safe="") if change_path else ""
             address += f"{'&' if '?' in address else '?'}changed={version}" if version else ""
             requests.append(Request(address, "detail", priority=1))
     return tuple(requests)

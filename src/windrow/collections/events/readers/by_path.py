@@ -1,9 +1,9 @@
 """Read events in XML, HTML and feeds, by paths and CSS selectors.
 
-Paths of XML have local names, without prefixes and namespaces; `a/b|a/c` selects items at both. A document type that
-names only an external DTD is removed, as the DTD is never loaded; one with declarations of its own is refused.
+Paths in XML consist of local names, without prefixes and namespaces; `a/b|a/c` selects the items at both paths. A
+document type that names only an external DTD is removed, as the DTD is never loaded; one with declarations is refused.
 
-In HTML an empty selector is the item itself, and `column:NAME` is the cell of a table row below the heading NAME.
+In HTML an empty selector means the item itself, and `column:NAME` the cell of a table row below the heading NAME.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
-from windrow.collections.events.readers.by_fields import decode_text, event_of, read_json
+from windrow.collections.events.readers.by_fields import build_event, decode_text, read_json
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.text import replace_controls
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-_LIMITS = Limits(member_size=64 << 20, elements=2_000_000)
+_XML_LIMITS = Limits(member_size=64 << 20, elements=2_000_000)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[^\"<>]*\"|'[^'<>]*'))*)?\s*>")
-_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
+_PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 
 
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of an XML document; StepError if there are none at `items` and no `root` is set."""
+    """Yield the events of an XML document; raise StepError if `items` selects nothing and `root` is not set."""
     root = xml_tree(document)
     has_events, rules = False, document.rules
     paths = rules.items.split("|") if rules.items else []
@@ -38,7 +38,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     for element in elements:
         has_events = True
         text = etree.tostring(element, encoding="unicode", with_tail=False)
-        yield event_of(document, lambda path, element=element: element_text(element, path), text)  # type: ignore[misc]
+        yield build_event(document, lambda path, element=element: element_text(element, path), text)  # type: ignore[misc]
     if not has_events and not rules.root:
         raise StepError(
             f"{rules.items!r} selects nothing; set `root` if the document may have no events", Reason.WRONG_ROOT
@@ -46,9 +46,9 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; StepError if it cannot be parsed, or the name of its root is not the one in the rules."""
+    """Parse XML; raise StepError if it is not valid, or if its root does not have the name in the rules."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
-    admitted = xml.admit(content, _LIMITS)
+    admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
     if wanted_root and admitted.root != wanted_root:
         raise StepError(f"the root is {admitted.root[:60]!r}, not {wanted_root!r}", Reason.WRONG_ROOT)
@@ -61,11 +61,11 @@ def any_namespace(path: str) -> str:
     >>> any_namespace("a/b-c"), any_namespace("./a")
     ('{*}a/{*}b-c', './{*}a')
     """
-    return _STEP.sub(r"\1{*}", path)
+    return _PATH_STEP.sub(r"\1{*}", path)
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the texts (with `@NAME`, attributes) of the elements at a path, joined by commas; None if none match."""
+    """Return the texts, or attributes for `@NAME`, of the elements at a path, joined by commas, or None."""
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]
@@ -76,12 +76,12 @@ def element_text(element: etree._Element, path: str) -> str | None:
     return replace_controls(", ".join(texts)) if matches else None
 
 
-_MAX_BYTES = 32 << 20
+_MAX_HTML_SIZE = 32 << 20  # bytes of a page, and characters of all its events
 _COLUMN = "column:"
 
 
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a page; StepError if it lacks `root`, or has no events and no `root` is set."""
+    """Yield the events of a page; raise StepError if it lacks `root`, or if it has no events and `root` is not set."""
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:
         raise StepError(f"{rules.root!r} selects nothing", Reason.WRONG_ROOT)
@@ -90,35 +90,36 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         raise StepError(
             f"{rules.items!r} selects nothing; set `root` if the document may have no events", Reason.WRONG_ROOT
         )
-    columns: dict[int, list[str]] = {}
-    size = 0
+    headings_of_tables: dict[int, list[str]] = {}
+    html_size = 0
     for node in nodes:
         text = node.html or ""
-        size += len(text)
-        if size > _MAX_BYTES:
-            yield SkippedPart(Reason.TOO_LARGE, f"the HTML of all its events has more than {_MAX_BYTES} characters")
+        html_size += len(text)
+        if html_size > _MAX_HTML_SIZE:
+            yield SkippedPart(Reason.TOO_LARGE, f"the HTML of the events has more than {_MAX_HTML_SIZE} characters")
             return
-        yield event_of(document, lambda path, node=node: _node_text(node, path, columns), text)  # type: ignore[misc]
+        yield build_event(document, lambda path, node=node: _node_text(node, path, headings_of_tables), text)  # type: ignore[misc]
 
 
 def next_html_page(document: SourceDocument) -> str:
-    """Return the address of the link that `next_page` selects, or an empty text if it selects nothing."""
+    """Return the href of the link that the rule `next_page` selects, or an empty text if it selects nothing."""
     link = _select_first(html_tree(document).root, document.rules.next_page) if document.rules.next_page else None
     return (link.attributes.get("href") or "") if link is not None else ""
 
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
-    """Parse a page; StepError above 32 MiB."""
-    if len(document.content) > _MAX_BYTES:
-        raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_BYTES}", Reason.TOO_LARGE)
+    """Parse a page; raise StepError if it is larger than 32 MiB."""
+    if len(document.content) > _MAX_HTML_SIZE:
+        raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_HTML_SIZE}", Reason.TOO_LARGE)
     return LexborHTMLParser(decode_text(document.content, document.media))
 
 
 def _select_all(node: LexborNode | None, selector: str) -> list[LexborNode]:
+    """Return the nodes that a CSS selector selects; raise StepError if it is not valid."""
     try:
         return list(node.css(selector)) if node is not None else []
     except (SelectolaxError, ValueError) as error:
-        raise StepError(f"{selector!r} is not a selector: {error}"[:300], Reason.STEP_FAILED) from None
+        raise StepError(f"{selector!r} is not a CSS selector: {error}"[:300], Reason.STEP_FAILED) from None
 
 
 def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
@@ -126,10 +127,10 @@ def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
     return nodes[0] if nodes else None
 
 
-def _node_text(event_node: LexborNode, path: str, columns: dict[int, list[str]]) -> str | None:
-    """Return the text, attribute or table cell at a path of an event's node; None if the path does not exist."""
+def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, list[str]]) -> str | None:
+    """Return the text, attribute or table cell at a path in an event's node, or None if the path selects nothing."""
     if path.startswith(_COLUMN):
-        return _cell_text(event_node, path.removeprefix(_COLUMN), columns)
+        return _cell_text(event_node, path.removeprefix(_COLUMN), headings_of_tables)
     selector, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")
     node = _select_first(event_node, selector) if selector else event_node
     if node is None:
@@ -138,55 +139,53 @@ def _node_text(event_node: LexborNode, path: str, columns: dict[int, list[str]])
     return replace_controls(" ".join(text.split()))
 
 
-def _cell_text(row: LexborNode, name: str, columns: dict[int, list[str]]) -> str | None:
-    """Return a row's cell below a heading, or None; `columns` caches the headings by the id of the table's node."""
+def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:
+    """Return a row's cell below a heading, or None; `headings_of_tables` caches the headings by a table's `mem_id`."""
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
     if table is None:
         return None
-    if table.mem_id not in columns:
+    if table.mem_id not in headings_of_tables:
         head = _select_first(table, "tr:has(th)")
         cells = _select_all(head, "th, td") if head is not None else []
-        columns[table.mem_id] = [" ".join(cell.text(separator=" ").split()).casefold() for cell in cells]
-    headings = columns[table.mem_id]
+        headings_of_tables[table.mem_id] = [" ".join(cell.text(separator=" ").split()).casefold() for cell in cells]
+    headings = headings_of_tables[table.mem_id]
     cells = [cell for cell in row.iter() if cell.tag in {"td", "th"}]
-    heading = name.casefold()
-    if heading not in headings or headings.index(heading) >= len(cells):
-        return None
-    return replace_controls(" ".join(cells[headings.index(heading)].text(separator=" ").split()))
+    column = headings.index(heading.casefold()) if heading.casefold() in headings else len(cells)
+    return replace_controls(" ".join(cells[column].text(separator=" ").split())) if column < len(cells) else None
 
 
 _FEED_LIMITS = Limits(member_size=64 << 20, elements=1_000_000)
-_FIELDS = {
+_FEED_FIELDS = {
     "id": "guid|id", "title": "title", "start": "pubDate|date|published|issued|updated|modified",
     "description": "description|summary|encoded|content", "url": "link|guid",
 }  # fmt: skip
-_JSON_FIELDS = {
+_JSON_FEED_FIELDS = {
     "id": "id", "title": "title", "start": "date_published|date_modified",
     "description": "content_text|summary|content_html", "url": "url|id",
 }  # fmt: skip
 
 
 def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the entries of an RSS, Atom or JSON feed as events; StepError for another document."""
-    start = document.content.lstrip(b" \t\r\n\xef\xbb\xbf")
-    if start.startswith(b"{"):
-        rules = replace(document.rules, items="items", fields={**_JSON_FIELDS, **document.rules.fields})
+    """Yield the entries of an RSS, Atom or JSON feed as events; raise StepError if the document is not a feed."""
+    first_bytes = document.content.lstrip(b" \t\r\n\xef\xbb\xbf")
+    if first_bytes.startswith(b"{"):
+        rules = replace(document.rules, items="items", fields={**_JSON_FEED_FIELDS, **document.rules.fields})
         yield from read_json(document._replace(rules=rules))
         return
     admitted = xml.admit(document.content.lstrip(b" \t\r\n"), _FEED_LIMITS)
     if admitted.root not in {"rss", "RDF", "feed"}:
-        raise StepError(f"this is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
+        raise StepError(f"the document is not a feed: its root is {admitted.root[:40]!r}", Reason.WRONG_ROOT)
     tree = xml.build_tree(admitted.content, recover=True)
-    document = document._replace(rules=replace(document.rules, fields={**_FIELDS, **document.rules.fields}))
+    document = document._replace(rules=replace(document.rules, fields={**_FEED_FIELDS, **document.rules.fields}))
     for entry in tree.iterdescendants("{*}item", "{*}entry"):
         text = etree.tostring(entry, encoding="unicode", with_tail=False)
-        yield event_of(document, lambda path, entry=entry: _entry_text(entry, path), text)  # type: ignore[misc]
+        yield build_event(document, lambda path, entry=entry: _entry_text(entry, path), text)  # type: ignore[misc]
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the text of an entry's first child of this name, its attribute (`@NAME`), or the href of a link."""
+    """Return the text, link or attribute of an entry's first child that has one; `path` is NAME or NAME@ATTRIBUTE."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

@@ -1,4 +1,4 @@
-"""Read iCalendar (RFC 5545), each VEVENT alone, so that a broken one does not lose others; expand repetitions."""
+"""Read iCalendar (RFC 5545) and expand repetitions; each VEVENT is parsed alone, so that a broken one is lost alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, left_out
+from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.times import (
     UNKNOWN_ZONE,
@@ -28,11 +28,11 @@ from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = 10_000
-"""Repetitions of one event within the window around an attempt; ten times as many are counted before the window."""
+"""The most repetitions of an event within the window around an attempt; ten times as many are tried before it."""
 
 
-def _component(name: str) -> re.Pattern[str]:
-    """Return a pattern for one component; one without an END does not extend into the next of its kind."""
+def _component_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern for components of a name; a component without an END does not extend into the next one."""
     line = r"[ \t]*+\r?"
     return re.compile(
         rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
@@ -40,78 +40,80 @@ def _component(name: str) -> re.Pattern[str]:
     )
 
 
-_BLOCK = _component("VEVENT")
-_ZONES = _component("VTIMEZONE")
+_EVENT_COMPONENT = _component_pattern("VEVENT")
+_ZONE_COMPONENT = _component_pattern("VTIMEZONE")
 _STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "cancelled", "CANCELED": "cancelled"}
-_FOLDED = re.compile(r"\r?\n[ \t]")
-_UID = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
-_REPEATED = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
-_DATES = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
-_LONG = 10_000
-"""Characters of an event above which the text of its repetitions lacks its lists of dates: each repeats all of them."""
+_LINE_FOLD = re.compile(r"\r?\n[ \t]")
+_UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
+_DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
+_MAX_WHOLE_TEXT = 10_000
+"""Characters of an event above which its repetitions are kept without its lists of dates, to keep their texts short."""
 
-_START = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
-_CANCEL = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
-_FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
-_CALENDAR_ZONE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
+_CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_RULE_FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
+_ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_UNTIL = re.compile(r"UNTIL=(\d{8})(T\d{6})?Z?")
 _ADDRESS = re.compile(r"https?://\S+")
-_EXCEPTIONS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
-"""What the library raises for an invalid property; the event is skipped."""
+_LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
+"""Errors that the library raises for an invalid property; the event is skipped."""
 
 
-def read(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a calendar; StepError if it has neither a VCALENDAR nor a VEVENT."""
+def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
+    """Yield the events of a calendar; raise StepError if it has neither a VCALENDAR nor a VEVENT."""
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
-        raise StepError("this is not an iCalendar", Reason.WRONG_ROOT)
+        raise StepError("the document is not an iCalendar", Reason.WRONG_ROOT)
     _define_zones(text)
     document = document._replace(calendar_zone=_calendar_zone(text))
     event_type = _library().Event
-    blocks = [match[0].rstrip("\r") for match in _BLOCK.finditer(text)]
-    block_count, most = len(blocks), document.parser.most_events
-    if block_count > most:
-        blocks = sorted(blocks, key=lambda block: _distance(block, document.visited))[:most]
-        yield SkippedPart(Reason.TOO_LARGE, left_out(block_count, most, f"most_events is {most}"))
-    cancelled = _CANCEL.search(text) is not None
+    blocks = [match[0].rstrip("\r") for match in _EVENT_COMPONENT.finditer(text)]
+    block_count, max_events = len(blocks), document.parser.most_events
+    if block_count > max_events:
+        blocks = sorted(blocks, key=lambda block: _reading_order(block, document.visited))[:max_events]
+        yield SkippedPart(Reason.TOO_LARGE, describe_left_out(block_count, max_events, f"most_events is {max_events}"))
+    is_cancelled = _CANCEL_LINE.search(text) is not None
     events: list[tuple[str, Any]] = []
     for number, block in enumerate(blocks, 1):
         try:
             events.append((block, event_type.from_ical(f"{block}\r\n")))
-        except _EXCEPTIONS as error:
+        except _LIBRARY_ERRORS as error:
             yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
     upper = text.upper()
     if (begin_count := upper.count("BEGIN:VEVENT")) > block_count:
-        yield SkippedPart(Reason.TRUNCATED, f"events without an end: {begin_count - block_count}")
+        yield SkippedPart(Reason.TRUNCATED, f"{begin_count - block_count} events have no END:VEVENT")
     elif upper.count("BEGIN:VCALENDAR") > upper.count("END:VCALENDAR"):
-        yield SkippedPart(Reason.TRUNCATED, "the calendar does not end: there may be more events")
-    overrides = _overrides(document, events)
+        yield SkippedPart(Reason.TRUNCATED, "the calendar has no END:VCALENDAR, so events may be missing")
+    overrides = _find_overrides(document, events)
     for number, (block, event) in enumerate(events, 1):
         try:
-            for part in _expand(document, block, event, overrides):
-                yield part._replace(status="cancelled") if cancelled and isinstance(part, RawEvent) else part
-        except _EXCEPTIONS as error:
+            for part in _expand_event(document, block, event, overrides):
+                yield part._replace(status="cancelled") if is_cancelled and isinstance(part, RawEvent) else part
+        except _LIBRARY_ERRORS as error:
             yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
 
 
 def _uid_of_single(block: str) -> str:
-    r"""Return the UID of an event that cannot be read, or an empty text if its repetitions share it.
+    r"""Return the UID in the text of an event, or an empty text if the event has repetitions, which share the UID.
 
     >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
     'budget@example.org'
     >>> _uid_of_single("UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")
     ''
     """
-    unfolded = _FOLDED.sub("", block)
-    uid = _UID.search(unfolded)
-    return "" if uid is None or _REPEATED.search(unfolded) else uid[1].strip()
+    unfolded = _LINE_FOLD.sub("", block)
+    uid = _UID_LINE.search(unfolded)
+    return "" if uid is None or _REPETITION_LINE.search(unfolded) else uid[1].strip()
 
 
 def _library() -> Any:
+    """Return the module `icalendar`; raise MissingExtra if it is not installed."""
     try:
         import icalendar  # noqa: PLC0415 an extra
     except ImportError:
         raise MissingExtra("reading iCalendar", "events") from None
-    # It warns of zone names that it guesses, which a user cannot act on.
+    # It warns about zone names that it guesses; a user cannot do anything about them.
     warnings.filterwarnings("ignore", module=r"icalendar\b")
     return icalendar
 
@@ -120,76 +122,79 @@ def _define_zones(text: str) -> None:
     """Register the VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
     library = _library()
     library.timezone.tzp.use_zoneinfo()
-    zones = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONES.finditer(text), 50))
-    if zones:
-        # A zone that the library cannot parse is looked up by its name, or is that of the source.
-        with suppress(*_EXCEPTIONS):
-            library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{zones}\r\nEND:VCALENDAR\r\n")
+    zone_definitions = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(text), 50))
+    if zone_definitions:
+        # A zone that the library cannot parse is looked up by its name; if that is unknown, the source's zone is used.
+        with suppress(*_LIBRARY_ERRORS):
+            library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{zone_definitions}\r\nEND:VCALENDAR\r\n")
 
 
 def _calendar_zone(text: str) -> ZoneInfo | None:
-    r"""Return the zone of times without one, which Google, Apple and others give in X-WR-TIMEZONE; None if not valid.
+    r"""Return the zone in X-WR-TIMEZONE, which Google, Apple and others write for times without one, or None.
 
     >>> _calendar_zone("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n")
     zoneinfo.ZoneInfo(key='America/Chicago')
     """
-    name = _CALENDAR_ZONE.search(text)
+    name = _ZONE_LINE.search(text)
     return zone_of(name[1].strip()) if name else None
 
 
-def _distance(block: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts coming events first, the nearest first, and then past ones, the latest first.
-
-    An event that is repeated may come again.
-    """
-    start = _START.search(block)
+def _reading_order(block: str, visited: datetime) -> tuple[bool, int]:
+    """Return a key that sorts future or repeated events first by nearness, and then past ones, the latest first."""
+    start = _START_DAY.search(block)
     day = int(start[1]) if start else 0
     today = int(f"{visited - timedelta(days=1):%Y%m%d}")
-    return day < today and not _REPEATED.search(block), abs(day - today)
+    return day < today and not _REPETITION_LINE.search(block), abs(day - today)
 
 
 class _Overrides(NamedTuple):
-    """Repetitions that have a VEVENT of their own, by UID and original start (RECURRENCE-ID).
+    """The repetitions of a calendar that have a VEVENT of their own, by UID and original start (RECURRENCE-ID).
 
-    `onward` has, by UID and in order of time, those which also change what follows them (RANGE=THISANDFUTURE).
+    `changes_of_following` has, by UID and in order of time, (original start, event) of the VEVENTs that also change the
+    repetitions after them (RANGE=THISANDFUTURE).
     """
 
-    moved: set[tuple[str, str]]
-    onward: dict[str, list[tuple[datetime, RawEvent]]]
+    replaced_starts: set[tuple[str, str]]
+    changes_of_following: dict[str, list[tuple[datetime, RawEvent]]]
 
 
-def _overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
-    moved = set[tuple[str, str]]()
-    onward = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
+def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
+    """Return the overrides in a calendar; `events` are (text, parsed VEVENT)."""
+    replaced_starts = set[tuple[str, str]]()
+    changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
     for block, event in events:
-        with suppress(*_EXCEPTIONS):
-            original = _event_time(document, event.get("RECURRENCE-ID"))
-            if original is None:
+        with suppress(*_LIBRARY_ERRORS):
+            original_start = _event_time(document, event.get("RECURRENCE-ID"))
+            if original_start is None:
                 continue
-            uid = _text(event, "UID")
-            moved.add((uid, format_utc(original.utc)))
-            changed = _raw_event(document, block, event)
-            if event.get("RECURRENCE-ID").params.get("RANGE", "").upper() == "THISANDFUTURE" and changed:
-                onward[uid].append((original.utc, changed))
-    return _Overrides(moved, {uid: sorted(changes, key=itemgetter(0)) for uid, changes in onward.items()})
+            uid = _property_text(event, "UID")
+            replaced_starts.add((uid, format_utc(original_start.utc)))
+            override = _raw_event(document, block, event)
+            if event.get("RECURRENCE-ID").params.get("RANGE", "").upper() == "THISANDFUTURE" and override:
+                changes_of_following[uid].append((original_start.utc, override))
+    return _Overrides(
+        replaced_starts, {uid: sorted(changes, key=itemgetter(0)) for uid, changes in changes_of_following.items()}
+    )
 
 
 def _raw_event(document: SourceDocument, block: str, event: Any) -> RawEvent | None:
+    """Return an event from its text and parsed VEVENT, without its repetitions, or None if its start cannot be read."""
     start = _event_time(document, event.get("DTSTART"))
     return None if start is None else RawEvent(
-        _text(event, "UID"), _text(event, "SUMMARY"), start, block, _end(start, _length(document, event, start)),
-        _text(event, "DESCRIPTION"), _url(event), _STATUSES.get(_text(event, "STATUS").strip().upper(), ""),
-        _text(event, "LOCATION"), _extra(event),
+        _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, block,
+        _end_time(start, _duration(document, event, start)), _property_text(event, "DESCRIPTION"), _event_url(event),
+        _STATUSES.get(_property_text(event, "STATUS").strip().upper(), ""), _property_text(event, "LOCATION"),
+        _extra_keys(event),
     )  # fmt: skip
 
 
-def _expand(
+def _expand_event(
     document: SourceDocument, block: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event, or its repetitions in the window around the attempt, except those with a VEVENT of their own."""
+    """Yield an event, or its repetitions in the window around the attempt except those with a VEVENT of their own."""
     raw_event = _raw_event(document, block, event)
     if raw_event is None or raw_event.start is None:
-        message = f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
+        message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
         yield SkippedPart(Reason.INCOMPLETE_RECORD, message, _uid_of_single(block))
         return
     uid, start = raw_event.id, raw_event.start
@@ -200,123 +205,131 @@ def _expand(
     if event.get("RRULE") is None and event.get("RDATE") is None:
         yield raw_event
         return
-    if len(block) > _LONG:
-        raw_event = raw_event._replace(text=_DATES.sub("", block))
-    length = _length(document, event, start)
-    for at, own_length in _repetitions_in_window(document, event, start):
-        if at is None:
-            message = f"{raw_event.title[:80]!r} has too many repetitions: more than {MAX_REPETITIONS}"
+    if len(block) > _MAX_WHOLE_TEXT:
+        raw_event = raw_event._replace(text=_DATE_LISTS.sub("", block))
+    duration = _duration(document, event, start)
+    for repeated_start, own_duration in _repetitions_in_window(document, event, start):
+        if repeated_start is None:
+            message = f"{raw_event.title[:80]!r} has more than {MAX_REPETITIONS} repetitions"
             yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(block))
-        elif (uid, format_utc(at.utc)) not in overrides.moved:
-            end = _end(at, length if own_length is None else own_length)
-            repetition = raw_event._replace(id=f"{uid} {format_utc(at.utc)}" if uid else "", start=at, end=end)
-            yield _apply_override(repetition, at, overrides.onward.get(uid, ()))
+        elif (uid, start_text := format_utc(repeated_start.utc)) not in overrides.replaced_starts:
+            end = _end_time(repeated_start, duration if own_duration is None else own_duration)
+            repetition = raw_event._replace(id=f"{uid} {start_text}" if uid else "", start=repeated_start, end=end)
+            yield _apply_override(repetition, repeated_start, overrides.changes_of_following.get(uid, ()))
 
 
-def _apply_override(repetition: RawEvent, at: EventTime, changes: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
-    """Return a repetition changed by the latest earlier override for this and future ones (RFC 5545, 3.2.13)."""
-    for original, changed in reversed(changes):
-        if original <= at.utc and changed.start:
-            start = _shift_time(at, changed.start.utc - original)._replace(all_day=changed.start.all_day)
-            length = changed.end.utc - changed.start.utc if isinstance(changed.end, EventTime) else None
-            repetition = changed._replace(id=repetition.id, start=start, end=_end(start, length))
-            break
+def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
+    """Return a repetition with the content of the latest override that begins at or before its start.
+
+    `overrides` are those with RANGE=THISANDFUTURE (RFC 5545, section 3.2.13), as in `_Overrides.changes_of_following`.
+    """
+    for original_start, override in reversed(overrides):
+        if original_start <= start.utc and override.start:
+            new_start = _shift_time(start, override.start.utc - original_start)
+            new_start = new_start._replace(all_day=override.start.all_day)
+            duration = override.end.utc - override.start.utc if isinstance(override.end, EventTime) else None
+            return override._replace(id=repetition.id, start=new_start, end=_end_time(new_start, duration))
     return repetition
 
 
-def _shift_time(at: EventTime, shift: timedelta) -> EventTime:
-    """Return a time shifted by a duration, also its local time."""
-    local = (datetime.fromisoformat(at.local) + shift).isoformat() if at.local else ""
-    return at._replace(utc=at.utc + shift, local=local[:10] if at.all_day else local)
+def _shift_time(time: EventTime, shift: timedelta) -> EventTime:
+    """Return a time whose UTC and local times are both shifted by a duration."""
+    local = (datetime.fromisoformat(time.local) + shift).isoformat() if time.local else ""
+    return time._replace(utc=time.utc + shift, local=local[:10] if time.all_day else local)
 
 
 def _repetitions_in_window(
     document: SourceDocument, event: Any, start: EventTime
 ) -> Iterator[tuple[EventTime | None, timedelta | None]]:
-    """Yield the starts of a repeated event within the window around the attempt, in its own zone.
+    """Yield (start, duration) of the repetitions of an event within the window around the attempt, in its own zone.
 
-    Beside a start is the duration of that repetition, if an RDATE gives one. A start of None means that there are too
-    many repetitions.
+    The duration is None unless an RDATE gives one. A last start of None means that there are too many repetitions.
     """
-    prop = event.get("DTSTART")
-    zone = getattr(prop.dt, "tzinfo", None)
-    repetitions, lengths = _all_repetitions(event, zone)
-    # An EXDATE with a day alone, although the event has times, is meant to exclude all that starts on that day.
+    start_property = event.get("DTSTART")
+    zone = getattr(start_property.dt, "tzinfo", None)
+    repetitions, durations = _all_repetitions(event, zone)
+    # An EXDATE with a day alone, although the event has times, is meant to exclude all repetitions on that day.
     excluded_days = {day for day in _dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
     begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.recurrence_past)
     end = document.visited.replace(tzinfo=None) + timedelta(seconds=document.parser.recurrence_ahead)
     count = 0
-    for number, at in enumerate(islice(repetitions, MAX_REPETITIONS * 10 + 1)):
-        if at > end:
+    for number, local_start in enumerate(islice(repetitions, MAX_REPETITIONS * 10 + 1)):
+        if local_start > end:
             return
         if number >= MAX_REPETITIONS * 10 or count >= MAX_REPETITIONS:
             yield None, None
             return
-        if at >= begin and at.date() not in excluded_days:
+        if local_start >= begin and local_start.date() not in excluded_days:
             count += 1
-            start_time = from_day(at.date()) if start.all_day else _local(document, prop, at, zone)
+            day = local_start.date()
+            start_time = from_day(day) if start.all_day else _from_naive(document, start_property, local_start, zone)
             if start_time:
-                yield start_time, lengths.get(at)
+                yield start_time, durations.get(local_start)
 
 
 def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the starts by an event's RRULE, RDATE and EXDATE, in its zone, and the durations that an RDATE gives."""
+    """Return the local starts by an event's RRULE, RDATE and EXDATE, and by start the durations that an RDATE gives."""
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
-    rules, base = rruleset(), _naive(event.get("DTSTART").dt, None)
+    rules, first_start = rruleset(), _to_naive(event.get("DTSTART").dt, None)
     for rule in _as_list(event.get("RRULE")):
         _refuse_endless(rule)
-        rule_text = re.sub(r"UNTIL=(\d{8})(T\d{6})?Z?", lambda until: _until(until, zone), rule.to_ical().decode())
-        rules.rrule(rrulestr(rule_text, dtstart=base, ignoretz=True))
-    rules.rdate(base)  # the first repetition, also where the rule does not fit it (RFC 5545, section 3.8.5.3)
-    lengths: dict[datetime, timedelta] = {}
+        rule_text = _UNTIL.sub(lambda until: _until_in_zone(until, zone), rule.to_ical().decode())
+        rules.rrule(rrulestr(rule_text, dtstart=first_start, ignoretz=True))
+    rules.rdate(first_start)  # it counts even if the rule does not give it (RFC 5545, section 3.8.5.3)
+    durations: dict[datetime, timedelta] = {}
     for period in _dates_of(event, "RDATE"):
         begin, end = period if isinstance(period, tuple) else (period, None)
-        rules.rdate(_naive(begin, zone))
+        rules.rdate(_to_naive(begin, zone))
         if end is not None:
-            lengths[_naive(begin, zone)] = end if isinstance(end, timedelta) else end - begin
+            durations[_to_naive(begin, zone)] = end if isinstance(end, timedelta) else end - begin
     for period in _dates_of(event, "EXDATE"):
-        rules.exdate(_naive(period[0] if isinstance(period, tuple) else period, zone))
-    return rules, lengths
+        rules.exdate(_to_naive(period[0] if isinstance(period, tuple) else period, zone))
+    return rules, durations
 
 
 def _refuse_endless(rule: Any) -> None:
-    """Raise StepError for a rule that the library would need very long, or forever, to expand.
+    """Raise StepError for a rule that the library would take very long, or forever, to expand.
 
-    By hours, minutes or seconds, the library tries each of them until it finds one in the right month, if any.
+    For a rule by hours, minutes or seconds it tries each of them until one passes the filters, and there may be none.
     """
     frequency = str((rule.get("FREQ") or [""])[0]).upper()
     if 0 in rule.get("INTERVAL", ()):
         raise StepError("the RRULE has INTERVAL=0", Reason.NOT_WELL_FORMED)
-    filters = _FILTERS & {name.upper() for name in rule}
+    filters = _RULE_FILTERS & {name.upper() for name in rule}
     if frequency in {"SECONDLY", "MINUTELY", "HOURLY"} and filters:
         problem = f"the RRULE has FREQ={frequency} and {', '.join(sorted(filters))}"
         raise StepError(problem, Reason.NOT_WELL_FORMED)
 
 
 def _dates_of(event: Any, name: str) -> list[Any]:
-    return [date.dt for prop in _as_list(event.get(name)) for date in prop.dts]
+    return [date.dt for ical_property in _as_list(event.get(name)) for date in ical_property.dts]
 
 
-def _until(until: re.Match[str], zone: Any) -> str:
-    """Convert an UNTIL in UTC to the event's own zone; a day alone becomes the end of that day."""
+def _until_in_zone(until: re.Match[str], zone: Any) -> str:
+    """Return a rule's UNTIL in the event's zone, to which a time in UTC is converted. A day means its last second."""
     if not until[2] or not until[0].endswith("Z") or zone is None:
         return f"UNTIL={until[1]}{until[2] or 'T235959'}"
-    at = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
-    return at.strftime("UNTIL=%Y%m%dT%H%M%S")
+    local_time = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
+    return local_time.strftime("UNTIL=%Y%m%dT%H%M%S")
 
 
-def _naive(at: date | datetime, zone: Any) -> datetime:
-    if not isinstance(at, datetime):
-        return datetime(at.year, at.month, at.day)  # noqa: DTZ001 the rule is evaluated in local times
-    return (at.astimezone(zone) if at.tzinfo and zone else at).replace(tzinfo=None)
+def _to_naive(moment: date | datetime, zone: Any) -> datetime:
+    """Return a day, or a time converted to a zone, as a datetime without a zone."""
+    if not isinstance(moment, datetime):
+        return datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 the rule is evaluated in local times
+    return (moment.astimezone(zone) if moment.tzinfo and zone else moment).replace(tzinfo=None)
 
 
-def _local(document: SourceDocument, prop: Any, at: datetime, zone: Any) -> EventTime | None:
-    """Return a local time in its own zone, the calendar's or the source's; with a note if it names an unknown zone."""
+def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: Any) -> EventTime | None:
+    """Return a time without a zone as one in `zone` or, if that is None, in the calendar's or the source's.
+
+    It gets a note if the property that it comes from names an unknown zone.
+    """
     zone = zone or document.calendar_zone
-    event_time = from_local(at, document.zone) if zone is None else from_zoned(at.replace(tzinfo=zone), document.zone)
-    if event_time and at.tzinfo is None and prop.dt.tzinfo is None and prop.params.get("TZID"):
+    is_local = zone is None
+    event_time = from_local(naive, document.zone) if is_local else from_zoned(naive.replace(tzinfo=zone), document.zone)
+    if event_time and naive.tzinfo is None and ical_property.dt.tzinfo is None and ical_property.params.get("TZID"):
         return event_time._replace(note=UNKNOWN_ZONE)
     return event_time
 
@@ -325,59 +338,58 @@ def _as_list(entries: Any) -> list[Any]:
     return [] if entries is None else list(entries) if isinstance(entries, list) else [entries]
 
 
-def _event_time(document: SourceDocument, prop: Any) -> EventTime | None:
-    """Return a property as a time, or None; a time without a zone is in that of the calendar or source."""
-    at = _date_or_duration(prop)
-    if isinstance(at, datetime):
-        return from_zoned(at, document.zone) if at.tzinfo else _local(document, prop, at, None)
-    return from_day(at) if isinstance(at, date) else None
+def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
+    """Return a property as a time, in the calendar's or source's zone if it has none, or None if it is not a time."""
+    given = _date_or_duration(ical_property)
+    if isinstance(given, datetime):
+        return from_zoned(given, document.zone) if given.tzinfo else _from_naive(document, ical_property, given, None)
+    return from_day(given) if isinstance(given, date) else None
 
 
-def _date_or_duration(prop: Any) -> Any:
-    """Return the date, time or duration of a property; None for any other, for which the library raises."""
+def _date_or_duration(ical_property: Any) -> Any:
+    """Return the date, time or duration of a property, or None for any other property."""
     try:
-        return getattr(prop, "dt", None)
-    except _EXCEPTIONS:
+        return getattr(ical_property, "dt", None)
+    except _LIBRARY_ERRORS:
         return None
 
 
-def _length(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
-    """Return an event's duration (until its last day, if it lasts whole days); None if missing or negative."""
-    end, duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
-    length = end.utc - start.utc if end else duration if isinstance(duration, timedelta) else None
-    if length is None or length < timedelta(0):
+def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
+    """Return an event's duration, or for whole days the time to its last day, or None if it is missing or negative."""
+    end, given = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
+    duration = end.utc - start.utc if end else given if isinstance(given, timedelta) else None
+    if duration is None or duration < timedelta(0):
         return None
     if not start.all_day:
-        return length
-    return max(timedelta(0), timedelta(days=length.days) - timedelta(days=1))
+        return duration
+    return max(timedelta(0), timedelta(days=duration.days) - timedelta(days=1))
 
 
-def _end(start: EventTime, length: timedelta | None) -> EventTime | str:
-    if length is None:
-        return ""
-    return EventTime(start.utc + length, all_day=start.all_day)
+def _end_time(start: EventTime, duration: timedelta | None) -> EventTime | str:
+    return "" if duration is None else EventTime(start.utc + duration, all_day=start.all_day)
 
 
-def _text(event: Any, name: str) -> str:
-    """Return a property as text, the first if there are several, or an empty text if the event lacks it."""
-    prop = event.get(name)
-    first = prop[0] if isinstance(prop, list) and prop else prop
+def _property_text(event: Any, name: str) -> str:
+    """Return the first property of a name as text, or an empty text if the event has none."""
+    properties = event.get(name)
+    first = properties[0] if isinstance(properties, list) and properties else properties
     return "" if first is None else str(first).strip()
 
 
-def _url(event: Any) -> str:
+def _event_url(event: Any) -> str:
     """Return the URL of an event, or an empty text if it is not an http or https address."""
-    address = _ADDRESS.match(_text(event, "URL"))
+    address = _ADDRESS.match(_property_text(event, "URL"))
     return address[0] if address else ""
 
 
-def _extra(event: Any) -> dict[str, Any]:
-    """Return an event's categories and organizer, and `recurring` if it has an RRULE."""
+def _extra_keys(event: Any) -> dict[str, Any]:
+    """Return the extra keys of an event: its categories and organizer, and `recurring` if it has an RRULE."""
     extra: dict[str, Any] = {}
-    categories = [str(word) for entry in _as_list(event.get("CATEGORIES")) for word in getattr(entry, "cats", [entry])]
+    lists = _as_list(event.get("CATEGORIES"))
+    categories = [str(category) for entries in lists for category in getattr(entries, "cats", [entries])]
     if categories:
         extra["categories"] = categories
-    if organizer := _text(event, "ORGANIZER"):
+    if organizer := _property_text(event, "ORGANIZER"):
         extra["organizer"] = organizer
     if event.get("RRULE") is not None:
         extra["recurring"] = True

@@ -9,53 +9,54 @@ from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocum
 from windrow.contract import Request, later
 
 
-def no_page(document: SourceDocument) -> str:  # noqa: ARG001 the signature of `EventReader.next_page`
-    """Return no address, for documents without a next page."""
+def no_next_page(document: SourceDocument) -> str:  # noqa: ARG001 the signature of `EventReader.next_page`
+    """Return an empty text, as this kind of document has no next page."""
     return ""
 
 
 def no_detail_requests(document: SourceDocument) -> tuple[Request, ...]:  # noqa: ARG001 the signature of `EventReader.details`
-    """Request nothing, for documents that have their events in them."""
+    """Return no requests, as this kind of document contains its events itself."""
     return ()
 
 
 class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
-    `complete` says that such a document usually has all future events. `growing` says that new events are added at the
-    end of a chain of documents, each of which is requested again.
+    `next_page` returns the address of the next page, or an empty text, and `details` the requests for documents of
+    single events. `complete` means that such a document usually has all future events. `is_growing` means that new
+    events are added at the end of a chain of documents, each of which is requested again.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]
     complete: bool
-    next_page: Callable[[SourceDocument], str] = no_page
+    next_page: Callable[[SourceDocument], str] = no_next_page
     details: Callable[[SourceDocument], tuple[Request, ...]] = no_detail_requests
-    growing: bool = False
+    is_growing: bool = False
 
 
 _PACKAGE = "windrow.collections.events.readers"
 
 READERS = {
-    "icalendar": EventReader(later(f"{_PACKAGE}.icalendar:read"), complete=True),
+    "icalendar": EventReader(later(f"{_PACKAGE}.icalendar:read_icalendar"), complete=True),
     "feed": EventReader(later(f"{_PACKAGE}.by_path:read_feed"), complete=False),
     "json": EventReader(
         later(f"{_PACKAGE}.by_fields:read_json"),
         complete=True,
-        next_page=later(f"{_PACKAGE}.by_fields:next_page"),
+        next_page=later(f"{_PACKAGE}.by_fields:next_json_page"),
         details=later(f"{_PACKAGE}.by_fields:detail_requests"),
     ),
     "xml": EventReader(later(f"{_PACKAGE}.by_path:read_xml"), complete=True),
-    "senate-votes": EventReader(later(f"{_PACKAGE}.publishers:read_senate"), complete=False),
+    "senate-votes": EventReader(later(f"{_PACKAGE}.publishers:read_senate_votes"), complete=False),
     "house-votes": EventReader(
-        later(f"{_PACKAGE}.publishers:read_house"),
+        later(f"{_PACKAGE}.publishers:read_house_vote"),
         complete=False,
-        next_page=later(f"{_PACKAGE}.publishers:next_vote"),
-        growing=True,
+        next_page=later(f"{_PACKAGE}.publishers:next_house_vote"),
+        is_growing=True,
     ),
     "house-calendar": EventReader(
         later(f"{_PACKAGE}.publishers:read_house_calendar"),
         complete=False,
-        details=later(f"{_PACKAGE}.publishers:house_meetings"),
+        details=later(f"{_PACKAGE}.publishers:house_calendar_requests"),
     ),
     "html": EventReader(
         later(f"{_PACKAGE}.by_path:read_html"), complete=True, next_page=later(f"{_PACKAGE}.by_path:next_html_page")

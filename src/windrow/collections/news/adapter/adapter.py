@@ -1,4 +1,4 @@
-"""The adapter of news: that of JSON records, which also writes a tree of files after each run."""
+"""The adapter of news, which is the one of JSON records and also writes a tree of files after each run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from windrow.adapters.adapter import Explanation, Export
 from windrow.adapters.records import RecordAdapter
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
-from windrow.collections.news.adapter.publish import NewsFolders, Publisher
+from windrow.collections.news.adapter.publish import NewsFolders, Publisher, write_whole
 from windrow.collections.news.adapter.tree_index import TreeIndex
-from windrow.collections.news.feed import MAX_BYTES
+from windrow.collections.news.feed import MAX_JSON_SIZE
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import hash64
@@ -28,6 +28,9 @@ from windrow.ledger import Ledger
 from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
 
+_PAGE_SIZE = 500  # attempts that are read from the ledger at once
+_MAX_STATEMENTS = 400  # attempts whose statements are read at once
+
 
 class NewsAdapter(RecordAdapter):
     """Connects the collection `news` with a workspace."""
@@ -35,10 +38,10 @@ class NewsAdapter(RecordAdapter):
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
         forms = ("jsonl", "atom", "parquet", "warc")
-        self.EXPORTS = (Export("news", forms, "its articles, or all replies as WARC", self._write, "articles"),)
+        self.EXPORTS = (Export("news", forms, "all articles, or all responses as WARC", self._export_form, "articles"),)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with the publisher of the tree as its derivation."""
+        """Return the harvest of the configuration, with a derivation that writes the tree."""
         base = super().harvest(workspace)
         kinds = {source.name: str(source.options["kind"]) for source in workspace.of(self._collection.name)}
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
@@ -56,10 +59,10 @@ class NewsAdapter(RecordAdapter):
         with closing(TreeIndex(path)) as index:
             for file in index.files():
                 if not (tree / file).is_file():
-                    yield Fault(file, "was written and is missing", "windrow replay, then the next run writes it")
+                    yield Fault(file, "was written and no longer exists", "windrow replay; the next run writes it")
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree of any program against the standard: yield faults, and the size of each file in bytes."""
+        """Check a tree that any program wrote: yield violations of the standard, and the bytes of each file."""
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
@@ -67,95 +70,95 @@ class NewsAdapter(RecordAdapter):
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
                 yield Fault(name, "is not an article; articles are DOMAIN/MD5.json")
                 continue
-            if path.stat().st_size > standard.MAX_BYTES:
-                yield Fault(name, f"has more than {standard.MAX_BYTES} bytes")
+            if path.stat().st_size > standard.MAX_FILE_SIZE:
+                yield Fault(name, f"has more than {standard.MAX_FILE_SIZE} bytes")
                 continue
             content = path.read_bytes()
             yield len(content)
             for field, problem in standard.check_file(path.parent.name, path.name, content):
                 yield Fault(name, f"{field}: {problem}" if field else problem)
 
-    def _write(self, workspace: Workspace, form: str, out: TextIO) -> int:
+    def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
+        """Write the articles, or for "warc" all responses, to `out` in a format; return how many were written."""
         folders = self._folders(workspace)
         if form == "warc":
-            return self._warc(workspace, out)
+            return self._export_warc(workspace, out)
         if form == "atom":
-            return export.atom(workspace, folders.articles, out)
-        return (export.parquet if form == "parquet" else export.jsonl)(folders.articles, out)
+            return export.write_atom(workspace, folders.articles, out)
+        return (export.write_parquet if form == "parquet" else export.write_jsonl)(folders.articles, out)
 
-    def _warc(self, workspace: Workspace, out: TextIO) -> int:
-        """Write the WARC records of all responses, as they are in the archive; return how many."""
+    def _export_warc(self, workspace: Workspace, out: TextIO) -> int:
+        """Write the WARC records of all responses as they are in the archive; return the number of records."""
         if not workspace.ledger.exists():
             return 0
-        count = last = 0
+        count = last_attempt = 0
         with closing(Ledger(workspace.ledger)) as ledger:
-            while attempts := ledger.attempts.after(self._collection.name, last, 500):
+            while attempts := ledger.attempts.after(self._collection.name, last_attempt, _PAGE_SIZE):
                 for recorded in attempts:
                     if (kept := recorded.attempt.kept) is not None:
                         with (workspace.archive.folder / kept.place.warc).open("rb") as file:
                             file.seek(kept.place.offset)
                             out.buffer.write(file.read(kept.place.length))
                         count += 1
-                last = attempts[-1].seq
+                last_attempt = attempts[-1].seq
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address, or an article by any spelling of its address."""
+        """Explain an address, or the article with this address in any spelling."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield an article's addresses, and, as shared targets, the lists in which it is one of several articles."""
+        """Yield the addresses of an article and, as shared targets, those of the lists that contain it and others."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
-        own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}
+        own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by the ledger's number
         for url in urls or (name,):
             for target in super().takedown_targets(workspace, ledger, url):
                 yield target._replace(shared=True) if target.address not in own_urls else target
         for address, url in own_urls.items():
-            if urls or ledger.takedowns.of(address, -1):  # an article that was taken down before has no record
+            if urls or ledger.takedowns.of(address, -1):  # an article that was taken down earlier has no record
                 yield TakedownTarget(url, address, 0, self._collection.name)
 
     def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
-        """Return all addresses that versions of these articles have."""
+        """Return all addresses that these articles had in any version."""
         with self._store(workspace) as store:
             addresses = [version.url for url in urls for version in store.history(url)] if store else []
         return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the addresses of an article in the records and in the tree, or () if there is no such article."""
+        """Return the addresses under which the records or the tree have the article of an address, or none."""
         with self._store(workspace) as store:
             if store is None:
                 return ()
             with closing(TreeIndex(self._path(workspace))) as index:
-                known = index.find([standard.alias(url)])
+                written = index.find([standard.alias(url)])
             key = store.key_of_alias(standard.alias(url))
-            names = dict.fromkeys(name for name in (url, key, known.url if known else "") if name)
-            return tuple(name for name in names if store.has_record(name)) or ((known.url,) if known else ())
+            urls = dict.fromkeys(name for name in (url, key, written.url if written else "") if name)
+            return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove what was read at attempts from the records, from the tree and from the directories of runs."""
+        """Remove the articles that were read from attempts from the records, the tree and the directories of runs."""
         urls: set[str] = set()
         with self._store(workspace) as store:
-            for start in range(0, len(attempts) if store else 0, 400):
-                urls |= (
-                    {statement.key for statement in store.statements(attempts[start : start + 400])} if store else set()
-                )
-        if not target.host:  # of a list with other articles, remove only this one
+            for start in range(0, len(attempts) if store else 0, _MAX_STATEMENTS):
+                page = attempts[start : start + _MAX_STATEMENTS]
+                urls |= {statement.key for statement in store.statements(page)} if store else set()
+        if not target.host:  # the attempts are at a list with other articles: remove only the target
             urls = {url for url in (*urls, target.name) if hash64(normalise(url).url) == target.address}
         if urls:
-            self._unwrite(workspace, urls)
+            self._remove_files(workspace, urls)
         return super().remove_taken_down(workspace, target, attempts)
 
-    def _unwrite(self, workspace: Workspace, urls: set[str]) -> None:
+    def _remove_files(self, workspace: Workspace, urls: set[str]) -> None:
+        """Remove the files of articles from the tree, and the articles from the raw responses."""
         folders = self._folders(workspace)
-        with closing(TreeIndex(self._path(workspace))) as index, index.run():
+        with closing(TreeIndex(self._path(workspace))) as index, index.writing_run():
             for url in sorted(urls):
                 written = index.find([standard.alias(url)])
-                file = (
-                    written.file if written else f"{standard.domain(url)}/{standard.file_name(url)}"
-                )  # after a replay
+                # After a replay the index is empty.
+                file = written.file if written else f"{standard.domain(url)}/{standard.file_name(url)}"
                 (folders.articles / file).unlink(missing_ok=True)
                 if written is not None:
                     index.remove(written.id)
@@ -167,28 +170,25 @@ class NewsAdapter(RecordAdapter):
         values = self._settings(workspace)
         return NewsFolders(
             Path(values["news.article_folder"]), Path(values["news.raw_folder"]), workspace.archive.folder,
-            _limits(workspace), update=bool(values["news.rewrite_changed"]),
+            _limits(workspace), rewrites_changed=bool(values["news.rewrite_changed"]),
         )  # fmt: skip
 
 
 def _limits(workspace: Workspace) -> Limits:
-    """Return the limits of the workspace, lowered to the size that is parsed in memory."""
+    """Return the limits of the workspace, with sizes that can be parsed in memory."""
     limits = workspace.limits
-    return replace(
-        limits, transfer_size=min(limits.transfer_size, MAX_BYTES), member_size=min(limits.member_size, MAX_BYTES)
-    )
+    transfer_size, member_size = (min(size, MAX_JSON_SIZE) for size in (limits.transfer_size, limits.member_size))
+    return replace(limits, transfer_size=transfer_size, member_size=member_size)
 
 
 def _remove_articles(path: Path, urls: set[str]) -> None:
-    """Rewrite a raw response without the articles that have these addresses."""
-    reply = json.loads(path.read_text(encoding="utf-8-sig"))
-    name = "rows" if isinstance(reply, dict) and "rows" in reply else "body"  # the body of an envelope
-    rows = reply.get(name) if isinstance(reply, dict) else reply
-    if not isinstance(rows, list):
+    """Rewrite the file of a raw response without the articles that have these addresses."""
+    response = json.loads(path.read_text(encoding="utf-8-sig"))
+    list_key = "rows" if isinstance(response, dict) and "rows" in response else "body"  # the body of an envelope
+    articles = response.get(list_key) if isinstance(response, dict) else response
+    if not isinstance(articles, list):
         return
-    kept = [row for row in rows if not (isinstance(row, dict) and {row.get("link"), row.get("url")} & urls)]
-    if len(kept) < len(rows):
-        part = path.with_name(f".{path.name}.part")
-        remaining = {**reply, name: kept} if isinstance(reply, dict) else kept
-        part.write_text(json.dumps(remaining, ensure_ascii=False), encoding="utf-8")
-        part.replace(path)
+    kept = [one for one in articles if not (isinstance(one, dict) and {one.get("link"), one.get("url")} & urls)]
+    if len(kept) < len(articles):
+        remaining = {**response, list_key: kept} if isinstance(response, dict) else kept
+        write_whole(path, json.dumps(remaining, ensure_ascii=False))

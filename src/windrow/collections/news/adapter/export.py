@@ -16,16 +16,16 @@ from windrow.errors import MissingExtra
 from windrow.formats.markdown import read_markdown as render_markdown
 from windrow.formats.text import json_text, xml_text
 
-NEWEST = 200
-"""Articles in the Atom feed."""
+MAX_FEED_ARTICLES = 200
+"""The most articles in the Atom feed."""
 
-_BATCH = 1_000
-_LAST = 253_402_300_799  # the last second of the year 9999
-_MOST_WORDS = 2**63 - 1
+_BATCH_SIZE = 1_000  # articles that are written to Parquet at once
+_MAX_SECONDS = 253_402_300_799  # the last second of the year 9999
+_MAX_INT64 = 2**63 - 1
 
 
-def articles(tree: Path) -> Iterator[dict[str, Any]]:
-    """Yield the valid articles of a tree, ordered by domain; `windrow check` reports the other files."""
+def read_articles(tree: Path) -> Iterator[dict[str, Any]]:
+    """Yield the articles of a tree, ordered by domain, without invalid files, which `windrow check` reports."""
     for path in sorted(tree.glob("*/*.json")):
         try:
             article = json.loads(path.read_bytes())
@@ -35,28 +35,29 @@ def articles(tree: Path) -> Iterator[dict[str, Any]]:
             yield article
 
 
-def jsonl(tree: Path, out: TextIO) -> int:
-    """Write a line of JSON for each article; return how many."""
+def write_jsonl(tree: Path, out: TextIO) -> int:
+    """Write a line of JSON for each article of a tree; return the number of articles."""
     count = 0
-    for article in articles(tree):
+    for article in read_articles(tree):
         out.write(json_text(article) + "\n")
         count += 1
     return count
 
 
-def atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
-    """Write the newest articles as an Atom feed (RFC 4287); return how many."""
-    newest = nlargest(NEWEST, articles(tree), key=_time_of)
+def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
+    """Write the newest articles of a tree as an Atom feed (RFC 4287); return the number of articles."""
+    newest = nlargest(MAX_FEED_ARTICLES, read_articles(tree), key=_time_of)
     last = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
     out.write(f"<title>{xml_text(workspace.name)}</title><id>urn:windrow:{xml_text(workspace.name)}</id>"
               f"<updated>{last}</updated><author><name>windrow</name></author>\n")  # fmt: skip
-    out.writelines(_entry(article) for article in newest)
+    out.writelines(_atom_entry(article) for article in newest)
     out.write("</feed>\n")
     return len(newest)
 
 
-def _entry(article: dict[str, Any]) -> str:
+def _atom_entry(article: dict[str, Any]) -> str:
+    """Return an article as an entry of an Atom feed."""
     author = f"<author><name>{xml_text(article['author'])}</name></author>" if article.get("author") else ""
     terms = "".join(f'<category term="{xml_text(word)}"/>' for word in article.get("keywords") or ())
     text = render_markdown(str(article.get("article_text", ""))[:200_000]).html
@@ -69,15 +70,16 @@ def _entry(article: dict[str, Any]) -> str:
 
 
 def _time_of(article: dict[str, Any]) -> int:
-    return min(int(article.get("publication_timestamp_gmt") or article["first_seen_timestamp_gmt"]), _LAST)
+    """Return when an article was published or, if that is not known, first seen, in seconds since 1970."""
+    return min(int(article.get("publication_timestamp_gmt") or article["first_seen_timestamp_gmt"]), _MAX_SECONDS)
 
 
 def _format_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def parquet(tree: Path, out: TextIO) -> int:
-    """Write all articles as a Parquet table, with `metadata` as JSON; return how many."""
+def write_parquet(tree: Path, out: TextIO) -> int:
+    """Write all articles of a tree as a Parquet table, with `metadata` as JSON; return the number of articles."""
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415
@@ -90,17 +92,18 @@ def parquet(tree: Path, out: TextIO) -> int:
     count = 0
     with pq.ParquetWriter(out.buffer, schema) as writer:
         batch: list[dict[str, Any]] = []
-        for article in articles(tree):
-            batch.append({name: _cell(name, article.get(name)) for name in FIELDS})
+        for article in read_articles(tree):
+            batch.append({name: _cell_value(name, article.get(name)) for name in FIELDS})
             count += 1
-            if len(batch) >= _BATCH:
+            if len(batch) >= _BATCH_SIZE:
                 writer.write_table(pa.Table.from_pylist(batch, schema))
                 batch = []
         writer.write_table(pa.Table.from_pylist(batch, schema))
     return count
 
 
-def _cell(name: str, content: Any) -> Any:
+def _cell_value(name: str, content: Any) -> Any:
+    """Return the value of a field as it is written to the column of this name."""
     if name == "word_count" and content is not None:
-        return min(content, _MOST_WORDS)
+        return min(content, _MAX_INT64)
     return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content

@@ -1,4 +1,4 @@
-"""Write the directory of one run: its raw responses, and the two summaries of the standard."""
+"""Write the directory of one run: its raw responses, and the two summaries that the standard defines."""
 
 from __future__ import annotations
 
@@ -24,48 +24,48 @@ if TYPE_CHECKING:
     from windrow.collections.news.adapter.publish import NewsFolders
 
 COUNTS = ("files_processed", "articles_new", "articles_skipped", "articles_skipped_image_type", "errors")
-_JSON = frozenset({"wordpress", "townnews"})
+_JSON_KINDS = frozenset({"wordpress", "townnews"})
 
 
 class _Domain:
-    """The responses and results of one site in a run."""
+    """The responses of one site in a run, and the file that they are written to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.pages = self.rows = 0  # of JSON: responses, and entries in them
-        self.kept = self.articles = 0  # of other types: responses, and articles in them
-        self.understood = 0  # responses that could be used
-        self.is_begun = False  # whether the file has a row, so that the next one needs a comma
-        self.ending = b""  # of the file, if it has several responses
-        self.total: int | None = None
-        self.error = ""
-        self.blocked = False
-        self.ended = False
-        self.first = b""  # the first response, unchanged
+        self.json_responses = self.rows = 0  # responses that are JSON, and the entries in them
+        self.other_responses = self.articles = 0  # other responses, and the articles in all responses
+        self.used_responses = 0  # responses that could be read
+        self.needs_comma = False  # before the next row, as the file has one
+        self.file_end = b""  # to be written after the last row, if the file has several responses
+        self.total: int | None = None  # of articles, according to the site
+        self.error = ""  # the first one
+        self.is_blocked = False  # by a page that asks for proof of a human
+        self.is_ended = False  # the last page of a list was read
+        self.first_response = b""  # unchanged
 
 
 class RawRun:
-    """The directory for one kind of site in one run, which is written under another name and renamed at the end."""
+    """The directory for the sites of one kind in one run, written under another name and renamed at the end."""
 
     def __init__(
-        self, kind: str, session: int, trees: NewsFolders, opened: datetime, is_first: Callable[[str], bool]
+        self, kind: str, session: int, folders: NewsFolders, opened: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Begin with an empty folder; `is_first` returns whether a text is new in this run."""
+        """Create an empty folder; `is_first` returns whether a text is given to it for the first time in this run."""
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
         self.details: Counter[str] = Counter()
-        self._trees = trees
+        self._folders = folders
         self._opened = opened
-        self._last = opened
+        self._last_request = opened
         self._domains: dict[str, _Domain] = {}
-        self._listed = 0
-        self._folder = trees.raw / f".{session}-{kind}.part"
+        self._manifest_size = 0  # entries
+        self._folder = folders.raw / f".{session}-{kind}.part"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
 
     def count(self, outcome: str, detail: str, url: str) -> None:
-        """Count the outcome, and its detail, of an entry in the response at `url`."""
+        """Count an article in the response at `url` by its outcome (in COUNTS or another text) and detail."""
         self.details["seen"] += 1
         if outcome in {"articles_new", "articles_skipped"}:
             self._domain(url).articles += 1
@@ -76,38 +76,39 @@ class RawRun:
         if detail:
             self.details[detail if outcome != "errors" else f"error: {detail}"] += 1
 
-    def take(
-        self, recorded: RecordedAttempt, followed: Followed | None, captures: Any, *, is_article: bool = False
+    def add_response(
+        self, recorded: RecordedAttempt, followed: Followed | None, capture_queries: Any, *, is_article: bool = False
     ) -> None:
-        """Add the response of an attempt, and its error if it is not that of an article's page."""
+        """Add the response of an attempt, and its error unless it is the page of an article."""
         attempt = recorded.attempt
-        self._last = max(self._last, attempt.started)
+        self._last_request = max(self._last_request, attempt.started)
         domain = self._domain(attempt.url)
         if attempt.reason is not None or attempt.status is None:
             if not is_article:
                 domain.error = domain.error or attempt.message or str(attempt.reason)
             return
         if followed is not None and not is_article:
-            domain.ended = domain.ended or bool(followed.ending)
+            domain.is_ended = domain.is_ended or bool(followed.ending)
             if followed.reason is not None:
-                domain.blocked = domain.blocked or followed.reason is Reason.BOT_WALL
-                domain.error = domain.error or refusal_of(followed)
+                domain.is_blocked = domain.is_blocked or followed.reason is Reason.BOT_WALL
+                domain.error = domain.error or describe_refusal(followed)
         if attempt.kept is None or attempt.status not in {200, 304}:
             return
-        domain.understood += followed is not None and followed.reason is None and not is_article
-        if self.kind in _JSON:
-            self._json(domain, _place(attempt.kept, attempt.target, captures))
+        domain.used_responses += followed is not None and followed.reason is None and not is_article
+        if self.kind in _JSON_KINDS:
+            self._add_json(domain, _original_place(attempt.kept, attempt.target, capture_queries))
         else:
-            self._list(recorded, attempt.kept)
-            domain.kept += 1
+            self._add_to_manifest(recorded, attempt.kept)
+            domain.other_responses += 1
 
-    def take_refusal(self, recorded: RecordedAttempt) -> None:
-        """Add the error of a site that was not requested, as its robots.txt failed."""
-        self._last = max(self._last, recorded.attempt.started)
+    def add_robots_failure(self, recorded: RecordedAttempt) -> None:
+        """Add the error of a site that was not requested because its robots.txt failed."""
+        self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         domain.error = domain.error or f"robots.txt: {attempt.message or attempt.reason or f'status {attempt.status}'}"
 
     def _domain(self, url: str) -> _Domain:
+        """Return the state of the site of an address; create it for the first address of the site."""
         address = parts(url)
         name = address.origin.partition("://")[2].removeprefix("www.")
         domain = self._domains.get(name)
@@ -116,39 +117,39 @@ class RawRun:
             domain = self._domains[name] = _Domain(self._folder / f"{file_name}.json")
         return domain
 
-    def _json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site: a single one unchanged, several as one list of all their rows."""
+    def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
+        """Add a response to the file of its site: one response unchanged, several as one list of all their rows."""
         try:
-            answer = open_response(self._trees.archive, place)
+            answer = open_response(self._folders.archive, place)
             with answer.view as view:
-                body = body_of(view, answer.fields, self._trees.limits).read()
+                body = body_of(view, answer.fields, self._folders.limits).read()
         except (ArchiveError, StepError) as error:
             domain.error = domain.error or str(error)
             return
         content = parse_reply(200, answer.fields, body)
         if not isinstance(content, list | dict):
             return
-        domain.pages += 1
+        domain.json_responses += 1
         rows = content.get("rows") if isinstance(content, dict) else content
         rows = rows if isinstance(rows, list) else []
-        new_rows = [entry for entry in rows if self._is_first(f"{domain.path.name} {_row_name(entry)}")]
+        new_rows = [row for row in rows if self._is_first(f"{domain.path.name} {_row_name(row)}")]
         domain.rows += len(new_rows)
         if isinstance(content, dict) and isinstance(content.get("total"), int):
             domain.total = content["total"]
-        if domain.pages == 1:
-            domain.first = body
+        if domain.json_responses == 1:
+            domain.first_response = body
             return
         with domain.path.open("ab") as file:
-            if domain.pages == 2:
-                head, domain.ending, domain.is_begun = _open_list(domain.first)
+            if domain.json_responses == 2:
+                head, domain.file_end, domain.needs_comma = _split_before_end(domain.first_response)
                 file.write(head)
             for row in new_rows:
-                comma = b",\n" if domain.is_begun else b""
+                comma = b",\n" if domain.needs_comma else b""
                 file.write(comma + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
-                domain.is_begun = True
+                domain.needs_comma = True
 
-    def _list(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
-        """Add a response, which is in the archive alone, to the manifest."""
+    def _add_to_manifest(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
+        """Add the place in the archive of a response that is not copied to the directory."""
         attempt = recorded.attempt
         entry = {
             "url": attempt.url, "retrieved": attempt.started.isoformat(), "status": attempt.status,
@@ -156,34 +157,35 @@ class RawRun:
             "offset": kept.place.offset, "length": kept.place.length,
         }  # fmt: skip
         with (self._folder / "_manifest.json").open("a", encoding="utf-8") as file:
-            file.write(("[\n" if not self._listed else ",\n") + json.dumps(entry, ensure_ascii=False))
-        self._listed += 1
+            file.write(("[\n" if not self._manifest_size else ",\n") + json.dumps(entry, ensure_ascii=False))
+        self._manifest_size += 1
 
     def finish(self, raw: Path, epoch: int) -> int:
-        """Write the summaries and rename the directory into place; return its number: `epoch`, or the next free one."""
+        """Write the summaries and move the directory into `raw`; return its number, `epoch` or the next free one."""
         for domain in self._domains.values():
-            if domain.pages == 1:
-                domain.path.write_bytes(domain.first)
-            elif domain.pages:
+            if domain.json_responses == 1:
+                domain.path.write_bytes(domain.first_response)
+            elif domain.json_responses:
                 with domain.path.open("ab") as file:
-                    file.write(domain.ending)
-        if self._listed:
+                    file.write(domain.file_end)
+        if self._manifest_size:
             with (self._folder / "_manifest.json").open("a", encoding="utf-8") as file:
                 file.write("\n]\n")
-        with_pages = sum(site.pages > 0 for site in self._domains.values())
-        self.counts["files_processed"] = with_pages + self._listed
-        summary = _format_json(self._summary())
+        json_files = sum(domain.json_responses > 0 for domain in self._domains.values())
+        self.counts["files_processed"] = json_files + self._manifest_size
+        summary = _format_json(self._normalization_summary())
         while True:
-            at = datetime.fromtimestamp(epoch, self._opened.tzinfo)
-            folder = raw / f"{at:%Y-%m-%d}" / str(epoch)
+            day = datetime.fromtimestamp(epoch, self._opened.tzinfo)
+            folder = raw / f"{day:%Y-%m-%d}" / str(epoch)
             existing = folder / "_normalization_summary.json"
-            if existing.is_file() and _is_same_run(existing, self.kind, self._last):
-                shutil.rmtree(self._folder)  # a killed process wrote this run, but did not reach the index
+            if existing.is_file() and _is_same_run(existing, self.kind, self._last_request):
+                shutil.rmtree(self._folder)  # a killed process wrote this run, but not the index
                 return epoch
             if not folder.exists():
                 break
             epoch += 1
-        (self._folder / "_collection_summary.json").write_text(_format_json(self._collected(epoch, folder)), "utf-8")
+        collection_summary = _format_json(self._collection_summary(epoch, folder))
+        (self._folder / "_collection_summary.json").write_text(collection_summary, "utf-8")
         (self._folder / "_normalization_summary.json").write_text(summary, "utf-8")
         folder.parent.mkdir(parents=True, exist_ok=True)
         for path in self._folder.iterdir():
@@ -192,43 +194,43 @@ class RawRun:
         sync(folder.parent)
         return epoch
 
-    def _summary(self) -> dict[str, Any]:
-        return {
-            "timestamp": _format_time(self._last),
-            "source": self.kind,
-            "statistics": {name: self.counts[name] for name in COUNTS},
-            "details": dict(sorted(self.details.items())),
-        }
+    def _normalization_summary(self) -> dict[str, Any]:
+        statistics, details = {name: self.counts[name] for name in COUNTS}, dict(sorted(self.details.items()))
+        timestamp = _format_time(self._last_request)
+        return {"timestamp": timestamp, "source": self.kind, "statistics": statistics, "details": details}
 
-    def _collected(self, epoch: int, folder: Path) -> dict[str, Any]:
+    def _collection_summary(self, epoch: int, folder: Path) -> dict[str, Any]:
+        """Return the summary of the sites, for the run's directory, whose name is `epoch`."""
         summary: dict[str, Any] = {"collection_timestamp": str(epoch), "collection_date": folder.parent.name}
         if self.kind == "wordpress":
             summary["hours_ago"] = None
-        summary["results"] = [self._result(name, domain, folder) for name, domain in sorted(self._domains.items())]
+        summary["results"] = [self._site_result(name, domain, folder) for name, domain in sorted(self._domains.items())]
         return summary
 
-    def _result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
-        if domain.error and not domain.understood:
-            status = "blocked" if domain.blocked else "error"
+    def _site_result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
+        """Return the entry of a site in the collection summary; `folder` is that of the run."""
+        if domain.error and not domain.used_responses:
+            status = "blocked" if domain.is_blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}
-        is_complete = domain.ended or self.kind != "wordpress"
+        is_complete = domain.is_ended or self.kind != "wordpress"
         count = domain.rows if domain.total is None else domain.total
         site_result: dict[str, Any] = {
             "domain": name,
             "status": "success" if is_complete else "pending",
-            "article_count": count if self.kind in _JSON else domain.articles,
+            "article_count": count if self.kind in _JSON_KINDS else domain.articles,
         }
         if self.kind == "wordpress":
-            site_result |= {"pages_fetched": domain.pages, "error_message": domain.error[:1000] or None}
+            site_result |= {"pages_fetched": domain.json_responses, "error_message": domain.error[:1000] or None}
         elif domain.error:
             site_result["error_message"] = domain.error[:1000]
-        if domain.pages or domain.kept:
-            site_result["file_path"] = str(folder / (domain.path.name if domain.pages else "_manifest.json"))
+        if domain.json_responses or domain.other_responses:
+            file_name = domain.path.name if domain.json_responses else "_manifest.json"
+            site_result["file_path"] = str(folder / file_name)
         return site_result
 
 
-def refusal_of(followed: Followed) -> str:
-    """Return why a response could not be used."""
+def describe_refusal(followed: Followed) -> str:
+    """Return the reason why a response could not be used, as a message."""
     findings = followed.read_findings()
     return findings[0].message if findings else str(followed.reason)
 
@@ -239,42 +241,44 @@ def _row_name(row: Any) -> str:
     return str(name or json.dumps(row))
 
 
-def _open_list(first: bytes) -> tuple[bytes, bytes, bool]:
-    r"""Split a response before the end of its list, so that rows can be added; return both parts, and if it has rows.
+def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
+    r"""Split a response before the end of its list, for adding rows; return (start, end, whether it has rows).
 
-    >>> _open_list(b'{"total": 2, "next": 1, "rows": [7]}')
+    >>> _split_before_end(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)
     """
-    content = parse_reply(200, {}, first)
+    content = parse_reply(200, {}, response)
     if isinstance(content, list):
         rows, head, end = content, "[", b"\n]\n"
     else:
-        rest = {name: value for name, value in content.items() if name not in {"rows", "next", "prev"}}
+        other_keys = {name: value for name, value in content.items() if name not in {"rows", "next", "prev"}}
         rows = content["rows"] if isinstance(content.get("rows"), list) else []
-        head, end = json.dumps({**rest, "rows": []}, ensure_ascii=False)[:-2], b"\n]}\n"
+        head, end = json.dumps({**other_keys, "rows": []}, ensure_ascii=False)[:-2], b"\n]}\n"
     text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return f"{head}\n{text}".encode("utf-8", "replace"), end, bool(rows)
 
 
-def _place(kept: KeptResponse, address: int, captures: Any) -> ArchivePlace:
+def _original_place(kept: KeptResponse, address_number: int, capture_queries: Any) -> ArchivePlace:
+    """Return the place of a response in the archive, or that of its original if it is a revisit."""
     if not kept.revisit:
         return kept.place
-    original: ArchivePlace | None = captures.original(address, kept.digest) or captures.payload(kept.digest)
-    return original or kept.place
+    original: ArchivePlace | None = capture_queries.original(address_number, kept.digest)
+    return original or capture_queries.payload(kept.digest) or kept.place
 
 
-def _format_time(at: datetime) -> str:
-    return at.replace(tzinfo=None).isoformat(timespec="microseconds")
+def _format_time(time: datetime) -> str:
+    return time.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
-def _is_same_run(path: Path, kind: str, last: datetime) -> bool:
+def _is_same_run(path: Path, kind: str, last_request: datetime) -> bool:
+    """Return whether a normalization summary is that of a run with this kind and time of the last request."""
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return False
     if not isinstance(summary, dict):
         return False
-    return (summary.get("source"), summary.get("timestamp")) == (kind, _format_time(last))
+    return (summary.get("source"), summary.get("timestamp")) == (kind, _format_time(last_request))
 
 
 def _format_json(content: Any) -> str:

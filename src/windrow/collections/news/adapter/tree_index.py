@@ -1,6 +1,6 @@
-"""Tables, in the file of the records, of the articles that were written, by all their addresses.
+"""Tables, in the file of the records, of the articles that have files in the tree, by all their addresses.
 
-They can be rebuilt from the ledger: if they are lost, writing starts with the first run again and finds its files.
+If they are lost, the publisher starts with the first run again, finds the files of its articles and fills the tables.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 class WrittenArticle(NamedTuple):
     """An article that has a file: `file` is its path in the tree, `hash` the `standard.content_hash` of its content.
 
-    `site` is the domain of the response from which that content was read.
+    `first_seen` is in seconds since 1970. `kind` is the kind of the source, and `site` the domain of the response, from
+    which the content was read. `revisions` is as in the file's metadata.
     """
 
     id: int
@@ -44,71 +45,64 @@ class WrittenArticle(NamedTuple):
 
 
 class TreeIndex(SqliteStore):
-    """The tables of written articles, runs and the last attempt."""
+    """The tables of the articles that have files, of the runs, and of the last attempt that was written."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and create the tables if they are missing."""
+        """Open the file of the records, and create the tables if they do not exist."""
         super().__init__(path, _SCHEMA)
 
     @contextmanager
-    def run(self) -> Iterator[None]:
-        """Write one run in one transaction."""
+    def writing_run(self) -> Iterator[None]:
+        """Open a transaction that writes one run, and forget the names that `is_first` was called with before."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield
 
     def is_first(self, name: str) -> bool:
-        """Add a name to the current run; return whether it is new."""
+        """Return whether a name was not given before in the current run, and remember it."""
         return (
             self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
         )
 
-    def upto(self) -> int:
-        """Return the last attempt that was written, or 0 before the first run."""
+    def last_attempt(self) -> int:
+        """Return the number of the last attempt that was written, or 0 before the first run."""
         row = self._connection.execute("SELECT attempt FROM written_upto").fetchone()
         return int(row[0]) if row else 0
 
-    def reach(self, attempt: int) -> None:
-        """Set the last attempt that was written."""
+    def set_last_attempt(self, attempt: int) -> None:
+        """Store the number of the last attempt that was written."""
         self._connection.execute(
             "INSERT INTO written_upto VALUES (1, ?) ON CONFLICT DO UPDATE SET attempt = excluded.attempt", (attempt,)
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article of the first of these aliases that is known, or None if all are unknown."""
+        """Return the article with the first of these aliases that any article has, or None if no article has any."""
         for alias in aliases:
             row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
             ).fetchone()
             if row:
-                number, file, url, first_seen, kind, name, revisions, site = row
-                return WrittenArticle(number, file, url, first_seen, kind, name, json.loads(revisions), site)
+                id_, file, url, first_seen, kind, hash_, revisions, site = row
+                return WrittenArticle(id_, file, url, first_seen, kind, hash_, json.loads(revisions), site)
         return None
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
-        """Add an article whose file was written, with its aliases."""
+        """Add an article whose file was written, with its aliases; its `id` is ignored."""
         row = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
-            (
-                article.file,
-                article.url,
-                article.first_seen,
-                article.kind,
-                article.hash,
-                json.dumps(article.revisions),
-                article.site,
-            ),
-        ).fetchone()
-        self.name(int(row[0]), aliases)
+            (article.file, article.url, article.first_seen, article.kind, article.hash,
+             json.dumps(article.revisions), article.site),
+        ).fetchone()  # fmt: skip
+        self.add_aliases(int(row[0]), aliases)
 
-    def name(self, article: int, aliases: Iterable[str]) -> None:
-        """Add aliases of an article, except those that another article has."""
-        rows = [(alias, article) for alias in aliases]
+    def add_aliases(self, article_id: int, aliases: Iterable[str]) -> None:
+        """Add aliases to an article, except those that another article has."""
+        rows = [(alias, article_id) for alias in aliases]
         self._connection.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
 
     def revise(self, article: WrittenArticle) -> None:
-        """Update an article whose content changed."""
+        """Store the new content hash, revisions and origin of an article whose file was rewritten."""
         self._connection.execute(
             "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ?, site = ? WHERE id = ?",
             (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.site, article.id),
@@ -119,23 +113,24 @@ class TreeIndex(SqliteStore):
         for (file,) in self._connection.execute("SELECT file FROM written ORDER BY file"):
             yield file
 
-    def remove(self, article: int) -> None:
+    def remove(self, article_id: int) -> None:
         """Remove an article and its aliases."""
-        self._connection.execute("DELETE FROM written_alias WHERE article = ?", (article,))
-        self._connection.execute("DELETE FROM written WHERE id = ?", (article,))
+        self._connection.execute("DELETE FROM written_alias WHERE article = ?", (article_id,))
+        self._connection.execute("DELETE FROM written WHERE id = ?", (article_id,))
 
-    def epoch(self, session: int, kind: str, epoch: int) -> int:
-        """Return the number of a run's directory: `epoch`, the time at which the run began, or the next free one."""
+    def epoch_of_run(self, session: int, kind: str, began: int) -> int:
+        """Return the number that names a run's directory: the second in which it began, or the next free one."""
         query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
         row = self._connection.execute(query, (session, kind)).fetchone()
         if row:
             return int(row[0])
+        epoch = began
         while self._connection.execute("SELECT 1 FROM written_run WHERE epoch = ?", (epoch,)).fetchone():
             epoch += 1
         return epoch
 
-    def take(self, session: int, kind: str, epoch: int) -> None:
-        """Add the directory of a run."""
+    def add_run(self, session: int, kind: str, epoch: int) -> None:
+        """Store the number of a run's directory."""
         self._connection.execute(
             "INSERT INTO written_run VALUES (?,?,?) ON CONFLICT DO NOTHING", (session, kind, epoch)
         )

@@ -1,4 +1,4 @@
-"""What joins papers with a workspace."""
+"""The adapter that connects papers with a workspace: `ADAPTER`."""
 
 from windrow.collections.papers.adapter.papers import ADAPTER
 

@@ -1,4 +1,4 @@
-"""Exports of the table: the standard's dumps and counts, and papers as JSON, Parquet, TEI and pictures."""
+"""The exports of papers: the dumps and counts of the standard, and papers as JSON, Parquet, TEI and pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, BinaryIO, TextIO
 
 from windrow.adapters.adapter import Export
-from windrow.collections.papers.adapter.rows import Places, open_rows
+from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
 from windrow.collections.papers.columns import ENCODINGS, decode, decode_row
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.finding import PDF, digest_of, hex_of
@@ -22,8 +22,10 @@ from windrow.config import Workspace
 from windrow.errors import MissingExtra
 from windrow.formats.text import json_text
 
-Where = Callable[[Workspace], Places]
-Writer = Callable[[Workspace, str, TextIO], int]
+ReadSettings = Callable[[Workspace], PaperSettings]
+ExportWriter = Callable[[Workspace, str, TextIO], int]
+"""Writes an export in a form to a stream, and returns how many lines or files it has."""
+
 Cells = Mapping[str, bytes]
 
 DUMPS: Mapping[str, tuple[str, ...]] = {
@@ -32,40 +34,37 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
     "grobid-status-code": ("grobid0:status_code",),
     "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
 }
-"""Columns of a dump after the key; a row that lacks one is left out."""
+"""The columns of each dump after the key; a row that lacks one of them is left out."""
 
-_BATCH = 500
-_COUNTED = {
-    "row": "f:c",
-    "status": "grobid0:status",
-    "status-code": "grobid0:status_code",
-    "text-status": "text0:tstatus",
-    "match-status": "match0:mstatus",
-    "mime": "file:mime",
-}
-"""The column whose values a count is of."""
-_OUTCOMES = ("file:mime", "grobid0:status", "text0:tstatus")
+_BATCH_SIZE = 500  # rows that are written to Parquet at once
+_COUNTED_COLUMNS = {
+    "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
+    "match-status": "match0:mstatus", "mime": "file:mime",
+}  # fmt: skip
+"""The column whose values are counted, by the form of the export."""
+
+_OUTCOME_COLUMNS = ("file:mime", "grobid0:status", "text0:tstatus")
 
 
-def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
-    """Return the exports; `where` returns a workspace's settings of papers, `versions` writes the records' versions."""
+def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> tuple[Export, ...]:
+    """Return the exports; `write_versions` writes the versions of the records."""
 
-    def at(write: Callable[[Places, str, TextIO], int]) -> Writer:
-        return lambda workspace, form, output: write(where(workspace), form, output)
+    def bind(write: Callable[[PaperSettings, str, TextIO], int]) -> ExportWriter:
+        return lambda workspace, form, output: write(read_settings(workspace), form, output)
 
     return (
-        Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", at(_write_papers)),
-        Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", versions),
-        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, fields apart by tabs", at(_write_dump)),
-        Export("paper-count", ("outcome", *_COUNTED, "column"), "counts of rows", at(_write_counts)),
-        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", at(_write_lacking)),
-        Export("paper-tei", ("tar",), "the TEI of each paper, a file each, in folders by digest", at(_tei), "files"),
-        Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", at(_thumbnails), "files"),
+        Export("papers", ("jsonl", "parquet"), "a line for each paper, with its row", bind(_write_papers)),
+        Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", write_versions),
+        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, with tabs between fields", bind(_write_dump)),
+        Export("paper-count", ("outcome", *_COUNTED_COLUMNS, "column"), "counts of rows", bind(_write_counts)),
+        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", bind(_write_keys)),
+        Export("paper-tei", ("tar",), "the TEI of each paper, in folders by digest", bind(_write_tei), "files"),
+        Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", bind(_write_thumbnails), "files"),
     )  # fmt: skip
 
 
-def _write_papers(settings: Places, form: str, output: TextIO) -> int:
-    """Write all rows decoded, without the TEI, which `paper-tei` exports."""
+def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write all rows with decoded cells, without the TEI, which `paper-tei` exports; return the number of rows."""
     if form == "parquet":
         return _write_parquet(settings, output.buffer)
     count = 0
@@ -75,14 +74,15 @@ def _write_papers(settings: Places, form: str, output: TextIO) -> int:
     return count
 
 
-def _decoded_rows(settings: Places) -> Iterator[dict[str, Any]]:
+def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
     columns = [name for name, kind in ENCODINGS.items() if kind != "bytes"]
     with open_rows(settings) as table:
         for key, cells in table.scan(columns):
-            yield {"key": _name(key), **decode_row(cells)}
+            yield {"key": _key_text(key), **decode_row(cells)}
 
 
-def _write_parquet(settings: Places, output: BinaryIO) -> int:
+def _write_parquet(settings: PaperSettings, output: BinaryIO) -> int:
+    """Write all rows as a table of Parquet, with JSON as text; return the number of rows."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra
@@ -92,38 +92,39 @@ def _write_parquet(settings: Places, output: BinaryIO) -> int:
     columns = {name: kind for name, kind in ENCODINGS.items() if kind != "bytes"}
     fields += [(name, pa.int64() if kind == "int64" else pa.string()) for name, kind in columns.items()]
     schema = pa.schema(fields)
-    count, waiting = 0, []
+    count, batch = 0, []
     with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
         for row in _decoded_rows(settings):
-            waiting.append(
-                {name: json.dumps(content) if isinstance(content, dict) else content for name, content in row.items()}
-            )
+            batch.append({name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()})
             count += 1
-            if len(waiting) == _BATCH:
-                writer.write_table(pa.Table.from_pylist(waiting, schema))
-                waiting.clear()
-        writer.write_table(pa.Table.from_pylist(waiting, schema))
+            if len(batch) == _BATCH_SIZE:
+                writer.write_table(pa.Table.from_pylist(batch, schema))
+                batch.clear()
+        writer.write_table(pa.Table.from_pylist(batch, schema))
     return count
 
 
-def _write_dump(settings: Places, form: str, output: TextIO) -> int:
+def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write a line of fields with tabs between them for each row of a dump; return the number of lines."""
     count = 0
-    for fields in _SPECIAL.get(form, _plain)(settings, form):
+    for fields in _SPECIAL_DUMPS.get(form, _column_fields)(settings, form):
         output.write("\t".join(fields) + "\n")
         count += 1
     return count
 
 
-def _plain(settings: Places, form: str) -> Iterator[Sequence[str]]:
+def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
+    """Yield the key and the columns in DUMPS of each row that has them all."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
         for key, cells in table.scan(scanned):
             if all(name in cells for name in columns) and (form != "ungrobided" or "grobid0:status_code" not in cells):
-                yield _name(key), *(_spelled(name, cells) for name in columns)
+                yield _key_text(key), *(_cell_text(name, cells) for name in columns)
 
 
-def _xml(settings: Places, form: str) -> Iterator[Sequence[str]]:
+def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
+    """Yield the key, and a JSON object with index line and TEI, of each row that has both."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
@@ -133,10 +134,11 @@ def _xml(settings: Places, form: str) -> Iterator[Sequence[str]]:
                     "cdx_metadata": cells["file:cdx"].decode("utf-8", "replace"),
                     "tei_xml": cells["grobid0:tei_xml"].decode("utf-8", "replace"),
                 }
-                yield _name(key), json.dumps(dump)
+                yield _key_text(key), json.dumps(dump)
 
 
-def _scorable(settings: Places, form: str) -> Iterator[Sequence[str]]:
+def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
+    """Yield the slug, and the properties for matching as JSON, of each row with a TEI that has a usable title."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
@@ -144,83 +146,91 @@ def _scorable(settings: Places, form: str) -> Iterator[Sequence[str]]:
             slug = matched_slug((metadata or {}).get("title") or "", STUBS)
             if metadata and slug and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
                 authors = [author.get("name") for author in metadata.get("authors") or ()]
-                features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": _name(key)}
+                features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": _key_text(key)}
                 yield slug, json.dumps(features)
 
 
-_SPECIAL: Mapping[str, Callable[[Places, str], Iterator[Sequence[str]]]] = {"grobid-xml": _xml, "scorable": _scorable}
+_SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
+    "grobid-xml": _tei_fields, "scorable": _match_fields,
+}  # fmt: skip
+"""The functions that yield the fields of the lines of dumps which are not only columns."""
 
 
-def _write_counts(settings: Places, form: str, output: TextIO) -> int:
-    counted = Counter[str]()
-    columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOMES}
+def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write NAME, a tab and a number for each value, column or outcome; return the number of lines."""
+    counts = Counter[str]()
+    columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOME_COLUMNS}
     with open_rows(settings) as table:
-        for _, cells in table.scan(columns.get(form) or (_COUNTED[form],)):
+        for _, cells in table.scan(columns.get(form) or (_COUNTED_COLUMNS[form],)):
             if form == "column":
-                counted.update(cells.keys())
+                counts.update(cells.keys())
             elif form == "outcome":
-                counted.update(_outcomes(cells))
+                counts.update(_outcomes(cells))
             elif form == "row":
-                counted["rows"] += 1
+                counts["rows"] += 1
             else:
-                content = decode(_COUNTED[form], cells[_COUNTED[form]])
-                counted[str(content.get("status") if isinstance(content, dict) else content)] += 1
+                content = decode(_COUNTED_COLUMNS[form], cells[_COUNTED_COLUMNS[form]])
+                counts[str(content.get("status") if isinstance(content, dict) else content)] += 1
     if form == "outcome" and settings.store.is_file():
         with closing(PaperStore(settings.store, read_only=True)) as store:
-            counted.update({f"no row: {reason}": count for reason, count in store.skipped_without_record().items()})
-    output.writelines(f"{name}\t{number}\n" for name, number in sorted(counted.items()))
-    return len(counted)
+            counts.update({f"no row: {reason}": count for reason, count in store.skipped_without_record().items()})
+    output.writelines(f"{name}\t{count}\n" for name, count in sorted(counts.items()))
+    return len(counts)
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or that it has neither."""
-    ended = False
+    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or a text that there are none."""
+    has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
         if status := decode(column, cells.get(column, b"")):
-            ended = True
+            has_outcome = True
             yield " ".join(filter(None, (column.partition(":")[0], status.get("status"), status.get("reason"))))
-    if not ended:
+    if not has_outcome:
         kind = decode("file:mime", cells.get("file:mime", b""))
         yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
 
 
-def _write_lacking(settings: Places, form: str, output: TextIO) -> int:
+def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:
+    """Write the keys of the rows that have `f:c` and lack a column; return their number."""
     count = 0
     with open_rows(settings) as table:
-        for key, cells in table.scan(("f:c", form)):
-            if "f:c" in cells and form not in cells:
-                output.write(_name(key) + "\n")
+        for key, cells in table.scan(("f:c", column)):
+            if "f:c" in cells and column not in cells:
+                output.write(_key_text(key) + "\n")
                 count += 1
     return count
 
 
-def _tei(settings: Places, form: str, output: TextIO) -> int:
+def _write_tei(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write a tar with the TEI of each paper; return the number of files."""
     del form
 
-    def found() -> Iterator[tuple[str, bytes]]:
+    def files() -> Iterator[tuple[str, bytes]]:
         with open_rows(settings) as table:
             for key, cells in table.scan(("grobid0:tei_xml",)):
-                yield f"{_folder(digest_of(key))}.tei.xml", cells["grobid0:tei_xml"]
+                yield f"{_path_in_tar(digest_of(key))}.tei.xml", cells["grobid0:tei_xml"]
 
-    return _write_tar(found(), output)
+    return _write_tar(files(), output)
 
 
-def _thumbnails(settings: Places, form: str, output: TextIO) -> int:
+def _write_thumbnails(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write a tar with the picture of the first page of each paper that has one; return the number of files."""
     del form
 
-    def found() -> Iterator[tuple[str, bytes]]:
+    def files() -> Iterator[tuple[str, bytes]]:
         if not settings.store.is_file():
             return
         with closing(PaperStore(settings.store, read_only=True)) as store:
             for key in store.papers():
                 paper = store.paper(key)
                 if paper and paper.aside.get("thumbnail"):
-                    yield f"{_folder(key.removeprefix('sha1:'))}.180px.jpg", b64decode(paper.aside["thumbnail"])
+                    yield f"{_path_in_tar(key.removeprefix('sha1:'))}.180px.jpg", b64decode(paper.aside["thumbnail"])
 
-    return _write_tar(found(), output)
+    return _write_tar(files(), output)
 
 
 def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
+    """Write files, which are (name, content), as a tar; return their number."""
     count = 0
     with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as archive:
         for name, content in files:
@@ -231,15 +241,16 @@ def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
     return count
 
 
-def _folder(base32: str) -> str:
+def _path_in_tar(base32: str) -> str:
     name = hex_of(base32)
     return f"{name[:2]}/{name[2:4]}/{name}"
 
 
-def _name(key: bytes) -> str:
+def _key_text(key: bytes) -> str:
     return f"sha1:{digest_of(key)}" if digest_of(key) else key.hex()
 
 
-def _spelled(column: str, cells: Cells) -> str:
+def _cell_text(column: str, cells: Cells) -> str:
+    """Return the content of a cell as text without tabs and line ends."""
     content = decode(column, cells[column])
     return json.dumps(content, sort_keys=True) if isinstance(content, dict) else " ".join(str(content).split())

@@ -1,4 +1,4 @@
-"""The adapter of papers: that of records, with the table of rows."""
+"""The adapter of papers, which is the one of JSON records and also writes the table of rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from windrow.adapters.adapter import (
     TrialPart,
 )
 from windrow.adapters.records import RecordAdapter
-from windrow.collections.papers.adapter.exports import exports
+from windrow.collections.papers.adapter.exports import make_exports
 from windrow.collections.papers.adapter.rows import (
-    Places,
+    PaperSettings,
     bring_up_to_date,
     erase_deleted,
     extracted_by_others,
     open_rows,
-    places,
+    read_settings,
 )
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import decode_row
@@ -47,86 +47,87 @@ from windrow.model import CdxLine, Item, Level, Limits
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
-_CLAIMS = 20
+_MAX_FAILED_CAPTURES = 20  # that `why` shows
 
 
 class PaperAdapter(RecordAdapter):
-    """Joins papers with a workspace."""
+    """Connects the collection `papers` with a workspace."""
 
     def __init__(self) -> None:
         super().__init__(COLLECTION)
-        self.EXPORTS = exports(self._places, self._export)
+        self.EXPORTS = make_exports(self._paper_settings, self._export)
 
-    def _places(self, workspace: Workspace) -> Places:
-        roots = {Path(path) for source in workspace.of(COLLECTION.name) for path in source.options.get("warc", ())}
+    def _paper_settings(self, workspace: Workspace) -> PaperSettings:
+        folders = {Path(path) for source in workspace.of(COLLECTION.name) for path in source.options.get("warc", ())}
         options = self._options(workspace)
-        return places(workspace, self._path(workspace), options, tuple(sorted(roots)))
+        return read_settings(workspace, self._path(workspace), options, tuple(sorted(folders)))
 
     def _open_store(self, path: Path) -> RecordStore:
         return PaperStore(path)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Check the settings, those of the table as well."""
+        """Raise an error if the settings are not valid, including those of the table."""
         super().require_ready(workspace)
-        self._places(workspace)
+        self._paper_settings(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Add the step that writes the rows."""
-        settings = self._places(workspace)
+        """Return the harvest of the configuration, with a derivation that writes the rows."""
+        settings = self._paper_settings(workspace)
         return replace(
             super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(settings, pulse)}
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        settings = self._places(workspace)
-        if settings.force:
+        """Return a function from keys of papers to the reasons why some are not sent to GROBID, or None if all are."""
+        settings = self._paper_settings(workspace)
+        if settings.force_existing:
             return None
         return lambda keys: dict.fromkeys(extracted_by_others(settings, keys), Reason.ALREADY_EXTRACTED)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records, then the rows."""
+        """Rebuild the records from the captures, then the rows from the records."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
-            bring_up_to_date(self._places(workspace), lambda: True)
+            bring_up_to_date(self._paper_settings(workspace), lambda: True)
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Check the records, and that every paper has a row."""
         yield from super().check(workspace, ledger)
-        settings = self._places(workspace)
+        settings = self._paper_settings(workspace)
         if not settings.store.is_file():
             return
         with ExitStack() as stack:
             store = stack.enter_context(closing(PaperStore(settings.store)))
-            if waiting := store.count_stale():
-                yield Fault(settings.table, f"the rows of {waiting} papers are not written yet", "windrow run papers")
+            if count := store.count_stale():
+                yield Fault(settings.table, f"the rows of {count} papers are not written yet", "windrow run papers")
                 return
             table = stack.enter_context(open_rows(settings))
-            row_keys = (row_key(parse_digest(key), settings.form) for key in store.papers())
-            missing = sum(1 for _ in _missing(row_keys, (key for key, _ in table.scan(["file:meta"]))))
-            if missing:
-                yield Fault(settings.table, f"{missing} papers have no row", "windrow replay")
+            stored_keys = {key for key, _ in table.scan(["file:meta"])}
+            row_keys = (row_key(parse_digest(key), settings.key_form) for key in store.papers())
+            if missing_count := sum(key not in stored_keys for key in row_keys):
+                yield Fault(settings.table, f"{missing_count} papers have no row", "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a paper by its digest in any spelling: with its row, and failed index lines with the digest."""
+        """Explain a paper by its digest in any spelling, with its row and the failed index lines with this digest."""
         explanation = super().explain(workspace, ledger, _key(name))
-        settings = self._places(workspace)
+        settings = self._paper_settings(workspace)
         if not parse_digest(name):
             return explanation
         if explanation is not None and settings.store.is_file():
             explanation = _with_row(explanation, settings, name)
-        claims = list(_failed_claims(ledger, parse_digest(name)))
-        if claims and explanation is None:
-            explanation = Explanation(_key(name), (), (f"{_key(name)}: no record with these bytes is in papers",))
-        if explanation is None or not claims:
+        failures = list(_failed_captures(ledger, parse_digest(name)))
+        if failures and explanation is None:
+            explanation = Explanation(_key(name), (), (f"{_key(name)}: papers has no record with this digest",))
+        if explanation is None or not failures:
             return explanation
-        messages = [Message("failed_capture", claim) for claim in claims]
+        messages = [Message("failed_capture", failure) for failure in failures]
         return explanation._replace(
-            lines=(*explanation.lines, *map(_claim_line, claims)), messages=(*explanation.messages, *messages)
+            lines=(*explanation.lines, *map(_failure_line, failures)), messages=(*explanation.messages, *messages)
         )
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read one file, or fetch one address, as a run would, but without GROBID."""
+        """Read one file, or fetch one address, as a run would, but without GROBID; yield what was read from it."""
         path = Path(address)
         if not path.is_file():
             yield from super().try_address(workspace, address)
@@ -150,37 +151,39 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase removed rows and records from the files of their stores."""
-        settings = self._places(workspace)
+        """Erase removed rows and records from the files; return a sentence for each file that still has some."""
+        settings = self._paper_settings(workspace)
 
-        def go_on() -> bool:
+        def pulse_and_continue() -> bool:
             pulse()
             return True
 
         if settings.store.is_file():
-            bring_up_to_date(settings, go_on)
+            bring_up_to_date(settings, pulse_and_continue)
             erase_deleted(settings, pulse)
         return super().clean_stores(workspace, pulse)
 
 
 def _key(name: str) -> str:
-    """Return the key of the record with this digest; the name itself if it is not a digest."""
+    """Return the key of the record with a digest, or the name itself if it is not a digest."""
     return f"sha1:{digest_}" if (digest_ := parse_digest(name)) else name
 
 
-def _with_row(explanation: Explanation, settings: Places, name: str) -> Explanation:
+def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> Explanation:
+    """Return an explanation with the cells of the row of a paper, whose digest is `name`."""
     with open_rows(settings) as table:
-        cells = decode_row(table.get(row_key(parse_digest(name), settings.form)))
+        cells = decode_row(table.get(row_key(parse_digest(name), settings.key_form)))
     lines = list(_describe_transient_answer(settings, _key(name)))
-    lines += [f"  row of {settings.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
-    row = {name: content for name, content in cells.items() if not isinstance(content, bytes)}
+    lines += [f"  row of {settings.table_name}:"]
+    lines += [f"      {column}: {_shortened(cells[column])}" for column in sorted(cells)]
+    row = {column: content for column, content in cells.items() if not isinstance(content, bytes)}
     return explanation._replace(
         lines=(*explanation.lines, *lines), messages=(*explanation.messages, Message("row", row))
     )
 
 
 class FailedCapture(NamedTuple):
-    """An index line with a `digest` whose record could not be read, or whose bytes have another digest."""
+    """An index line whose record could not be read, or whose bytes do not have its `digest`."""
 
     url: str
     digest: str
@@ -190,21 +193,21 @@ class FailedCapture(NamedTuple):
     message: str
 
 
-def _failed_claims(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
-    """Yield the failed index lines with this digest, in the line or in the message."""
-    for failed in ledger.captures.failed_of_digest(COLLECTION.name, digest, _CLAIMS):
+def _failed_captures(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
+    """Yield the failed index lines that contain a digest, or whose message does."""
+    for failed in ledger.captures.failed_of_digest(COLLECTION.name, digest, _MAX_FAILED_CAPTURES):
         line = CdxLine(*json.loads(failed.line))
         if parse_digest(line.digest) == digest or digest in failed.message:
             yield FailedCapture(line.url, line.digest, line.warc, line.offset, str(failed.reason), failed.message)
 
 
-def _claim_line(claim: FailedCapture) -> str:
-    place = f"{claim.warc} at {claim.offset}, with the digest {claim.digest or '-'}"
-    return f"  an index line for {claim.url} names {place}: {claim.reason}: {claim.message}"
+def _failure_line(failed: FailedCapture) -> str:
+    place = f"{failed.warc} at {failed.offset}, with the digest {failed.digest or '-'}"
+    return f"  an index line for {failed.url} names {place}: {failed.reason}: {failed.message}"
 
 
-def _describe_transient_answer(settings: Places, key: str) -> Iterator[str]:
-    """Yield a line about GROBID's last answer if it is transient: such an answer is not in the row."""
+def _describe_transient_answer(settings: PaperSettings, key: str) -> Iterator[str]:
+    """Yield a line about GROBID's last answer if it is transient, as such an answer is not in the row."""
     with closing(PaperStore(settings.store, read_only=True)) as store:
         paper = store.paper(key)
     outcome = (paper.value.get("grobid") or {}) if paper else {}
@@ -213,12 +216,8 @@ def _describe_transient_answer(settings: Places, key: str) -> Iterator[str]:
         yield f"  GROBID's last answer is transient and is not stored: status {outcome['status_code']}, {description}"
 
 
-def _missing(paper_keys: Iterable[bytes], table_keys: Iterator[bytes]) -> Iterator[bytes]:
-    keys = set(table_keys)
-    return (key for key in paper_keys if key not in keys)
-
-
-def _shown(content: Any) -> str:
+def _shortened(content: Any) -> str:
+    """Return the content of a cell as one line of at most 160 characters."""
     text = f"{len(content)} bytes" if isinstance(content, bytes) else " ".join(str(content).split())
     return text if len(text) <= 160 else f"{text[:160]}..."
 

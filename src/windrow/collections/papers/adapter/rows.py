@@ -1,8 +1,12 @@
-"""Brings the rows of the table up to date with the records, and matches papers with the catalogue."""
+"""Bring the rows of the table up to date with the records, and match papers with the catalogue.
+
+A key of a paper is `sha1:` and its digest in base 32; `row_key` converts it to the key in the table.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -11,10 +15,10 @@ from typing import Any, NamedTuple
 from windrow.archive import record_id
 from windrow.collections.papers.collection import KeyForm
 from windrow.collections.papers.columns import (
-    EXTRACTED,
     FAMILIES,
-    GENERATION,
-    SMALL,
+    ROWS_VERSION,
+    SMALL_COLUMNS,
+    STATUS_CODE_COLUMN,
     FoundCapture,
     Put,
     WideTable,
@@ -29,7 +33,7 @@ from windrow.collections.papers.database.store import PaperRecord, PaperStore, R
 from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import is_declined
 from windrow.collections.papers.finding import parse_digest, row_key
-from windrow.collections.papers.verdict import STUBS, judge, matched_slug, read_paper
+from windrow.collections.papers.verdict import STUBS, match_paper, matched_slug, read_paper
 from windrow.config import Workspace
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.text import counted
@@ -37,33 +41,39 @@ from windrow.ledger import Ledger
 from windrow.ledger.rows import CapturedRow
 from windrow.model import KeptResponse
 
-_PAGE = 64
-_LINES = 50_000
-_LONGEST_ID = 256
+_PAGE_SIZE = 64  # rows that are written at once
+_LINES_PER_PULSE = 50_000
+_MAX_RECORD_ID_CHARACTERS = 256
 
 
-class Places(NamedTuple):
-    """The paths, names and settings of a workspace's papers."""
+class PaperSettings(NamedTuple):
+    """The paths and settings of a workspace's papers.
+
+    `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` its name there. `tei_shape` is
+    TABLE or LEGACY. `register` is the file of the RowRegister. `warc_folders` are the folders and files of sources.
+    """
 
     store: Path
     table: str
-    name: str
-    form: KeyForm
-    shape: str
+    table_name: str
+    key_form: KeyForm
+    tei_shape: str
     catalogue: tuple[Path, ...]
     catalogue_index: Path
     register: Path
     ledger: Path
     archive: Path
-    roots: tuple[Path, ...]
-    force: bool
+    warc_folders: tuple[Path, ...]
+    force_existing: bool
 
 
-def places(workspace: Workspace, store: Path, options: Mapping[str, Any], roots: tuple[Path, ...]) -> Places:
-    """Read the settings of the table."""
+def read_settings(
+    workspace: Workspace, store: Path, options: Mapping[str, Any], warc_folders: tuple[Path, ...]
+) -> PaperSettings:
+    """Return the settings of papers, with absolute paths; `options` are those of the collection by their names."""
     root = workspace.root
     table = str(options["table"])
-    return Places(
+    return PaperSettings(
         store,
         table if table.startswith("hbase:") else str(root / table),
         f"wbgrp-journal-extract-{options['table_version']}-{options['table_env']}",
@@ -71,25 +81,26 @@ def places(workspace: Workspace, store: Path, options: Mapping[str, Any], roots:
         tuple(root / path for path in options["catalogue"]),
         root / str(options["catalogue_index"]),
         store.with_suffix(".rows.db"),
-        workspace.ledger, workspace.archive.folder, roots, bool(options["force_existing"]),
+        workspace.ledger, workspace.archive.folder, warc_folders, bool(options["force_existing"]),
     )  # fmt: skip
 
 
 @contextmanager
-def open_rows(settings: Places, *, read_only: bool = False) -> Iterator[WideTable]:
-    """Open the table of rows."""
-    with closing(open_table(settings.table, settings.name, FAMILIES, read_only=read_only)) as table:
+def open_rows(settings: PaperSettings, *, read_only: bool = False) -> Iterator[WideTable]:
+    """Open the table of rows for a `with` block."""
+    with closing(open_table(settings.table, settings.table_name, FAMILIES, read_only=read_only)) as table:
         yield table
 
 
-def bring_up_to_date(settings: Places, pulse: Callable[[], bool]) -> str:
-    """Import new files of the catalogue and write the rows of all changed papers; return a summary as text."""
+def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> str:
+    """Import new catalogue files, and write the rows of changed papers while `pulse` returns True; return a summary."""
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
         register = stack.enter_context(_open_register(settings))
         index = _open_catalogue(stack, settings, register, pulse)
-        catalogue = index.version() if index else 0
-        inputs = json.dumps([*_key_settings(settings), settings.shape, catalogue, GENERATION, settings.force])
+        catalogue_version = index.version() if index else 0
+        options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
+        inputs = json.dumps([*_key_settings(settings), *options])
         if register.meta("made") != inputs:
             store.mark_stale()
             store.mark_stale(register.keys())
@@ -98,27 +109,24 @@ def bring_up_to_date(settings: Places, pulse: Callable[[], bool]) -> str:
             return "all rows are up to date"
         table = stack.enter_context(open_rows(settings))
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
-        written = removed = unread_count = 0
-        while pulse() and (keys := store.stale_keys(_PAGE)):
-            added, deleted, declined = _write_rows(keys, settings, _OpenStores(store, register, table, index, ledger))
+        stores = _OpenStores(store, register, table, index, ledger)
+        totals = Counter[str]()
+        while pulse() and (keys := store.stale_keys(_PAGE_SIZE)):
+            totals.update(_write_rows(keys, settings, stores))
             store.mark_written(keys)
-            written, removed, unread_count = written + added, removed + deleted, unread_count + declined
-    note = (
-        f"; {counted(unread_count, 'PDF')} not read: pip install 'windrow[pdf]', then: windrow replay"
-        if unread_count
-        else ""
-    )
-    return f"{counted(written, 'row')} written, {removed:,} removed{note}"
+    unread = counted(totals["unread"], "PDF")
+    note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
+    return f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
 
 
-def _key_settings(settings: Places) -> list[str]:
-    """Return the values that the register's keys depend on: the table, its name and the form of its keys."""
-    return [settings.table, settings.name, settings.form]
+def _key_settings(settings: PaperSettings) -> list[str]:
+    """Return the settings that the keys in the register depend on."""
+    return [settings.table, settings.table_name, settings.key_form]
 
 
 @contextmanager
-def _open_register(settings: Places) -> Iterator[RowRegister]:
-    """Open the register of rows; clear it if it was written for another table."""
+def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
+    """Open the register of rows for a `with` block; clear it if it was written for another table."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):
@@ -127,7 +135,7 @@ def _open_register(settings: Places) -> Iterator[RowRegister]:
 
 
 class _OpenStores(NamedTuple):
-    """The stores that are open while rows are written."""
+    """The stores that are open while rows are written; `catalogue` is None if there is no catalogue."""
 
     store: PaperStore
     register: RowRegister
@@ -136,148 +144,154 @@ class _OpenStores(NamedTuple):
     ledger: Ledger
 
 
-def _write_rows(keys: Sequence[str], settings: Places, stores: _OpenStores) -> tuple[int, int, int]:
-    """Write the rows of papers; return how many were written and removed, and how many PDFs could not be read."""
+def _write_rows(keys: Sequence[str], settings: PaperSettings, stores: _OpenStores) -> dict[str, int]:
+    """Write the rows of papers; return how many were `written` and `removed`, and how many PDFs are `unread`.
+
+    A row that another program made keeps its cells: only the columns that windrow wrote are changed or cleared.
+    """
     store, register, table, index, ledger = stores
     papers = {key: store.paper(key) for key in keys}
     missing = [key for key, paper in papers.items() if paper is None]
     present = {key: paper for key, paper in papers.items() if paper is not None}
-    by_key = {key: row_key(parse_digest(key), settings.form) for key in keys}
-    made_here = register.owns(keys)
-    fresh = [key for key in present if key not in made_here]
-    other_columns = _read_other_columns(table, {key: by_key[key] for key in present if not made_here.get(key, False)})
-    made_here |= {key: key not in other_columns for key in fresh}
-    written_columns = register.written_columns([key for key in (*present, *missing) if not made_here.get(key, True)])
-    found_at = _first_captures(present.values(), settings, ledger)
+    row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
+    is_own_row = register.owns(keys)  # whether windrow made the row of a paper
+    unregistered = [key for key in present if key not in is_own_row]
+    other_columns = _read_columns(table, {key: row_keys[key] for key in present if not is_own_row.get(key, False)})
+    is_own_row |= {key: key not in other_columns for key in unregistered}
+    written_columns = register.written_columns([key for key in (*present, *missing) if not is_own_row.get(key, True)])
+    first_captures = _first_captures(present.values(), settings, ledger)
     puts, registered_columns = [], []
     for key, paper in present.items():
-        cells = make_cells(paper.value, paper.aside, found_at[key], _match(paper, index), settings.shape)
-        if made_here[key]:
-            puts.append(Put(by_key[key], cells, absent_columns(cells)))
+        match = _match_cells(paper, index)
+        cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
+        if is_own_row[key]:
+            puts.append(Put(row_keys[key], cells, absent_columns(cells)))
             continue
-        change = merge_with_foreign(
-            cells,
-            other_columns.get(key, frozenset()) - written_columns[key],
-            written_columns[key],
-            force=settings.force,
+        own_columns = written_columns[key]
+        foreign_columns = other_columns.get(key, frozenset()) - own_columns
+        new_cells, cleared = merge_with_foreign(
+            cells, foreign_columns, own_columns, replace_foreign=settings.force_existing
         )
-        puts.append(Put(by_key[key], *change))
-        registered_columns += [(key, column) for column in change[0]]
-    register.add(((key, made_here[key]) for key in fresh), registered_columns)
+        puts.append(Put(row_keys[key], new_cells, cleared))
+        registered_columns += [(key, column) for column in new_cells]
+    register.add(((key, is_own_row[key]) for key in unregistered), registered_columns)
     table.put(puts)
-    dropped = [key for key in missing if key in made_here]
-    kept_keys = {key for key in dropped if not made_here[key] and not store.taken_down(key)}
-    table.put([Put(by_key[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(kept_keys)])
-    table.delete([by_key[key] for key in dropped if key not in kept_keys])
-    register.remove(dropped)
-    return len(puts), len(dropped), sum(is_declined(paper.value) for paper in present.values())
+    removed = [key for key in missing if key in is_own_row]
+    foreign_rows = {key for key in removed if not is_own_row[key] and not store.taken_down(key)}
+    table.put([Put(row_keys[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(foreign_rows)])
+    table.delete([row_keys[key] for key in removed if key not in foreign_rows])
+    register.remove(removed)
+    unread_count = sum(is_declined(paper.value) for paper in present.values())
+    return {"written": len(puts), "removed": len(removed), "unread": unread_count}
 
 
-def _read_other_columns(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
-    """Return the columns of the rows that exist, except the large ones."""
-    columns_by_key: dict[bytes, set[str]] = {}
-    for columns in SMALL:
-        for key, cells in table.get_many([*by_key.values()], columns).items():
-            columns_by_key.setdefault(key, set()).update(cells)
-    return {
-        key: frozenset(columns_by_key[table_key]) for key, table_key in by_key.items() if table_key in columns_by_key
-    }
+def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
+    """Return the columns in the rows of papers, except the large ones; papers without a row are left out."""
+    columns: dict[bytes, set[str]] = {}  # by the keys of the table
+    for selected_columns in SMALL_COLUMNS:
+        for table_key, cells in table.get_many([*row_keys.values()], selected_columns).items():
+            columns.setdefault(table_key, set()).update(cells)
+    return {key: frozenset(columns[table_key]) for key, table_key in row_keys.items() if table_key in columns}
 
 
-def extracted_by_others(settings: Places, keys: Sequence[str]) -> set[str]:
-    """Return the papers whose rows have another extractor's outcome: they need not be sent to GROBID."""
-    by_key = {key: row_key(parse_digest(key), settings.form) for key in keys}
+def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str]:
+    """Return the papers whose rows have an outcome that another program wrote, so that GROBID need not be asked."""
+    row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     with _open_register(settings) as register, open_rows(settings) as table:
-        rows = table.get_many([*by_key.values()], (EXTRACTED,))
-        made_here, written_columns = register.owns(keys), register.written_columns(keys)
+        rows = table.get_many([*row_keys.values()], (STATUS_CODE_COLUMN,))
+        is_own_row, written_columns = register.owns(keys), register.written_columns(keys)
     return {
-        key for key, table_key in by_key.items()
-        if table_key in rows and not made_here.get(key, False) and EXTRACTED not in written_columns[key]
+        key for key, table_key in row_keys.items()
+        if table_key in rows and not is_own_row.get(key, False) and STATUS_CODE_COLUMN not in written_columns[key]
     }  # fmt: skip
 
 
-def _first_captures(papers: Iterable[PaperRecord], settings: Places, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return each paper's first capture; if it is from a foreign WARC file, with its location in that file."""
+def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
+    """Return the first capture of each paper by its key; if it is in a WARC file of others, with its location there."""
     papers = list(papers)
-    recorded = {attempt.seq: attempt for attempt in ledger.attempts.by_numbers([paper.first for paper in papers])}
+    attempts = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
+    recorded = {attempt.seq: attempt for attempt in attempts}
     captures = {}
     for paper in papers:
-        place = dict(capture_location(recorded[paper.first])) if paper.first in recorded else {}
-        capture = ledger.captures.captured(paper.first)
-        arc = capture is not None and capture.warc.lower().endswith((".arc", ".arc.gz"))
+        first = recorded.get(paper.first_attempt)
+        place = dict(capture_location(first)) if first else {}
+        capture = ledger.captures.captured(paper.first_attempt)
+        is_arc = capture is not None and capture.warc.lower().endswith((".arc", ".arc.gz"))
         if place and capture is not None and not capture.original:
-            place |= {"warc": _file_name(capture, settings.roots), "offset": capture.offset}
+            place |= {"warc": _file_name(capture, settings.warc_folders), "offset": capture.offset}
             if capture.line is not None:
                 place |= indexed_location(capture.line, str(place["url"]))
-            elif arc:  # its record was written anew
+            elif is_arc:  # the archive has the record in another format, so with another size
                 place["c_size"] = None
-        ident = "" if arc or not place else _record_id(settings.archive, recorded[paper.first].attempt.kept)
-        captures[paper.key] = FoundCapture(place, paper.seen, ident)
+        ident = _record_id(settings.archive, first.attempt.kept) if first and not is_arc else ""
+        captures[paper.key] = FoundCapture(place, paper.capture_count, ident)
     return captures
 
 
 def _record_id(archive: Path, response: KeptResponse | None) -> str:
-    """Return the id of a capture's record, which is that of its original; empty if the archive lacks the record."""
+    """Return the id of the WARC record of a capture, or an empty text if it is missing or not usable."""
     if response is None or not response.place.warc:
         return ""
     with suppress(ArchiveError):
         ident = record_id(archive, response.place)
-        return ident if ident.isascii() and ident.isprintable() and len(ident) <= _LONGEST_ID else ""
+        return ident if ident.isascii() and ident.isprintable() and len(ident) <= _MAX_RECORD_ID_CHARACTERS else ""
     return ""
 
 
-def _file_name(capture: CapturedRow, roots: Sequence[Path]) -> str:
-    """Return a file's name with its folder as in its index; if it has none, its path below the source's folder."""
+def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
+    """Return the path of a capture's WARC file as in its index or, if that has no folder, below the source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
-    if not path.is_absolute():  # its file is on no disk here, and its name that of the index
+    if not path.is_absolute():  # the file is remote, so this is its name in the index
         return str(path)
-    root = next((root for root in roots if root != path and path.is_relative_to(root)), path.parent)
-    return str(path.relative_to(root))
+    folder = next((one for one in warc_folders if one != path and path.is_relative_to(one)), path.parent)
+    return str(path.relative_to(folder))
 
 
-def _match(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
+def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
+    """Match a paper with the catalogue; return the contents of `match0`, or None without a catalogue or metadata."""
     if index is None:
         return None
     metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")
     if not metadata:
         return None
     subject = read_paper(metadata, matched_slug(metadata.get("title") or "", STUBS))
-    verdict = judge(subject, index.candidates(subject))
+    verdict = match_paper(subject, index.candidates(subject))
     return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
 
 
 def _open_catalogue(
-    stack: ExitStack, settings: Places, register: RowRegister, pulse: Callable[[], bool]
+    stack: ExitStack, settings: PaperSettings, register: RowRegister, pulse: Callable[[], bool]
 ) -> CatalogueIndex | None:
-    """Open the catalogue's index, and import files that are new or changed; return None if there is no catalogue."""
-    files = sorted({file for path in settings.catalogue for file in _files(path)})
+    """Open the catalogue's index, and import files that are new or changed, or return None if there is no catalogue."""
+    files = sorted({file for path in settings.catalogue for file in _files_in(path)})
     if not files and not settings.catalogue_index.is_file():
         return None
     index = stack.enter_context(closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)))
     for path in files:
-        state = path.stat()
-        stamp = f"{state.st_size} {state.st_mtime_ns}"
-        if register.meta(f"file {path}") == stamp:
+        stat = path.stat()
+        size_and_time = f"{stat.st_size} {stat.st_mtime_ns}"
+        if register.meta(f"file {path}") == size_and_time:
             continue
         lines = _yield_until_stopped(read_lines(path), pulse)
-        index.take(lines)
+        index.import_lines(lines)
         if not pulse():
             break
-        register.put_meta(f"file {path}", stamp)
+        register.put_meta(f"file {path}", size_and_time)
     return index
 
 
 def _yield_until_stopped(lines: Iterator[bytes], pulse: Callable[[], bool]) -> Iterator[bytes]:
-    """Yield lines until the run is stopped: imported works stay, and the next run starts the file again."""
+    """Yield lines until `pulse` returns False; imported works stay, and the next run begins the file again."""
     for number, line in enumerate(lines):
-        if not number % _LINES and not pulse():
+        if not number % _LINES_PER_PULSE and not pulse():
             return
         yield line
 
 
-def _files(path: Path) -> list[Path]:
+def _files_in(path: Path) -> list[Path]:
+    """Return the files in a folder, or a file itself; raise UsageError if the path does not exist."""
     if path.is_dir():
         return [file for file in path.rglob("*") if file.is_file()]
     if path.is_file():
@@ -285,7 +299,7 @@ def _files(path: Path) -> list[Path]:
     raise UsageError(f"the catalogue {path} does not exist", hint="windrow config papers.catalogue")
 
 
-def erase_deleted(settings: Places, pulse: Callable[[], object]) -> bool:
+def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> bool:
     """Erase removed rows from the table's file; return False if another process prevents that."""
     with suppress(FileNotFoundError), open_rows(settings) as table:
         return table.erase_deleted(pulse)

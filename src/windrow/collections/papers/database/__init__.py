@@ -1,1 +1,1 @@
-"""Where the collection's own databases are read and written."""
+"""The databases of papers: their records, their rows in a table, and the index of the catalogue."""

@@ -1,8 +1,8 @@
 """Wide rows in Apache HBase, through its Thrift gateway (version 1 of its interface, framed and compact).
 
-The gateway has neither authentication nor conditional writes: only one process may write a table at a time, which a
-workspace's lease ensures. Readers no longer see what is deleted; HBase removes it from its files with the next major
-compaction of the table.
+The gateway has neither authentication nor conditional writes, so only one process may write a table at a time, which
+the lease of a workspace ensures. Readers no longer see deleted cells; HBase removes them from its files with the next
+major compaction of the table.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from importlib.util import find_spec
 from time import sleep
 from typing import Any, NamedTuple, TypeVar
 
-from windrow.collections.papers.columns import Cells, Family, Put, check_families, check_known, check_put
+from windrow.collections.papers.columns import Cells, Family, Put, check_columns, check_families, check_put
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
 
 T = TypeVar("T")
 
-_SECONDS = 120
-_BATCH = 1 << 20  # bytes of cells in one message: by default the gateway takes messages of up to 2 MiB
-_AFTER_DELETE = 0.005  # seconds: what is written in the same millisecond as a deletion would be deleted too
-_FRAME = 2_000_000  # bytes of a message that any gateway takes
-_ROWS = 500  # rows in one message
-_LIGHT, _HEAVY = 500, 8  # rows of a scan in one message, without and with compressed families
+_TIMEOUT_SECONDS = 120
+_MAX_BATCH_SIZE = 1 << 20  # bytes of cells in one message, as the gateway's default limit is 2 MiB
+_PAUSE_AFTER_DELETE = 0.005  # seconds, as cells written in the same millisecond as a deletion would be deleted, too
+_SAFE_MESSAGE_SIZE = 2_000_000  # bytes of a message that every gateway accepts
+_MAX_ROWS = 500  # in one message
+_SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and with compressed families
 
 
 class Gateway(NamedTuple):
-    """Where a gateway listens."""
+    """The host and port at which a gateway listens."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class HbaseTable:
     """A table of wide rows in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Connect; unless `read_only`, make the table if it is missing, with one version of each cell."""
+        """Connect, and create the table if needed, unless `read_only`; raise ConfigError if it does not fit."""
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")
@@ -48,10 +48,10 @@ class HbaseTable:
         self._connection: Any = None
         self._connect()
         if not read_only:
-            self._make(families)
-        self._families = self._describe()
-        self._known = frozenset(family.name for family in self._families)
-        self._check(families)
+            self._create_table(families)
+        self._families = self._read_families()
+        self._family_names = frozenset(family.name for family in self._families)
+        self._check_table(families)
 
     def _connect(self) -> None:
         import happybase  # noqa: PLC0415 an extra
@@ -59,12 +59,13 @@ class HbaseTable:
         host, port = self._gateway
         with self._guarded():
             self._connection = happybase.Connection(
-                host, port, timeout=_SECONDS * 1000, transport="framed", protocol="compact"
+                host, port, timeout=_TIMEOUT_SECONDS * 1000, transport="framed", protocol="compact"
             )
             self._table = self._connection.table(self._name)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
+        """Raise StoreUnreachable or StoreError for the errors of the libraries in a `with` block."""
         from Hbase_thrift import AlreadyExists, IllegalArgument, IOError  # noqa: A004,PLC0415 an extra
         from thriftpy2.thrift import TException  # noqa: PLC0415 an extra
         from thriftpy2.transport import TTransportException  # noqa: PLC0415 an extra
@@ -81,7 +82,7 @@ class HbaseTable:
             raise StoreError(f"{gateway}, table {self._name}: {str(error)[:300]}") from error
 
     def _call(self, call: Callable[[], T]) -> T:
-        """Call; if the connection is broken, call again over a new one: all calls may be repeated."""
+        """Return the result of a function; if the connection is broken, call it again over a new one."""
         try:
             with self._guarded():
                 return call()
@@ -91,7 +92,8 @@ class HbaseTable:
             with self._guarded():
                 return call()
 
-    def _make(self, families: Sequence[Family]) -> None:
+    def _create_table(self, families: Sequence[Family]) -> None:
+        """Create the table if it does not exist, with one version of each cell."""
         tables = self._call(self._connection.tables)
         if self._name.encode() in tables:
             return
@@ -99,21 +101,22 @@ class HbaseTable:
             family.name: {"max_versions": 1, "compression": "SNAPPY" if family.compressed else "NONE"}
             for family in families
         }
-        with suppress(StoreError):  # another process may have made it; `_check` sees whether it exists
+        with suppress(StoreError):  # another process may have created it; `_check_table` finds out
             self._call(lambda: self._connection.create_table(self._name, described))
 
-    def _describe(self) -> tuple[Family, ...]:
+    def _read_families(self) -> tuple[Family, ...]:
+        """Return the families of the table in HBase, and remember how many versions of a cell each of them keeps."""
         described = self._call(self._table.families)
-        rows = sorted((name.decode().rstrip(":"), options) for name, options in described.items())
-        self._versions = {name: int(options["max_versions"]) for name, options in rows}
-        return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in rows)
+        options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in described.items())
+        self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
+        return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)
 
-    def _check(self, families: Sequence[Family]) -> None:
-        """Raise `ConfigError` if a family is missing, not compressed or keeps versions: the gateway cannot alter it."""
+    def _check_table(self, families: Sequence[Family]) -> None:
+        """Raise `ConfigError`, with the command for HBase's shell, if a family is missing or has the wrong options."""
         existing = {family.name: family for family in self._families}
         for family in families:
-            packed = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
-            definition = f"{{NAME => '{family.name}', VERSIONS => 1{packed}}}"
+            compression = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
+            definition = f"{{NAME => '{family.name}', VERSIONS => 1{compression}}}"
             hint = f"in hbase shell: alter '{self._name}', {definition}"
             if family.name not in existing:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
@@ -124,39 +127,41 @@ class HbaseTable:
                 raise ConfigError(f"{family.name} of {self._name} is not compressed", hint=hint)
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return a row; empty if it does not exist."""
+        """Return the cells of a row, or none if the row does not exist."""
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
-        """Return the rows of these keys that exist."""
-        check_known(columns, self._known)
+        """Return the cells of rows by key; rows that do not exist are left out."""
+        check_columns(columns, self._family_names)
         size = self._rows_at_once(columns)
         column_names = [column.encode() for column in columns] or None
         cells_by_key: dict[bytes, Cells] = {}
         for start in range(0, len(keys), size):
-            part = [key for key in keys[start : start + size] if key]
-            rows = self._call(lambda part=part: self._table.rows(part, columns=column_names))  # type: ignore[misc]
-            cells_by_key |= {key: _cells(cells) for key, cells in rows if cells}
+            page = [key for key in keys[start : start + size] if key]
+            rows = self._call(lambda page=page: self._table.rows(page, columns=column_names))  # type: ignore[misc]
+            cells_by_key |= {key: _decode_columns(cells) for key, cells in rows if cells}
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> None:
-        """Write cells of rows, as many rows in a message as fit."""
-        waiting: list[Put] = []
+        """Set and clear cells in rows, in messages of at most `_MAX_ROWS` and `_MAX_BATCH_SIZE`."""
+        batch: list[Put] = []
         keys: set[bytes] = set()
-        size = 0
+        batch_size = 0
         for row in rows:
-            check_put(row, self._known)
-            length = sum(map(len, row.cells.values()))
-            if size + length > _BATCH or len(waiting) >= _ROWS or row.key in keys:
-                self._send(waiting)
-                waiting, keys, size = [], set(), 0
-            waiting.append(row)
+            check_put(row, self._family_names)
+            row_size = sum(map(len, row.cells.values()))
+            if batch_size + row_size > _MAX_BATCH_SIZE or len(batch) >= _MAX_ROWS or row.key in keys:
+                self._send(batch)
+                batch, keys, batch_size = [], set(), 0
+            batch.append(row)
             keys.add(row.key)
-            size += length
-        self._send(waiting)
+            batch_size += row_size
+        self._send(batch)
 
     def _send(self, rows: Sequence[Put]) -> None:
-        def ask() -> None:
+        """Write rows in one message; raise StoreError with a hint if the gateway does not accept its size."""
+
+        def write() -> None:
             with self._table.batch(wal=True) as batch:
                 for row in rows:
                     cleared_columns = [column.encode() for column in row.cleared if column not in row.cells]
@@ -168,60 +173,61 @@ class HbaseTable:
         size = sum(len(cell) for row in rows for cell in row.cells.values())
         try:
             if rows:
-                self._call(ask)
+                self._call(write)
         except StoreUnreachable as error:
-            if size < _FRAME:
+            if size < _SAFE_MESSAGE_SIZE:
                 raise
             # The gateway closes the connection on a message that is too large, without an error.
-            message = f"HBase at {self._gateway.host}:{self._gateway.port} does not take a message of {size} bytes"
+            message = f"HBase at {self._gateway.host}:{self._gateway.port} does not accept a message of {size} bytes"
             hint = "set hbase.regionserver.thrift.framed.max_frame_size_in_mb to 16 in the gateway's hbase-site.xml"
             raise StoreError(message, hint=hint) from error
         if any(row.cleared for row in rows):
-            sleep(_AFTER_DELETE)
+            sleep(_PAUSE_AFTER_DELETE)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove rows."""
-        family_names = [name.encode() for name in self._known]
+        """Remove the rows with these keys; keys of rows that do not exist are ignored."""
+        family_names = [name.encode() for name in self._family_names]
 
-        def ask(part: Sequence[bytes]) -> None:
+        def delete_rows(page: Sequence[bytes]) -> None:
             with self._table.batch(wal=True) as batch:
-                for key in part:
+                for key in page:
                     batch.delete(key, columns=family_names)
 
-        waiting = list(keys)
-        for start in range(0, len(waiting), _ROWS):
-            self._call(lambda part=waiting[start : start + _ROWS]: ask(part))  # type: ignore[misc]
-        sleep(_AFTER_DELETE)
+        all_keys = list(keys)
+        for start in range(0, len(all_keys), _MAX_ROWS):
+            self._call(lambda page=all_keys[start : start + _MAX_ROWS]: delete_rows(page))  # type: ignore[misc]
+        sleep(_PAUSE_AFTER_DELETE)
 
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
-        """Yield rows in the order of their keys; a scanner is not kept open between messages."""
-        check_known(columns, self._known)
+        """Yield (key, cells) of rows in the order of their keys; no scanner is open between messages."""
+        check_columns(columns, self._family_names)
         column_names = [column.encode() for column in columns] or None
         size = self._rows_at_once(columns)
         while True:
             start = after + b"\0"
 
-            def ask(start: bytes = start) -> list[tuple[bytes, Any]]:
+            def read_page(start: bytes = start) -> list[tuple[bytes, Any]]:
                 return list(self._table.scan(row_start=start, columns=column_names, limit=size, batch_size=size))
 
-            rows = self._call(ask)
+            rows = self._call(read_page)
             for key, cells in rows:
-                yield key, _cells(cells)
+                yield key, _decode_columns(cells)
             if len(rows) < size:
                 return
             after = rows[-1][0]
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
-        heavy = {family.name for family in self._families if family.compressed}
-        light = columns and not any(column.partition(":")[0] in heavy for column in columns)
-        return _LIGHT if light else _HEAVY
+        """Return how many rows with these columns are requested in one message."""
+        large_families = {family.name for family in self._families if family.compressed}
+        is_small = columns and not any(column.partition(":")[0] in large_families for column in columns)
+        return _SMALL_ROWS if is_small else _LARGE_ROWS
 
     def families(self) -> tuple[Family, ...]:
-        """Return the families as HBase describes them."""
+        """Return the families of the table in HBase, without columns, in the order of their names."""
         return self._families
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Do nothing: HBase removes deleted cells from its files with a major compaction."""
+        """Return True without doing anything, as HBase removes deleted cells with a major compaction."""
         del pulse
         return True
 
@@ -237,5 +243,5 @@ def _text(text: bytes | str) -> str:
     return text.decode() if isinstance(text, bytes) else text
 
 
-def _cells(cells: Any) -> dict[str, bytes]:
+def _decode_columns(cells: Any) -> dict[str, bytes]:
     return {column.decode(): cell for column, cell in sorted(cells.items())}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from isal import isal_zlib
 
-from windrow.collections.papers.columns import Cells, Family, Put, check_families, check_known, check_put
+from windrow.collections.papers.columns import Cells, Family, Put, check_columns, check_families, check_put
 from windrow.collections.papers.database.hbase import Gateway, HbaseTable
 from windrow.errors import ConfigError
 from windrow.stores.sqlite import SqliteStore, close_on_failure
@@ -20,85 +21,85 @@ CREATE TABLE IF NOT EXISTS key (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE
 CREATE TABLE IF NOT EXISTS cell (key INTEGER NOT NULL REFERENCES key, column TEXT NOT NULL,
     packed INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (key, column)) STRICT;
 """
-_COMPRESSED_FROM = 256  # bytes; smaller cells hardly shrink
-_PAGE, _CHUNK = 200, 400  # rows of a scan in memory at once, and keys in one query
+_MIN_COMPRESSED_SIZE = 256  # bytes; smaller cells hardly shrink
+_ROWS_PER_PAGE, _KEYS_PER_QUERY = 200, 400
 
 
 class SqliteTable(SqliteStore):
-    """A table of wide rows in a file."""
+    """A table of wide rows in an SQLite file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Open the file, making it if needed; missing families are added."""
+        """Open or create the file and add families, unless `read_only`; raise ConfigError if it has another table."""
         check_families(families)
         self._name = name
         super().__init__(path, _SCHEMA, read_only=read_only)
         with close_on_failure(self.close), self._guarded():
             if not read_only:
-                self._make(families)
+                self._create_table(families)
             rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
-            self._families = {family: Family(family, (), bool(packed)) for family, packed in rows}
-        self._known = frozenset(self._families)
+            self._families = {family: Family(family, (), bool(is_compressed)) for family, is_compressed in rows}
+        self._family_names = frozenset(self._families)
 
-    def _make(self, families: Sequence[Family]) -> None:
+    def _create_table(self, families: Sequence[Family]) -> None:
+        """Store the name of the table and its families; raise ConfigError if the file has another name."""
         run = self._connection.execute
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
-        shape = run("SELECT name FROM named").fetchone()
-        if shape is None:
+        stored = run("SELECT name FROM named").fetchone()
+        if stored is None:
             run("INSERT OR IGNORE INTO named VALUES (?)", (self._name,))
-        elif shape[0] != self._name:
-            raise ConfigError(f"{self.path} holds the table {shape[0]}, not {self._name}")
+        elif stored[0] != self._name:
+            raise ConfigError(f"{self.path} contains the table {stored[0]}, not {self._name}")
         for family in families:
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (family.name, family.compressed))
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return a row; empty if it does not exist."""
+        """Return the cells of a row, or none if the row does not exist."""
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
-        """Return the rows of these keys that exist."""
+        """Return the cells of rows by key; rows that do not exist are left out."""
         condition, parameters = self._column_condition(columns)
         cells_by_key: dict[bytes, Cells] = {}
         with self._guarded():
-            for start in range(0, len(keys), _CHUNK):
-                part = keys[start : start + _CHUNK]
-                marks = ",".join("?" * len(part))
-                text = (
+            for start in range(0, len(keys), _KEYS_PER_QUERY):
+                page = keys[start : start + _KEYS_PER_QUERY]
+                placeholders = ",".join("?" * len(page))
+                query = (
                     f"SELECT k.key, c.column, c.packed, c.value FROM key k JOIN cell c ON c.key = k.id"
-                    f" WHERE k.key IN ({marks}){condition} ORDER BY k.key, c.column"
+                    f" WHERE k.key IN ({placeholders}){condition} ORDER BY k.key, c.column"
                 )
-                cells_by_key |= dict(_rows(self._connection.execute(text, (*part, *parameters))))
+                cells_by_key |= dict(_group_cells(self._connection.execute(query, (*page, *parameters))))
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> None:
-        """Write cells of rows, in one transaction."""
+        """Set and clear cells in rows, in one transaction."""
         run = self._connection.execute
         with self._writing():
             for row in rows:
-                check_put(row, self._known)
+                check_put(row, self._family_names)
                 if row.cells:
                     run("INSERT INTO key (key) VALUES (?) ON CONFLICT DO NOTHING", (row.key,))
-                key_row = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
-                if key_row is None:
+                stored = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
+                if stored is None:
                     continue
                 for column in row.cleared:
-                    run("DELETE FROM cell WHERE key = ? AND column = ?", (key_row[0], column))
-                run_many = self._connection.executemany
-                run_many(
+                    run("DELETE FROM cell WHERE key = ? AND column = ?", (stored[0], column))
+                self._connection.executemany(
                     "INSERT INTO cell VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
                     " SET packed = excluded.packed, value = excluded.value",
-                    [(key_row[0], column, *self._pack(column, cell)) for column, cell in row.cells.items()],
+                    [(stored[0], column, *self._compress(column, cell)) for column, cell in row.cells.items()],
                 )
 
-    def _pack(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return whether a cell is stored compressed, and its bytes."""
-        if len(cell) > _COMPRESSED_FROM and self._families[column.partition(":")[0]].compressed:
-            packed = isal_zlib.compress(cell)
-            if len(packed) < len(cell):
-                return 1, packed
+    def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
+        """Return whether a cell is compressed in the file, as 1 or 0, and the bytes to store."""
+        if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
+            compressed = isal_zlib.compress(cell)
+            if len(compressed) < len(cell):
+                return 1, compressed
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove rows, and overwrite them in the file's free pages."""
+        """Remove the rows with these keys, and overwrite their bytes in the file."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
@@ -106,51 +107,46 @@ class SqliteTable(SqliteStore):
                 self._connection.execute("DELETE FROM key WHERE key = ?", (key,))
 
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
-        """Yield rows in the order of their keys; writing goes on beside it."""
+        """Yield (key, cells) of rows in the order of their keys; rows may be written meanwhile."""
         condition, parameters = self._column_condition(columns)
-        text = f"""
+        query = f"""
             SELECT k.key, c.column, c.packed, c.value FROM
-                (SELECT id, key FROM key WHERE key > ? ORDER BY key LIMIT {_PAGE}) k
+                (SELECT id, key FROM key WHERE key > ? ORDER BY key LIMIT {_ROWS_PER_PAGE}) k
             LEFT JOIN cell c ON c.key = k.id{condition} ORDER BY k.key, c.column
         """
         while True:
             with self._guarded():
-                last = b""
-                for key, cells in _rows(self._connection.execute(text, (after, *parameters))):
-                    last = key
+                last_key = b""
+                for key, cells in _group_cells(self._connection.execute(query, (after, *parameters))):
+                    last_key = key
                     if cells:
                         yield key, cells
-            if not last:
+            if not last_key:
                 return
-            after = last
+            after = last_key
 
     def _column_condition(self, columns: Sequence[str]) -> tuple[str, list[str]]:
-        """Return the SQL condition that selects these columns, and its parameters."""
-        check_known(columns, self._known)
+        """Return the SQL condition that selects columns or families, and its parameters."""
+        check_columns(columns, self._family_names)
         if not columns:
             return "", []
-        tests, parameters = [], []
+        conditions, parameters = [], []
         for name in columns:
             family, _, column = name.partition(":")
-            tests.append("c.column = ?" if column else "(c.column > ? AND c.column < ?)")
+            conditions.append("c.column = ?" if column else "(c.column > ? AND c.column < ?)")
             parameters += [name] if column else [f"{family}:", f"{family};"]
-        return f" AND ({' OR '.join(tests)})", parameters
+        return f" AND ({' OR '.join(conditions)})", parameters
 
     def families(self) -> tuple[Family, ...]:
-        """Return the file's families."""
+        """Return the families of the table, without columns, in the order of their names."""
         return tuple(self._families.values())
 
 
-def _rows(rows: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-    for key, cells in groupby(rows, key=lambda row: row[0]):
-        yield (
-            key,
-            {
-                column: isal_zlib.decompress(stored) if packed else stored
-                for _, column, packed, stored in cells
-                if column
-            },
-        )
+def _group_cells(rows: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+    """Yield (key, cells) from rows of SQL, which are (key, column, whether compressed, bytes)."""
+    for key, group in groupby(rows, key=itemgetter(0)):
+        stored = ((column, isal_zlib.decompress(cell) if compressed else cell) for _, column, compressed, cell in group)
+        yield key, {column: cell for column, cell in stored if column}
 
 
 PORT = 9090
@@ -160,14 +156,14 @@ PORT = 9090
 def open_table(
     address: str, name: str, families: Sequence[Family], *, read_only: bool = False
 ) -> SqliteTable | HbaseTable:
-    """Open the table at an address, making it if it is missing and not `read_only`."""
+    """Open the table at an address, a path or `hbase://HOST:PORT`; create it if needed, unless `read_only`."""
     if not address.startswith("hbase:"):
         return SqliteTable(Path(address), name, families, read_only=read_only)
     return HbaseTable(parse_gateway(address), name, families, read_only=read_only)
 
 
 def parse_gateway(address: str) -> Gateway:
-    """Return the host and port of an address `hbase://HOST:PORT`.
+    """Return the host and port of an address `hbase://HOST:PORT`; raise ConfigError for another address.
 
     >>> parse_gateway("hbase://gateway.example")
     Gateway(host='gateway.example', port=9090)
