@@ -214,7 +214,9 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
             continue
         text = f"{phase}: done; got {attempt.received:,} bytes in {duration}; "
         unchanged_text = "the same bytes as before, kept at"
-        text += unchanged_text if attempt.revisit else f"{attempt.size:,} bytes {shorten_digest(attempt.digest)} kept at"
+        text += (
+            unchanged_text if attempt.revisit else f"{attempt.size:,} bytes {shorten_digest(attempt.digest)} kept at"
+        )
         text += f" {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
         text += f"; it matches {attempt.checksum.partition(':')[0]} beside it" if attempt.checksum else ""
         event = Event(

@@ -251,7 +251,9 @@ class Windrow:
             last_session = ledger.sessions.latest()
             if last_session is None or (since is None and killed_session(ledger)):
                 return []
-            window = since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last_session))
+            window = (
+                since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last_session))
+            )
             found_changes = changes(self.config, ledger, window, source=source, kind=kind)
             return sorted(found_changes, key=lambda change: (change.at, change.source, change.key))
 

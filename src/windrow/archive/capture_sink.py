@@ -21,7 +21,17 @@ from windrow.clock import spell
 from windrow.digest import digest, warc_digest
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.http import HttpHead, find_validator, read_head, read_media_type
-from windrow.formats.warc import END, NOT_MODIFIED_PREFIX, REVISIT, escape_target, format_header, format_open_header, format_warcinfo, is_compressed, new_record_id
+from windrow.formats.warc import (
+    END,
+    NOT_MODIFIED_PREFIX,
+    REVISIT,
+    escape_target,
+    format_header,
+    format_open_header,
+    format_warcinfo,
+    is_compressed,
+    new_record_id,
+)
 from windrow.model import ArchivePlace, FetchJob, KeptResponse, Limits
 from windrow.reasons import Reason
 
@@ -337,7 +347,9 @@ class CaptureSink:
             fields += [("WARC-Refers-To-Date", previous.date)]
         warc_header = format_header(kind, fields, len(self._head) + len(block))
         record = b"".join((warc_header, self._head, block, END))
-        plain = len(body) > MAX_COMPRESSED_BODY or is_compressed(body[:16]) or (not body[:64].isascii() and _is_dense(body))
+        plain = (
+            len(body) > MAX_COMPRESSED_BODY or is_compressed(body[:16]) or (not body[:64].isascii() and _is_dense(body))
+        )
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:

@@ -158,7 +158,9 @@ class PartFile:
             raise
         with guarded(self.path):
             open_header = os.pread(self._fd, self._block_offset - self._record_offset, self._record_offset)
-            os.pwrite(self._fd, fill_open_header(open_header, digest, self._size - self._block_offset), self._record_offset)
+            os.pwrite(
+                self._fd, fill_open_header(open_header, digest, self._size - self._block_offset), self._record_offset
+            )
             os.fdatasync(self._fd)
             self.path.rename(destination)
         length = self._size + len(END) - self._record_offset

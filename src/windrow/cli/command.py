@@ -155,7 +155,9 @@ class _HelpLayout(click.Command):
         end = args.index("--") if "--" in args else len(args)
         path = f"{ctx.command_path} "
         words = [word.partition("=") for word in args[:end]]
-        renamed = [current_name(OPTIONS, path + name).removeprefix(path) + equals + text for name, equals, text in words]
+        renamed = [
+            current_name(OPTIONS, path + name).removeprefix(path) + equals + text for name, equals, text in words
+        ]
         return super().parse_args(ctx, renamed + args[end:])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

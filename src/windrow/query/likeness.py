@@ -76,7 +76,8 @@ def proximity(query: RankingQuery, text: str) -> float:
         return 0.0
     shortest_length = _measure_shortest_part(occurrences, len(present))
     ideal_length = sum(len(word) for word in present) + len(present) - 1
-    return min(1.0, ideal_length / shortest_length) ** 0.5 * sum(query.weights[word] for word in present) / query.total
+    closeness: float = min(1.0, ideal_length / shortest_length) ** 0.5
+    return closeness * sum(query.weights[word] for word in present) / query.total
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:

@@ -225,7 +225,9 @@ class ArchivingClient:
                 if codings := _content_codings(fields):
                     limits = self._archive.limits
                     with self.reading(job.target):
-                        body = decode_body(body, codings, max_size=max(bounds.max_size, limits.member_size), ratio=limits.ratio)
+                        body = decode_body(
+                            body, codings, most=max(bounds.max_size, limits.member_size), ratio=limits.ratio
+                        )
             except StepError as error:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:

@@ -37,7 +37,10 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     if not loaded_documents:
         return
     store = TableStore(
-        workspace.section(Drops).store.url, TABLES, SUMMARY_COUNTS, password=read_password(workspace.section(Drops).store)
+        workspace.section(Drops).store.url,
+        TABLES,
+        SUMMARY_COUNTS,
+        password=read_password(workspace.section(Drops).store),
     )
     try:
         row_counts = store.census()

@@ -128,7 +128,7 @@ def _read_events(ledger: Ledger, items: Sequence[SeenItem]) -> Iterator[tuple[Se
     """Yield each item with the events that changed its state, in their order."""
     for page in _pages(items):
         groups = groupby(ledger.items.events([item.item for item in page]), attrgetter("item"))
-        events = {number: [StateEvent(*columns) for _, *columns in group] for number, group in groups}
+        events = {number: [StateEvent(*row[1:]) for row in group] for number, group in groups}
         for item in page:
             yield item, events.get(item.item, [])
 
@@ -157,7 +157,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
                 latest_attempt = max(counts_by_attempt, default=0)
                 state = parent_state(counts_by_attempt[latest_attempt]) if latest_attempt else (UNZIP, Status.DONE)
             counts[ZIP_KIND, state] += 1
-            latest_counts = counts_by_attempt.get(latest_attempt, {})
+            latest_counts: Mapping[State, int] = counts_by_attempt.get(latest_attempt, {})
             counts.update({(XML_KIND, xml_state): number for xml_state, number in latest_counts.items()})
     return counts
 

@@ -92,7 +92,12 @@ class Tracker:
         address = workspace.section(Drops).tracker
         self._declarations = read_declarations(workspace, sources)
         self.projection = ProjectionTables(
-            address.url, TRACKER, PROJECTION, natural_keys=NATURAL_KEYS, database=DATABASE, password=read_password(address)
+            address.url,
+            TRACKER,
+            PROJECTION,
+            natural_keys=NATURAL_KEYS,
+            database=DATABASE,
+            password=read_password(address),
         )
         self._checkpoint: int | None = None
 
@@ -103,8 +108,12 @@ class Tracker:
         source_names = ledger.mirrors.sources()
         removed_sources = source_names - {source.name for source in self._declarations.sources}
         removed_centres = set(self.projection.keys("centre")) - {name.lower() for name in self._declarations.names}
-        removed = {"removed_sources": tuple(sorted(removed_sources)), "removed_centres": tuple(sorted(removed_centres))}
-        self.projection.apply(make_declared_rows(replace(self._declarations, **removed)), checkpoint)
+        declarations = replace(
+            self._declarations,
+            removed_sources=tuple(sorted(removed_sources)),
+            removed_centres=tuple(sorted(removed_centres)),
+        )
+        self.projection.apply(make_declared_rows(declarations), checkpoint)
         return checkpoint
 
     def catch_up(self, ledger: Ledger) -> None:

@@ -228,7 +228,8 @@ def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[
             new_start = _shift_time(start, override.start.utc - original_start)
             new_start = new_start._replace(all_day=override.start.all_day)
             duration = override.end.utc - override.start.utc if isinstance(override.end, EventTime) else None
-            return override._replace(id=repetition.id, start=new_start, end=_end_time(new_start, duration))
+            changed: RawEvent = override._replace(id=repetition.id, start=new_start, end=_end_time(new_start, duration))
+            return changed
     return repetition
 
 

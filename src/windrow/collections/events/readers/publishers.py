@@ -178,9 +178,7 @@ def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPa
             "page": _SENATE_VOTE_URL.format(congress, session, element_text(vote, "vote_number") or ""),
         }
         text = etree.tostring(vote, encoding="unicode", with_tail=False)
-        yield build_event(
-            document, lambda path, vote=vote, added=added: added.get(path) or element_text(vote, path), text
-        )  # type: ignore[misc]
+        yield build_event(document, lambda path, vote=vote, own=added: own.get(path) or element_text(vote, path), text)  # type: ignore[misc]
 
 
 def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
