@@ -151,7 +151,7 @@ def decide(
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
     frontiers = {kind: frontier_of(ledger, collection) for kind, collection in installed().items()}
     chosen = {
-        kind: frontier.named(names) if names else _select(frontier, act, source, reason)
+        kind: frontier.find_named(names) if names else _select(frontier, act, source, reason)
         for kind, frontier in frontiers.items()
     }
     keys = {choice.key for choices in chosen.values() for choice in choices}
@@ -175,7 +175,7 @@ def decide(
 
 def _select(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:
     """Find the items with a reason, which may be on the ledger under an old name of it."""
-    return [choice for name in spellings(REASONS, reason) for choice in frontier.narrowed(act, source, name)]
+    return [choice for name in spellings(REASONS, reason) for choice in frontier.find_undone(act, source, name)]
 
 
 def _as_projected(ledger: Ledger, kind: str, chosen: Sequence[Chosen]) -> list[Chosen]:

@@ -28,7 +28,7 @@ from windrow.contract.registry import names as collection_names
 from windrow.contract.registry import names as known_names
 from windrow.engine.frontier import FetchBounds, Preview, Waiting, frontier_of
 from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest, WarcFile, release
+from windrow.engine.run import Harvest, WarcFile, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import ArchiveError, ConfigError, Stopped, UsageError, WindrowError
@@ -312,7 +312,7 @@ def run(
         except (KeyboardInterrupt, Stopped):
             code = 130
         except BaseException as error:
-            release(
+            close_all(
                 [partial(session.close, 1, error), partial(_summarise_and_notify, config, session, unusable)], error
             )
             raise
@@ -411,7 +411,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     """Return a session's summary, after handing it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
     content_counts = was_read(config, ledger)
-    summary = summarise(ledger, number, phases(), tuple(session.mended), was_read=content_counts)
+    summary = summarise(ledger, number, phases(), tuple(session.repaired), was_read=content_counts)
     changes = of_session(config, ledger, number)
     summary = replace(summary, changes=changes[:MOST], changes_left_out=len(changes) > MOST)
     if unusable:  # the others were harvested

@@ -152,7 +152,7 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     events = [Event(latest.at, number, latest.session, "seen", seen_text, digest=latest.digest, size=latest.size)]
     archive = ""
     collection = installed().get(kind)
-    fetched_at = frontier_of(ledger, collection).fetched_at if collection else ""
+    fetched_at = frontier_of(ledger, collection).fetch_phase if collection else ""
     if latest.file and (file := ledger.items.get(latest.file)):
         archive = file.key
         attempts = [*filter(None, [ledger.attempts.get(latest.attempt)])]

@@ -16,12 +16,12 @@ from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
 from windrow.config.workspace import REPLAY, password
-from windrow.engine.fetchers.crew import FetcherPool
+from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.replay import SCRATCH, RenumberingStore, ReplayChange, rebuild
 from windrow.engine.replay import replay as read_again
-from windrow.engine.run import HarvestRun, released
+from windrow.engine.run import HarvestRun, closing_all
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import WorkerConfig
@@ -55,7 +55,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             assert rebuilt.projection is not None
             session.follow(rebuilt.projection)
             ledger = session.ledger.copy_unread(scratch)
-            keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
+            keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rollover_size, setup.agent)
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
             renamed = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)
@@ -63,7 +63,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
                 replace(rebuilt, store=renamed, projection=None), ledger, session.lease, FetcherPool(keep, 0), pool,
                 session.number, setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip
-            with released(pool.close, ledger.close, rebuilt.store.tables.close):
+            with closing_all(pool.close, ledger.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(file), new, build, lambda: None, scratch=SCRATCH[:1])
