@@ -35,7 +35,7 @@ def index_name(session: int) -> str:
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write the index of every session that has captures but none yet; after an error, the next session tries again."""
+    """Write an index for every session that has captures but none; after an error, the next session tries again."""
     with suppress(OSError):
         _remove_outdated(folder)
     for session in ledger.captures.sessions():
@@ -60,7 +60,7 @@ def _remove_outdated(folder: Path) -> None:
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield the sessions' index lines, sorted on disk; without those of 304s, which replay tools show as empty."""
+    """Yield the sessions' index lines, sorted on disk; replay tools would show responses 304 as empty pages."""
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute("CREATE TABLE line (text TEXT NOT NULL)")
@@ -131,7 +131,7 @@ def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
 
 
 def check_states(ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each mirror that disagrees with the last listing, and each address with its attempts."""
+    """Yield a fault for each mirror that contradicts the last listing, or address that contradicts its attempts."""
     for mirror in ledger.mirrors.wrong():
         message = f"present is {mirror.present}, but its last event in a listing is {mirror.event!r}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
@@ -157,6 +157,7 @@ def check_steps(ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
+    """Yield a fault for each of these items whose pending step on the ledger is not the one that its facts imply."""
     events_by_item = groupby(ledger.items.events(items), attrgetter("item"))
     item_events = {number: [*group] for number, group in events_by_item}
     for item in ledger.items.seen(items):

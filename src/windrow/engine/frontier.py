@@ -121,7 +121,7 @@ class Chosen(NamedTuple):
 
 
 class FileFrontier:
-    """The files that sources list: listed in phase number `task_phase`, fetched in the phase called `fetch_phase`."""
+    """The files that sources list in the phase with the number `task_phase`; they are fetched in `fetch_phase`."""
 
     def __init__(self, ledger: Ledger, collection: Collection) -> None:
         self._ledger = ledger
@@ -141,7 +141,7 @@ class FileFrontier:
         return [self._choose(file) for file in files.values()]
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the files of a source, with a reason (empty: any), that a retry or cancellation (`act`) is about."""
+        """Return the files of a source and with a reason (empty: any) that can be retried or cancelled (`act`)."""
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
             self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason)
@@ -232,8 +232,11 @@ class FileFrontier:
         if not active:
             return ()
         phase = self._listing.fetch_phase
-        failed = due(self._ledger, self._collection, phase, Status.FAILED)
-        due_files = [*due(self._ledger, self._collection, phase), *rest.split_resting(self._ledger, failed, now())[0]]
+        failed_files = due(self._ledger, self._collection, phase, Status.FAILED)
+        due_files = [
+            *due(self._ledger, self._collection, phase),
+            *rest.split_resting(self._ledger, failed_files, now())[0],
+        ]
         mirrors: dict[int, dict[str, Mirror]] = {file.item.id: {} for file in due_files}
         for mirror in chain(
             self._ledger.mirrors.of_files([*mirrors]), self._finished_mirrors(active) if bounds.again else ()
@@ -290,7 +293,7 @@ class AddressFrontier:
         return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the addresses of a source, with a reason (empty: any), that fail (`act` "retry") or wait ("cancel")."""
+        """Return the addresses of a source and with a reason (empty: any) that can be retried or cancelled (`act`)."""
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
         return self._choose(find_addresses(self._collection.name, source, reason), unread)

@@ -82,7 +82,7 @@ _BEATS, _BATCH, _TARGET = range(3)
 
 
 def board() -> Any:
-    """Return the array that a fetcher and the engine share: beats, batch being read (0: none), and target."""
+    """Return an array that a fetcher shares with the engine: number of beats, batch being read (or 0), and target."""
     return CONTEXT.RawArray(c_longlong, 3)
 
 
@@ -154,11 +154,11 @@ class FetcherWatch:
         return (self.board[_BATCH], self.board[_TARGET]) if self.board[_BATCH] else None
 
 
-def limit_memory(most: int) -> None:
-    """Limit this process's data to `most` bytes more than now; not its addresses, which threads reserve unused."""
+def limit_memory(max_bytes: int) -> None:
+    """Let this process allocate at most `max_bytes` more; unused address space that threads reserve does not count."""
     try:
         status = Path("/proc/self/status").read_text()
         current = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024
     except (OSError, IndexError, ValueError):
         current = 1 << 30
-    lower_limit(resource.RLIMIT_DATA, current + most)
+    lower_limit(resource.RLIMIT_DATA, current + max_bytes)

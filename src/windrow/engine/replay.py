@@ -66,16 +66,17 @@ class RenumberingStore:
 
     def real_id(self, item: int) -> int:
         """Return the number on the real ledger of a document of the scratch ledger; add it there if it is new."""
-        row = self._scratch.items.get(item)
-        assert row is not None
-        number = self._real.items.number(row.collection, row.key, row.attempt)
+        document = self._scratch.items.get(item)
+        assert document is not None
+        number = self._real.items.number(document.collection, document.key, document.attempt)
         if number is not None:
             return number
-        member = Member(row.name, row.size, row.digest, row.md5, rank=row.rank)
+        member = Member(document.name, document.size, document.digest, document.md5, rank=document.rank)
         with self._real.writing() as writer:
             return writer.listed_files.add_member(
-                self._session, row.collection, row.kind, row.key, attempt=row.attempt, member=member, step=self._step
-            )
+                self._session, document.collection, document.kind, document.key, attempt=document.attempt,
+                member=member, step=self._step,
+            )  # fmt: skip
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
         """Write the rows of documents; `judge` decides later whether they become current."""
@@ -133,12 +134,12 @@ def _write_differences(
 ) -> Iterator[ReplayChange]:
     """Write the new readings of items whose states differ to the real ledger, and yield each change."""
     old_states, new_states = states(real), states(run.ledger)
-    for row in run.ledger.items.read_items(run.collection.name):
-        number = real.items.number(run.collection.name, row.key, row.attempt)
-        if number is None or old_states[number] == new_states[row.item] or _waits_for_transfer(run, real, number):
+    for read_item in run.ledger.items.read_items(run.collection.name):
+        number = real.items.number(run.collection.name, read_item.key, read_item.attempt)
+        if number is None or old_states[number] == new_states[read_item.item] or _waits_for_transfer(run, real, number):
             continue
-        _copy_reading(run, real, number, row.item)
-        yield ReplayChange(row.key, old_states[number], new_states[row.item])
+        _copy_reading(run, real, number, read_item.item)
+        yield ReplayChange(read_item.key, old_states[number], new_states[read_item.item])
 
 
 def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:

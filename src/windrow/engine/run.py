@@ -54,7 +54,7 @@ class VersionStore(Protocol):
         """Return the number of the last attempt that was settled, 0 if there was none."""
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """Unless a session is recorded already, record each session's last attempt, as the argument returns it."""
+        """Record each earlier session's last attempt, unless the store has a session; the argument returns them."""
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Write entries, which the Settle step made of results, and set the checkpoint; changes belong to `session`."""
@@ -110,7 +110,7 @@ class ValueStore(VersionStore, Protocol):
     """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return records' values by key (None: gone), from attempts before number `before`; 0 means from all."""
+        """Return records' values by key, None if gone; attempts from number `before` on are ignored unless it is 0."""
 
 
 @runtime_checkable
@@ -230,15 +230,15 @@ class HarvestRun:
         return self._last_batch
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return where an attempt's bytes are, for a revisit those of the first capture; None if it has no bytes."""
-        kept = attempt.kept
-        if kept is None or not kept.revisit:
-            return kept.place if kept else None
+        """Return where an attempt's bytes are, which for a revisit are those of the original; None if it has none."""
+        response = attempt.kept
+        if response is None or not response.revisit:
+            return response.place if response else None
         captures = self.ledger.captures
-        return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
+        return captures.original(attempt.target, response.digest) or captures.payload(response.digest) or response.place
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, update the projection, show progress, once a second unless `force`; may raise Stopped."""
+        """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run goes on from here")
         started = time.monotonic()

@@ -146,8 +146,8 @@ class Session:
                     task = writer.sessions.open_task(self.number, "", "", 1)
                     message = f"the last session ended at {last_end}"
                     writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
-            row = self.ledger.sessions.get(self.number)
-            self.ordinal = row.number if row else 0
+            session_row = self.ledger.sessions.get(self.number)
+            self.ordinal = session_row.number if session_row else 0
             mark_ledger(settings.archive, self._ledger_identity())
         except BaseException:
             if lease is not None:
@@ -219,7 +219,7 @@ class Session:
         for discovery in run.collection.discoveries:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
-        sweep(self.settings.archive)
+        sweep(self.settings.archive)  # removes old partial transfers
 
     def follow(self, projection: Projection) -> None:
         """Have a projection updated and closed at the end of the session."""

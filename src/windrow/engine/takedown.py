@@ -72,11 +72,7 @@ class CollectionStores(NamedTuple):
 
 
 class _Takedown(NamedTuple):
-    """A target, the attempts that are removed, and the collections that may have records of them.
-
-    `service_urls` are the addresses of requests to services that were made only for these attempts, and
-    `service_attempts` the attempts at them: both are removed with the target.
-    """
+    """A target, the attempts removed with it, those at services made only for them, and the collections concerned."""
 
     tombstone: int  # its number on the ledger
     target: TakedownTarget
@@ -94,11 +90,11 @@ class _Takedown(NamedTuple):
 def take_down_targets(
     session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take down targets and unfinished ones everywhere; done only if no file contains any of their bytes."""
+    """Take down targets, and those left unfinished, in all `stores`; done only if no file contains their bytes."""
     ledger = session.ledger
     _record_tombstones(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()
-    takedowns = [_read_takedown(ledger, row) for row in ledger.takedowns.open()]
+    takedowns = [_read_takedown(ledger, tombstone) for tombstone in ledger.takedowns.open()]
     if not takedowns:
         return []
     removed_attempts = {attempt for takedown in takedowns for attempt in takedown.all_attempts}
@@ -135,16 +131,19 @@ def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reas
                 writer.takedowns.lift(session.number, tombstone)
 
 
-def _read_takedown(ledger: Ledger, row: OpenTombstone) -> _Takedown:
-    attempts = ledger.takedowns.attempts(row.address, row.host)
+def _read_takedown(ledger: Ledger, tombstone: OpenTombstone) -> _Takedown:
+    """Return the takedown of an open tombstone, with the attempts that it removes."""
+    attempts = ledger.takedowns.attempts(tombstone.address, tombstone.host)
     requests = ledger.takedowns.asked(attempts)
     return _Takedown(
-        row.seq,
-        TakedownTarget(row.target, row.address, row.host, row.collection, bool(row.shared)),
+        tombstone.seq,
+        TakedownTarget(
+            tombstone.target, tombstone.address, tombstone.host, tombstone.collection, bool(tombstone.shared)
+        ),
         attempts,
         [target.url for target in requests],
         [attempt for target in requests for attempt in ledger.takedowns.attempts(target.digest, 0)],
-        {row.collection, *ledger.takedowns.collections(attempts)},
+        {tombstone.collection, *ledger.takedowns.collections(attempts)},
     )
 
 
@@ -172,13 +171,13 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
 def _remove_target(
     session: Session, takedown: _Takedown, removed: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove a target from the archive, the stores and the ledger; all takedowns remove the attempts `removed`."""
+    """Remove a target from archive, stores and ledger; `removed` are the attempts that any takedown removes."""
     ledger, target = session.ledger, takedown.target
     captures = ledger.takedowns.captures(takedown.all_attempts)
-    kept, errors = _find_shared_bytes(ledger, takedown.all_attempts, removed, captures)
+    kept_ids, errors = _find_shared_bytes(ledger, takedown.all_attempts, removed, captures)
     places = ledger.takedowns.spans(takedown.tombstone)
     if not places:
-        _mark_records(session, takedown, [capture.place for capture in captures if capture.attempt not in kept])
+        _mark_records(session, takedown, [capture.place for capture in captures if capture.attempt not in kept_ids])
         places = ledger.takedowns.spans(takedown.tombstone)
     size = 0
     for warc, group in groupby(places, key=attrgetter("warc")):
@@ -194,10 +193,10 @@ def _remove_target(
     for session_number in {capture.session for capture in captures}:
         # A missing index is made anew when the session closes.
         (session.settings.archive / index_name(session_number)).unlink(missing_ok=True)
-    own_kept = {capture.attempt for capture in captures if capture.attempt in kept and not capture.borrowed}
+    own_kept_ids = {capture.attempt for capture in captures if capture.attempt in kept_ids and not capture.borrowed}
     with ledger.writing() as writer:
-        writer.takedowns.clear(takedown.tombstone, target.host, takedown.all_attempts, own_kept)
-    count = sum(capture.attempt not in kept and not capture.borrowed for capture in captures)
+        writer.takedowns.clear(takedown.tombstone, target.host, takedown.all_attempts, own_kept_ids)
+    count = sum(capture.attempt not in kept_ids and not capture.borrowed for capture in captures)
     return TakedownResult(target.name, count, size, records, tuple(errors))
 
 

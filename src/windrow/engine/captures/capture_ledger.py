@@ -42,11 +42,7 @@ class IndexProgress(NamedTuple):
 
 
 class TakenCapture(NamedTuple):
-    """A capture that a source takes: its attempt, the place where it was found, and the number of the index.
-
-    `original` is the attempt of the collection that requested it, and 0 for a capture of another program, which has
-    a `line` of an index instead.
-    """
+    """A capture to take: `original` is another collection's attempt, `line` that of a foreign index (`found_by`)."""
 
     attempt: Attempt
     found_at: ArchivePlace
@@ -98,13 +94,13 @@ class CaptureLedger:
         run, version = self.run, self.captures.version
         options = sorted((key, str(setting)) for key, setting in source.options.items())
         rules_digest = digest(json.dumps([version, identity, options]).encode())
-        row = run.ledger.captures.index(run.collection.name, source.name, name)
-        if row is None or row.rules != rules_digest:
+        index = run.ledger.captures.index(run.collection.name, source.name, name)
+        if index is None or index.rules != rules_digest:
             with run.ledger.writing() as writer:
                 writer.captures.begin(run.collection.name, source.name, name, rules_digest)
-            row = run.ledger.captures.index(run.collection.name, source.name, name)
-        assert row is not None
-        return row
+            index = run.ledger.captures.index(run.collection.name, source.name, name)
+        assert index is not None
+        return index
 
     def store_progress(
         self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally
@@ -122,10 +118,10 @@ class CaptureLedger:
     def take(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
         """Store a capture as an attempt of the collection, and count it."""
         number = self.record_attempt(writer, tally.source, capture.attempt)
-        row = CapturedRow(
+        captured_row = CapturedRow(
             number, capture.original, "", "", "", capture.found_at.warc, capture.found_at.offset, capture.line
         )
-        writer.captures.take(number, self.run.collection.name, tally.source.name, row, capture.found_by)
+        writer.captures.take(number, self.run.collection.name, tally.source.name, captured_row, capture.found_by)
         writer.captures.count(capture.found_by, 1)
         self.taken += 1
         tally.taken += 1

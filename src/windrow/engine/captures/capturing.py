@@ -76,7 +76,7 @@ class Capturing:
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Take what a collection (`name` or `collection:source` as `name`) has captured since the last run."""
+        """Take the captures that `name`, which is a collection or `collection:source`, got since the last run."""
         run = self._run
         index = self._capture_ledger.index_row(source, name)
         collection, _, source_name = name.partition(":")
@@ -117,10 +117,10 @@ class Capturing:
             for outcome, lines in zip(outcomes, pages, strict=True)
         ]
 
-    def _search_fault(self, source: Source, lines: Sequence[CdxLine], failed: Reading) -> Selection:
+    def _search_fault(self, source: Source, lines: Sequence[CdxLine], failure: Reading) -> Selection:
         """Run the rules on smaller and smaller parts of `lines`, and leave out only the line that they failed at."""
         if len(lines) == 1:
-            return Selection((), (left_out_by_fault(failed, lines[0].url),))
+            return Selection((), (left_out_by_fault(failure, lines[0].url),))
         size = -(-len(lines) // PARTS)
         starts = range(0, len(lines), size)
         parts = self._select_pages(source, [lines[start : start + size] for start in starts])
@@ -139,14 +139,14 @@ class Capturing:
         with run.ledger.writing() as writer:
             for position in page.selection.wanted:
                 recorded = page.responses[position]
-                kept = recorded.attempt.kept
-                assert kept is not None
-                if kept.place in taken_places or run.ledger.captures.taken(name, kept.place):
+                response = recorded.attempt.kept
+                assert response is not None
+                if response.place in taken_places or run.ledger.captures.taken(name, response.place):
                     tally.known += 1
                     continue
-                taken_places.add(kept.place)
+                taken_places.add(response.place)
                 attempt = recorded.attempt._replace(message="")
-                capture_ledger.take(writer, TakenCapture(attempt, kept.place, index.id, recorded.seq), tally)
+                capture_ledger.take(writer, TakenCapture(attempt, response.place, index.id, recorded.seq), tally)
             progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
             capture_ledger.store_progress(writer, index, progress, tally)
 

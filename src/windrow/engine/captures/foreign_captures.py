@@ -108,6 +108,7 @@ class ForeignCapturing:
             self._read_inputs(inputs)
 
     def _read_inputs(self, inputs: Inputs) -> None:
+        """Retry failed records, then read all index files, or all WARC files if the source has no indexes."""
         files = [*self._find_files(inputs.warc, ENDINGS)]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
@@ -185,14 +186,14 @@ class ForeignCapturing:
         except ArchiveError as error:
             self._tally.errors.append(str(error))
 
-    def _search_fault(self, job: BlockJob, failed: Reading) -> ChosenLines:
+    def _search_fault(self, job: BlockJob, failure: Reading) -> ChosenLines:
         """Run the rules on ever smaller parts of a job's lines, to leave out only the line that they failed at."""
         lines = job.content.split(b"\n")
         if len(lines) == 1:
             url = lines[0][:200].decode("utf-8", "replace")
-            return ChosenLines((), (left_out_by_fault(failed, url),), 1)
+            return ChosenLines((), (left_out_by_fault(failure, url),), 1)
         size = -(-len(lines) // PARTS)
-        jobs = [job._replace(content=b"\n".join(lines[at : at + size])) for at in range(0, len(lines), size)]
+        jobs = [job._replace(content=b"\n".join(lines[start : start + size])) for start in range(0, len(lines), size)]
         wanted: list[CdxLine] = []
         left_out: list[LeftOutLines] = []
         count = 0
@@ -272,12 +273,12 @@ class ForeignCapturing:
             for index, group in groupby(failures, key=attrgetter("found_in")):
                 failed = [*group]
                 earlier_rows = iter(failed)
-                for batch in _batches([CdxLine(*json.loads(row.line)) for row in failed]):
-                    keys = [(row.warc, row.offset) for row in islice(earlier_rows, len(batch))]
+                for batch in _batches([CdxLine(*json.loads(failure.line)) for failure in failed]):
+                    keys = [(failure.warc, failure.offset) for failure in islice(earlier_rows, len(batch))]
                     paths = [self._warc_paths.get(_file_name(line.warc)) for line in batch]
                     self._copy_records(index, map(_WantedRecord, batch, paths, keys))
             with run.ledger.writing() as writer:
-                writer.addresses.due_at(run.collection.name, [row.address for row in failures], None)
+                writer.addresses.due_at(run.collection.name, [failure.address for failure in failures], None)
 
     def _copy_records(self, index: int, wanted: Iterable[_WantedRecord]) -> None:
         """Verify and copy records that an index (by number) names, and store them as attempts or failures."""
@@ -321,8 +322,8 @@ class ForeignCapturing:
                 line = record.line._replace(length=outcomes[record].length)
                 self._capture_ledger.take(writer, TakenCapture(attempt, record.key, index, line=line), self._tally)
                 writer.captures.mend(name, record.failed_key or (record.key.warc, record.key.offset))
-            for payload_digest, kept in payloads.items():
-                writer.imports.payload(payload_digest, kept)
+            for payload_digest, response in payloads.items():
+                writer.imports.payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
         """Return whether a line's record failed before; for a digest mismatch, only if the line has the same digest."""
@@ -337,17 +338,17 @@ class ForeignCapturing:
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
         """Fetch records from other machines into files; return a failed reading for each record that failed."""
-        failed: dict[_WantedRecord, Any] = {}
+        failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
-            return failed
+            return failures
         largest = self._run.limits.transfer_size
         outcomes = self._remote.fetch([record.line for record in records], largest, self._run.tick)
         for record, outcome in zip(records, outcomes, strict=True):
             if isinstance(outcome, Path):
                 record.source_path, record.offset = outcome, 0
             else:
-                failed[record] = outcome
-        return failed
+                failures[record] = outcome
+        return failures
 
     def _copy_record(self, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
         """Copy a verified record into the archive and return its attempt; None if it is not wanted.
@@ -378,10 +379,10 @@ class ForeignCapturing:
         if original is not None:
             return attempt._replace(kept=original._replace(place=place, revisit=True))
         assert attempt.kept is not None
-        kept = attempt.kept._replace(place=place)
-        if imported.payload and kept.size:
-            payloads.setdefault(imported.payload, kept)
-        return attempt._replace(kept=kept)
+        response = attempt.kept._replace(place=place)
+        if imported.payload and response.size:
+            payloads.setdefault(imported.payload, response)
+        return attempt._replace(kept=response)
 
     def _open_archive(self) -> ArchiveWriter:
         """Return the archive to copy records into; it is opened when it is first needed."""
@@ -406,8 +407,8 @@ class ForeignCapturing:
         if fault is not None:
             reason = fault.reason or Reason.STEP_FAILED
             message = fault.findings[0].message if fault.findings else reason.meaning
-        at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-        return Attempt(number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
+        captured_at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        return Attempt(number(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message[:1000])
 
     def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
         """Store the failure of a wanted record, unless its earlier failure had the same reason."""
@@ -418,8 +419,9 @@ class ForeignCapturing:
                 return
             writer.captures.mend(name, record.failed_key)
         attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)
-        row = FailedRow(index, record.key.warc, record.key.offset, json.dumps([*record.line]), reason, attempt.target)
-        writer.captures.fail(attempt_number, name, self._source.name, row)
+        key, line = record.key, json.dumps([*record.line])
+        failed_row = FailedRow(index, key.warc, key.offset, line, reason, attempt.target)
+        writer.captures.fail(attempt_number, name, self._source.name, failed_row)
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:

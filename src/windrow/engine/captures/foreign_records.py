@@ -46,7 +46,7 @@ class ImportedRecord(NamedTuple):
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
-    """Yield records, a response with the method of its request if that is just before it or after it, else ""."""
+    """Yield records; a response comes with the method of its request if that is just before or after it."""
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None
     for record in records:
@@ -74,7 +74,7 @@ def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
 
 
 def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
-    """Interpret a record of the WARC file `warc`, requested by `method`, as an attempt of this `kind`."""
+    """Interpret a record of the WARC file `warc`; `method` is that of its request, `kind` that of its address."""
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
     address_text = (
@@ -82,15 +82,15 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
     )
     if word := _why_skipped(record, address_text, method):
         return ImportedRecord(skipped=word)
-    address, at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
+    address, captured_at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
     if not address.url:
         message = f"{address_text[:200]!r} is not a web address" if address_text else "the record has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
-    if at is None:
+    if captured_at is None:
         return _report_fault(record, Reason.BAD_DATE, f"{record.fields.get('warc-date', '')[:40]!r} is not a date")
     if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
-    return _import_response(record, warc, address.url, at, kind)._replace(url=address_text)
+    return _import_response(record, warc, address.url, captured_at, kind)._replace(url=address_text)
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
@@ -121,15 +121,15 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
     if "warc-segment-number" in record.fields:
         return _report_fault(record, Reason.UNSUPPORTED, "the record is a segment of a larger one")
     fields = head.fields
-    kept: KeptResponse | None = None
+    response: KeptResponse | None = None
     refers = record.kind == "revisit" and _UNMODIFIED not in record.fields.get("warc-profile", "")
     if record.kind in {"response", "resource"} and record.reason is None:
         mime = media_type(fields if record.head else record.fields)
-        kept = KeptResponse(
+        response = KeptResponse(
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=at, mime=mime
         )
     attempt = Attempt(
-        number(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
+        number(url), url, kind, True, at, 0.0, status, response, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), location(fields),
     )  # fmt: skip
     return ImportedRecord(
@@ -151,8 +151,8 @@ def _parse_date(text: str) -> datetime | None:
     elif _DIGITS.fullmatch(text):
         text = f"{text[:8]}T{text[8:]}"
     try:
-        at = datetime.fromisoformat(text)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        date = datetime.fromisoformat(text)
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 

@@ -180,6 +180,7 @@ class RemoteRecords:
         return self._runner.run(self._fetch(lines, largest, tick))
 
     async def _fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
+        """Fetch the records in parallel tasks, which are cancelled if `tick` raises an error."""
         slots = asyncio.Semaphore(PARALLEL_RECORDS)
         tasks = [
             asyncio.create_task(self._fetch_record(line, number, largest, slots)) for number, line in enumerate(lines)

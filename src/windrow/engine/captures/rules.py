@@ -51,10 +51,10 @@ class LeftOutLines(NamedTuple):
     url: str
 
 
-def left_out_by_fault(failed: Reading, url: str) -> LeftOutLines:
-    """Return the line of an address as left out, because the rules failed at it with the reason of `failed`."""
-    reason = failed.reason or Reason.STEP_FAILED
-    message = failed.findings[0].message if failed.findings else reason.meaning
+def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
+    """Return the line of an address as left out, because the rules failed at it with the reason of `failure`."""
+    reason = failure.reason or Reason.STEP_FAILED
+    message = failure.findings[0].message if failure.findings else reason.meaning
     return LeftOutLines(reason, message[:_MAX_RULE_LENGTH], 1, url)
 
 
@@ -185,10 +185,10 @@ def explain_captures(
 
 def index_line(recorded: RecordedAttempt) -> CdxLine:
     """Return a stored response as a line of a CDX index; a response with status 304 has that of the page, 200."""
-    attempt, kept = recorded.attempt, recorded.attempt.kept
-    assert kept is not None
+    attempt, response = recorded.attempt, recorded.attempt.kept
+    assert response is not None
     started = spell(attempt.started)
     timestamp = started[:4] + started[5:7] + started[8:10] + started[11:13] + started[14:16] + started[17:19]
     status = OK if attempt.status == NOT_MODIFIED else attempt.status
-    return CdxLine("", timestamp, attempt.url, kept.mime, status, kept.digest, kept.place.length, kept.place.offset,
-                   kept.place.warc)  # fmt: skip
+    warc, offset, length = response.place
+    return CdxLine("", timestamp, attempt.url, response.mime, status, response.digest, length, offset, warc)

@@ -35,9 +35,9 @@ class SharedAnswers:
     def close(self, sources: Iterable[Source]) -> None:
         """Leave this harvest's sources and request times to later harvests of the session."""
         self._run.session_requests.sources.update((source.name, source) for source in sources)
-        for origin, at in self._own_last_requests.items():
+        for origin, last_request in self._own_last_requests.items():
             self._run.session_requests.last_requests[origin] = max(
-                at, self._run.session_requests.last_requests.get(origin, 0.0)
+                last_request, self._run.session_requests.last_requests.get(origin, 0.0)
             )
 
     def wait(self, source: Source, origin: str) -> float:
@@ -65,7 +65,7 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return responses of other collections by address; `requests` has those that are not plain GETs."""
+        """Return by address the responses that other collections got; `requests` are those that are not plain GETs."""
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:
             return answers

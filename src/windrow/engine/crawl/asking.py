@@ -100,7 +100,7 @@ def secrets_of(source: Source, origin: str) -> SentSecrets | None:
 
 
 class CrawlResult(NamedTuple):
-    """The attempt of one request, the response's header fields, and its decoded body (empty if that failed)."""
+    """The attempt of one request, the response's header fields, and its decoded body (empty if decoding failed)."""
 
     attempt: Attempt
     fields: Mapping[str, str] = {}
@@ -142,8 +142,8 @@ class ArchivingClient:
         bounds = self._limits_by_kind.get(kind)
         if bounds is None:
             is_robots = kind == self._robots_kind
-            most = MAX_ROBOTS_BYTES if is_robots else self._large.get(kind, limits.transfer_size)
-            bounds = self._limits_by_kind[kind] = ReplyLimits(most, limits.answer_time, part=is_robots)
+            max_bytes = MAX_ROBOTS_BYTES if is_robots else self._large.get(kind, limits.transfer_size)
+            bounds = self._limits_by_kind[kind] = ReplyLimits(max_bytes, limits.answer_time, part=is_robots)
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
@@ -165,8 +165,8 @@ class ArchivingClient:
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
         """Return the response that another collection requested; None if it cannot be read or is too large."""
         attempt, limits = held.attempt, self._archive.limits
-        kept, most = attempt.kept, self._reply_limits(job.kind, 0.0).most
-        if kept is None or kept.size > most:
+        response, max_bytes = attempt.kept, self._reply_limits(job.kind, 0.0).most
+        if response is None or response.size > max_bytes:
             return None
         try:
             with self.reading(job.target):
@@ -174,18 +174,18 @@ class ArchivingClient:
                 with answer.view as view:
                     raw = view.read()
                 fields = dict(answer.fields)
-                if kept.revisit:
-                    head = open_response(self._archive.folder, kept.place)
+                if response.revisit:
+                    head = open_response(self._archive.folder, response.place)
                     head.view.close()
                     fields = {**fields, **head.fields} if head.status == NOT_MODIFIED else dict(head.fields)
-                body = plain(raw, _content_codings(fields), most=max(most, limits.member_size), ratio=limits.ratio)
+                body = plain(raw, _content_codings(fields), most=max(max_bytes, limits.member_size), ratio=limits.ratio)
         except (ArchiveError, StepError, MemoryError):
             return None
         status = attempt.status
-        if status == NOT_MODIFIED and job.last.digest != kept.digest:
+        if status == NOT_MODIFIED and job.last.digest != response.digest:
             status = 200  # this collection does not have the version that was not modified
         reused = job.attempt(attempt.started)._replace(
-            status=status, kept=kept, validators=attempt.validators, location=attempt.location
+            status=status, kept=response, validators=attempt.validators, location=attempt.location
         )
         return CrawlResult(reused, fields, body if status == 200 else b"")
 
@@ -240,12 +240,12 @@ class ArchivingClient:
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
         try:
-            kept = sink.finish(unchanged=reply.status == NOT_MODIFIED and bool(job.last.digest))
+            response = sink.finish(unchanged=reply.status == NOT_MODIFIED and bool(job.last.digest))
         except TransportError as error:
             return _discard_response(attempt, sink, error)
         validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
         attempt = Attempt(
-            *attempt[:6], reply.status, kept, reason, message, validators, location(fields), wait=reply.wait
+            *attempt[:6], reply.status, response, reason, message, validators, location(fields), wait=reply.wait
         )
         return CrawlResult(attempt, fields, body)
 

@@ -158,16 +158,16 @@ class CrawlDispatcher:
 
     def _await_services(self) -> bool:
         """Return whether a request to a busy service is due within MAX_SERVICE_WAIT; if one is due, have it sent."""
-        at, soonest = int(now().timestamp()), None
+        current_time, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
             if not host.is_given_up and service_of(host.source) is not None:
                 due_at = self._run.ledger.addresses.next_due(host.number)
-                if due_at is not None and due_at <= at:
+                if due_at is not None and due_at <= current_time:
                     host.is_exhausted = False
                     self._short_hosts.add(host.number)
                 soonest = due_at if soonest is None or (due_at is not None and due_at < soonest) else soonest
         is_below_limit = self._run.limit is None or self._handed_out < self._run.limit
-        return is_below_limit and soonest is not None and soonest - at <= MAX_SERVICE_WAIT
+        return is_below_limit and soonest is not None and soonest - current_time <= MAX_SERVICE_WAIT
 
     def sources_given_up(self) -> set[str]:
         """Return the names of the sources with an origin that is given up for this run."""
@@ -217,8 +217,8 @@ class CrawlDispatcher:
             comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
             comment += f"; {tally.discovery_end}" if tally.discovery_end else ""
             comment += f"; {tally.problem}" if tally.problem else ""
-            most = self._sources[name].most
-            comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.handed_out else ""
+            limit = self._sources[name].most
+            comment += f"; one run asks for {limit} addresses at most" if 0 < limit <= tally.handed_out else ""
             comment += f"; {error}" if error else ""
             failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
             self._run.close_task(tally.task, comment, getattr(error, "reason", None) or reason, failed=failed)
@@ -413,8 +413,8 @@ class CrawlDispatcher:
         if service is None or attempt.reason not in service.final:
             return 0
         writer.flush()
-        earlier = self._run.ledger.requests.attempts(self._run.collection.name, attempt.target, LAST_ATTEMPTS)
-        return failures_in_row(service, [attempt.reason, *(row.reason for row in earlier)])
+        earlier_attempts = self._run.ledger.requests.attempts(self._run.collection.name, attempt.target, LAST_ATTEMPTS)
+        return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _check_seed(self, source: Source, tally: _Tally, event: AttemptEnded) -> None:
         """Count the response if it is a page; note why it is not if it should be a seed's page."""

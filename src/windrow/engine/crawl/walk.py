@@ -51,7 +51,7 @@ REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
 class OriginCrawler:
-    """Walks an origin; many methods return a `BatchBroken`, why the walk ends, or None if it continues."""
+    """Walks an origin. Many methods return a `BatchBroken` that says why the walk ends, or None if it continues."""
 
     def __init__(
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
@@ -132,8 +132,8 @@ class OriginCrawler:
 
     async def _process(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
         """Request one address if its rules allow that; fetch robots.txt first if it is due."""
-        at = now().timestamp()
-        robots_due = self._rules.robots(at) or self._rules.robots_wait(at)
+        current_time = now().timestamp()
+        robots_due = self._rules.robots(current_time) or self._rules.robots_wait(current_time)
         if end := self._stop_reason() or (await self._update_robots(client) if robots_due else None):
             return end
         if refusal := self._rules.refusal(job.url, job.kind):
@@ -292,8 +292,8 @@ class OriginCrawler:
             with self._archiver.reading(job.target):
                 urls = self._extract_links(job, reply)
                 left_out = self._rules.left_out()
-                fresh = tuple(url for url in left_out if self._recent.fresh(url.digest)) if left_out else ()
-                return AttemptEnded(self._walk.number, reply.attempt, urls, fresh)
+                new_left_out = tuple(url for url in left_out if self._recent.fresh(url.digest)) if left_out else ()
+                return AttemptEnded(self._walk.number, reply.attempt, urls, new_left_out)
         except Exception as error:  # noqa: BLE001 a bug of ours must not end the walk
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
 
@@ -308,14 +308,14 @@ class OriginCrawler:
         if (hinted := rules.hints(job, reply.fields, reply.body)) is not None:
             return self._not_recent(hinted)
         base, references = rules.links(attempt.url, reply.fields, reply.body)
-        fresh = []
+        new_urls = []
         for reference in references:
             url = rules.follow(base, reference)
             if url and recent.fresh(url.digest, url.kind):
-                fresh.append(url)
+                new_urls.append(url)
         if needed := rules.needs(job, reply.fields, reply.body):
-            fresh += self._not_recent(needed)
-        return tuple(fresh)
+            new_urls += self._not_recent(needed)
+        return tuple(new_urls)
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Return the addresses that were not found lately, and those for which a sitemap or feed has a last change."""

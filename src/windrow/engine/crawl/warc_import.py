@@ -47,11 +47,11 @@ _CRAWLER_RECORDS = frozenset(
 
 
 class _File(NamedTuple):
-    """A WARC file in the archive, its number on the ledger (`intake`), and the source that it is imported for."""
+    """A WARC file in the archive, its number on the ledger, and the source that it is imported for."""
 
-    intake: int
+    number: int
     source: str
-    warc: str
+    warc: str  # its name
 
 
 @dataclass(slots=True)
@@ -148,8 +148,8 @@ class WarcImporter:
     def _close_tasks(self) -> None:
         """Close the task of each source with its counts, as failed if a file could not be imported."""
         run = self._run
-        for tally, path, intake, waiting_before in self._fruitless:
-            waiting = run.ledger.imports.count_waiting_in(intake)
+        for tally, path, file_number, waiting_before in self._fruitless:
+            waiting = run.ledger.imports.count_waiting_in(file_number)
             if waiting == waiting_before:
                 explanation = (
                     f": {counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})" if waiting else ""
@@ -171,7 +171,7 @@ class WarcImporter:
         tally.files += 1
         if imported.trouble:
             tally.errors.append(f"{warc_file.path} {imported.trouble}")
-        intake, offset, source = self._add_file(warc_file, imported)
+        number, offset, source = self._add_file(warc_file, imported)
         if not imported.size:
             tally.errors.append(f"no capture was imported from {warc_file.path}: it is empty")
             return
@@ -183,19 +183,19 @@ class WarcImporter:
             position = batch[-1][0].next
             with run.ledger.writing() as writer:
                 faults_before = counts.faults.total()
-                findings = self._write_batch(writer, _File(intake, source, imported.warc), batch, counts)
-                writer.items.find(run.session, intake, self._phase, findings[: max(0, MAX_FINDINGS - faults_before)])
-                writer.imports.read_to(intake, position)
+                findings = self._write_batch(writer, _File(number, source, imported.warc), batch, counts)
+                writer.items.find(run.session, number, self._phase, findings[: max(0, MAX_FINDINGS - faults_before)])
+                writer.imports.read_to(number, position)
                 if position >= imported.size:
                     reading = Reading(count=counts.attempts)
-                    writer.items.read(run.session, intake, (run.collection.phases[0], ""), "", reading, then="")
+                    writer.items.read(run.session, number, (run.collection.phases[0], ""), "", reading, then="")
             run.progress.step(len(batch), len(findings))
             run.tick()
             if run.stopping():
                 break
         else:
             if offset == 0 and counts.is_fruitless():
-                self._fruitless.append((tally, warc_file.path, intake, counts.waiting))
+                self._fruitless.append((tally, warc_file.path, number, counts.waiting))
         tally.add_file(counts)
 
     def _add_file(self, warc_file: WarcFile, imported: ImportedFile) -> tuple[int, int, str]:
@@ -204,18 +204,18 @@ class WarcImporter:
         known_file = run.ledger.imports.get(imported.warc)
         with run.ledger.writing() as writer:
             if known_file:
-                intake, source, offset = known_file
+                file_number, source, offset = known_file
             else:
                 source, offset = warc_file.source, 0
                 name, step = run.collection.name, run.collection.phases[0]
-                intake = writer.imports.add(run.session, name, source, imported.warc, imported.size, step)
-            writer.imports.name(intake, warc_file.name)
-        return intake, offset, source
+                file_number = writer.imports.add(run.session, name, source, imported.warc, imported.size, step)
+            writer.imports.name(file_number, warc_file.name)
+        return file_number, offset, source
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         """Store the records of a batch as attempts, count them, and return a finding for each faulty record."""
         findings: list[Finding] = []
-        fresh: dict[str, KeptResponse] = {}
+        batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:
             if self._taken_down and self._taken_down.hold(about(record.fields)):
                 # Erased before it is counted: if the run is killed in between, the next one imports nothing of it.
@@ -228,7 +228,7 @@ class WarcImporter:
                 tally.faults[str(imported.wrong)] += 1
             elif imported.attempt is None:
                 tally.skipped[imported.skipped] += 1
-            elif self._add_record(writer, file, record, imported, fresh):
+            elif self._add_record(writer, file, record, imported, batch_payloads):
                 tally.attempts += 1
             else:
                 tally.waiting += 1
@@ -240,24 +240,25 @@ class WarcImporter:
         file: _File,
         record: WarcRecord,
         imported: ImportedRecord,
-        fresh: dict[str, KeptResponse],
+        batch_payloads: dict[str, KeptResponse],
     ) -> bool:
-        """Store a record's attempt, and note new payloads in `fresh`; return False for a revisit without original."""
+        """Store a record's attempt, and its payload in `batch_payloads`; return False if its original is missing."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
-            original = fresh.get(payload_digest) or original_response(self._run.ledger, payload_digest)
+            original = batch_payloads.get(payload_digest) or original_response(self._run.ledger, payload_digest)
             if original is None:
-                writer.imports.wait(file.intake, record.offset, payload_digest)
+                writer.imports.wait(file.number, record.offset, payload_digest)
                 return False
             attempt = attempt._replace(kept=_as_revisit(original, file.warc, record))
-        elif attempt.kept and payload_digest and attempt.kept.size and payload_digest not in fresh:
-            fresh[payload_digest] = attempt.kept
+        elif attempt.kept and payload_digest and attempt.kept.size and payload_digest not in batch_payloads:
+            batch_payloads[payload_digest] = attempt.kept
             writer.imports.payload(payload_digest, attempt.kept)
         self._record_attempt(writer, file.source, attempt)
         return True
 
     def _record_attempt(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
+        """Store an attempt with its address, and the host of that if it is new."""
         origin = parts(attempt.url).origin
         host = self._host(origin)
         if host is None:
@@ -275,21 +276,22 @@ class WarcImporter:
         run, last_position = self._run, (0, -1)
         while not run.stopping() and (revisits := run.ledger.imports.resolved(last_position, BATCH_SIZE)):
             with run.ledger.writing() as writer:
-                for intake, offset, warc, source in revisits:
-                    self._resolve_revisit(writer, intake, offset, warc, source)
+                for file_number, offset, warc, source in revisits:
+                    self._resolve_revisit(writer, file_number, offset, warc, source)
             last_position = (revisits[-1].intake, revisits[-1].offset)
             run.tick()
 
-    def _resolve_revisit(self, writer: LedgerWriter, intake: int, offset: int, warc: str, source: str) -> None:
+    def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
+        """Store the revisit at `offset` of a file with its original, or a finding if it cannot be read any more."""
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
         original = original_response(self._run.ledger, imported.payload)
         if imported.attempt is None or original is None:
             unreadable = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
-            writer.items.find(self._run.session, intake, self._phase, [imported.finding or unreadable])
+            writer.items.find(self._run.session, file_number, self._phase, [imported.finding or unreadable])
         else:
             self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(original, warc, record)))
-        writer.imports.resolve(intake, offset)
+        writer.imports.resolve(file_number, offset)
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:

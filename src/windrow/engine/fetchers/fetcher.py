@@ -84,9 +84,9 @@ class Fetcher:
 
     async def serve(self) -> None:
         """Run batches until the engine sends None; then close the connections."""
-        ended = asyncio.Event()
-        self._loop.add_reader(self._pipe.fileno(), self._receive, ended)
-        while not ended.is_set():
+        end_event = asyncio.Event()
+        self._loop.add_reader(self._pipe.fileno(), self._receive, end_event)
+        while not end_event.is_set():
             self._awake.clear()
             self._heartbeat.beat()
             self.send()
@@ -105,13 +105,13 @@ class Fetcher:
                 if self._tasks:
                     await asyncio.wait(self._tasks)
 
-    def _receive(self, ended: asyncio.Event) -> None:
-        """Act on the messages that the pipe has; set `ended` if the engine ends the process."""
+    def _receive(self, end_event: asyncio.Event) -> None:
+        """Act on the messages that the pipe has; set `end_event` if the engine ends the process."""
         try:
             while self._pipe.poll():
                 message = self._pipe.recv()
                 if message is None:
-                    ended.set()
+                    end_event.set()
                     self._awake.set()
                     return
                 if isinstance(message, CloseConnection):
@@ -131,6 +131,7 @@ class Fetcher:
             os._exit(1)
 
     def _start_walk(self, walk: CrawlOrigin) -> None:
+        """Start the walk of an origin as a task; a service has its own queue, limits and number of connections."""
         reading = partial(self._heartbeat.reading, walk.number)
         service = service_of(walk.source)
         archive = self._archive if service is None or service.archived else self._unarchived

@@ -128,7 +128,7 @@ class FetcherPool:
         member.begin(batch, batch.jobs)
 
     def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
-        """Return the only process that asks a host, `least_loaded` if no running process does so yet."""
+        """Return the only process that asks a host; if the host has none, that becomes `least_loaded`."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
             pipe = self._owners[name] = least_loaded.pipe

@@ -50,7 +50,7 @@ class _Host:
 
 
 def compare_hosts(run: HarvestRun, down: set[str]) -> None:
-    """Compare archived files with mirrors of equal size, once each, at sources other than those `down` (names)."""
+    """Compare each archived file with its mirrors of equal size, once; sources that are `down` are not asked."""
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.left(source.site)}
@@ -81,31 +81,31 @@ class _Comparison:
     def run(self, hosts: list[_Host]) -> None:
         """Compare the mirrors of all sources, until each is done or its connection breaks, or the run is stopped."""
         run = self._run
-        for compared in hosts:
-            self._submit_batch(compared)
+        for host in hosts:
+            self._submit_batch(host)
         while self._batches:
             if events := run.fetchers.events(0.1):
                 with run.ledger.writing() as writer:
                     for event in events:
                         self._record_event(writer, event)
             run.tick()
-        for compared in hosts:
-            run.close_task(compared.task, compared.summary)
+        for host in hosts:
+            run.close_task(host.task, host.summary)
 
-    def _submit_batch(self, compared: _Host) -> None:
+    def _submit_batch(self, host: _Host) -> None:
         """Submit the next batch of a source's mirrors."""
         jobs: list[FetchJob] = []
-        while compared.waiting and len(jobs) < BATCH_SIZE:
-            mirror = compared.waiting.popleft()
+        while host.waiting and len(jobs) < BATCH_SIZE:
+            mirror = host.waiting.popleft()
             self._last_job += 1
-            self._mirrors[self._last_job] = compared, mirror
+            self._mirrors[self._last_job] = host, mirror
             file = ListedFile(mirror.path, mirror.size, mirror.modified, compared=True)
-            jobs.append(FetchJob(self._last_job, compared.source.site.address(mirror.path), file=file))
+            jobs.append(FetchJob(self._last_job, host.source.site.address(mirror.path), file=file))
         if jobs:
             batch = self._run.next_batch()
-            self._batches[batch] = compared
-            pace = self._pace[host_name(compared.source.site)]
-            self._run.fetchers.submit_batch(TransferBatch(batch, compared.source.site, tuple(jobs), pace=pace))
+            self._batches[batch] = host
+            pace = self._pace[host_name(host.source.site)]
+            self._run.fetchers.submit_batch(TransferBatch(batch, host.source.site, tuple(jobs), pace=pace))
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         """Record the outcome of a comparison, or the end of a batch."""
@@ -113,41 +113,39 @@ class _Comparison:
             self._record_comparison(writer, *self._mirrors.pop(event.attempt.target), event.attempt)
             self._run.progress.step(1, event.attempt.reason is not None)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:
-            compared = self._batches.pop(event.batch)
+            host = self._batches.pop(event.batch)
             for number in event.untouched:
                 self._mirrors.pop(number, None)
-                compared.failed += 1
+                host.failed += 1
             if event.broken is None and not self._run.stopping():
-                self._submit_batch(compared)
+                self._submit_batch(host)
 
-    def _record_comparison(
-        self, writer: LedgerWriter, compared: _Host, mirror: UncomparedMirror, attempt: Attempt
-    ) -> None:
+    def _record_comparison(self, writer: LedgerWriter, host: _Host, mirror: UncomparedMirror, attempt: Attempt) -> None:
         """Record the outcome of a comparison; after a failure that may pass, only count it: the next run compares."""
-        compared.received += attempt.received or 0
+        host.received += attempt.received or 0
         held_digest = self._held_digest(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held_digest):
-            compared.failed += 1
+            host.failed += 1
             return
         kind = message = ""
         if attempt.reason is not None:
-            compared.failed += 1
-            kind, message = "NotCompared", f"{compared.source.name} offers it too; not compared: {attempt.message}"
+            host.failed += 1
+            kind, message = "NotCompared", f"{host.source.name} offers it too; not compared: {attempt.message}"
         elif attempt.checksum != held_digest:
-            compared.differing += 1
+            host.differing += 1
             size = "" if mirror.size is None else f" in the same size, {mirror.size} bytes"
             kind = "ContentDiffers"
             message = (
-                f"{compared.source.name} offers other bytes under this name{size} than {mirror.held_from}, whose file"
-                f" is in the archive; {describe_choice(mirror.key, compared.source.name)}"
+                f"{host.source.name} offers other bytes under this name{size} than {mirror.held_from}, whose file"
+                f" is in the archive; {describe_choice(mirror.key, host.source.name)}"
             )
         else:
-            compared.same += 1
+            host.same += 1
         if kind:
             phase = self._run.collection.fetch_phase
             writer.items.find(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
-        writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
+        writer.mirrors.add(self._run.session, host.source.name, mirror.file, offer, "compared")
 
     def _held_digest(self, mirror: UncomparedMirror) -> str:
         """Return the digest of the last bytes of the archived file, or an empty text if it cannot be read."""

@@ -52,7 +52,7 @@ class _Host:
 
 
 class Fetching:
-    """Sends batches of files to the fetchers (`_in_hand`, by number), and records every attempt on the ledger."""
+    """Sends batches of files to the fetchers, and records every attempt on the ledger."""
 
     def __init__(self, run: HarvestRun, down: set[str]) -> None:
         """Fetch the files that are due from the sources that are not `down`."""
@@ -176,7 +176,7 @@ class Fetching:
                     self._in_hand[file.due.item.id] = file
                 self._batches[number] = (name, host.breaks)
                 host.batches += 1
-                jobs = tuple(wanted.hosts[0][1] for wanted in files)
+                jobs = tuple(wanted_file.hosts[0][1] for wanted_file in files)
                 parallel_requests = transport_for(host.source.site.scheme).abreast
                 pace = self._paces[host_name(host.source.site)]
                 run.fetchers.submit_batch(
@@ -225,24 +225,24 @@ class Fetching:
         elif isinstance(event, TransferProgress) and event.target in self._in_hand:
             run.received_bytes[self._in_hand[event.target].attempt] = event.size
 
-    def _begin_attempt(self, writer: LedgerWriter, file: WantedFile, at: datetime) -> None:
+    def _begin_attempt(self, writer: LedgerWriter, file: WantedFile, started: datetime) -> None:
         """Record the begin of an attempt, and the file's conflict between sources, unless that is recorded already."""
         if not file.attempt:
             source, job = file.hosts[0]
             file.attempt = writer.attempts.begin(
-                self._run.session, self._hosts[source.name].number, file.due.item.id, job.url, at
+                self._run.session, self._hosts[source.name].number, file.due.item.id, job.url, started
             )
             if file.conflict:
                 phase = self._run.collection.fetch_phase
                 writer.items.find(self._run.session, file.due.item.id, phase, [file.conflict])
                 file.conflict = None
 
-    def _record_attempt(self, writer: LedgerWriter, wanted: WantedFile, attempt: Attempt) -> None:
+    def _record_attempt(self, writer: LedgerWriter, wanted_file: WantedFile, attempt: Attempt) -> None:
         """Record an ended attempt; the file is then done, tried again later, asked of its next source, or given up."""
-        run, source, file = self._run, wanted.source, wanted.due.item.id
+        run, source, file = self._run, wanted_file.source, wanted_file.due.item.id
         host = self._hosts[source.name]
-        self._begin_attempt(writer, wanted, attempt.started)
-        attempt_number, wanted.attempt = wanted.attempt, 0
+        self._begin_attempt(writer, wanted_file, attempt.started)
+        attempt_number, wanted_file.attempt = wanted_file.attempt, 0
         end_number = writer.attempts.record_attempt(run.session, host.number, attempt, begun=attempt_number)
         run.received_bytes.pop(attempt_number, None)
         run.progress.step(1, attempt.reason is not None)
@@ -258,27 +258,28 @@ class Fetching:
             )
             return
         writer.items.fail(file, run.collection.listing.fetch_phase, attempt.reason, end_number)
-        wanted.attempts += 1
+        wanted_file.attempts += 1
         self._pause_host(writer, host, attempt)
-        if attempt.retry and self._may_retry(wanted) and not run.stopping() and source.name not in self._queue.down:
-            self._queue.put_later(wanted, wait_after(wanted.attempts, attempt.wait))
+        may_retry = attempt.retry and self._may_retry(wanted_file) and not run.stopping()
+        if may_retry and source.name not in self._queue.down:
+            self._queue.put_later(wanted_file, wait_after(wanted_file.attempts, attempt.wait))
             return
         host.failed[attempt.reason] += 1
-        self._next_host(wanted)
-        if not wanted.hosts:
-            self._given_up[file] = (wanted.due.item.key, attempt.reason)
+        self._next_host(wanted_file)
+        if not wanted_file.hosts:
+            self._given_up[file] = (wanted_file.due.item.key, attempt.reason)
 
-    def _record_cut(self, writer: LedgerWriter, wanted: WantedFile, broken: BatchBroken) -> None:
+    def _record_cut(self, writer: LedgerWriter, wanted_file: WantedFile, broken: BatchBroken) -> None:
         """Record that the attempt under way at a file failed because its batch broke."""
-        run, file = self._run, wanted.due.item.id
-        job = wanted.hosts[0][1]
-        received = run.received_bytes.pop(wanted.attempt, 0)
+        run, file = self._run, wanted_file.due.item.id
+        job = wanted_file.hosts[0][1]
+        received = run.received_bytes.pop(wanted_file.attempt, 0)
         attempt = job.attempt(now())._replace(received=received, reason=broken.reason, message=broken.message)
-        host = self._hosts[wanted.source.name].number
-        end_number = writer.attempts.record_attempt(run.session, host, attempt, begun=wanted.attempt)
+        host = self._hosts[wanted_file.source.name].number
+        end_number = writer.attempts.record_attempt(run.session, host, attempt, begun=wanted_file.attempt)
         writer.items.fail(file, run.collection.listing.fetch_phase, broken.reason, end_number)
-        wanted.attempt = 0
-        wanted.attempts += 1
+        wanted_file.attempt = 0
+        wanted_file.attempts += 1
 
     def _may_retry(self, file: WantedFile) -> bool:
         """Return whether a file may be tried again at the same source."""
@@ -313,9 +314,9 @@ class Fetching:
             self._queue.in_memory -= 1
 
     def _end_batch(self, writer: LedgerWriter, host: _Host, event: BatchEnded, breaks: int) -> None:
-        """Record the end of a batch, and queue its untried files; `breaks` is the source's number when it began."""
+        """Record the end of a batch and queue its untried files; the source had `breaks` breaks when it began."""
         host.batches -= 1
-        returned = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
+        untried = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         broken = event.broken
         if broken is not None:
             host.last_break = broken
@@ -326,10 +327,10 @@ class Fetching:
                 host.due = max(host.due, time.monotonic() + wait_after(host.breaks_in_row, broken.wait))
             if host.breaks_in_row >= host.source.attempts or not (broken.retry and worth_waiting(broken.wait)):
                 self._close_host(host, broken, writer)
-                returned += self._queue.remove_source(host.source.name)
+                untried += self._queue.remove_source(host.source.name)
         is_down = host.source.name in self._queue.down
         failure = broken or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
-        for file in returned:
+        for file in untried:
             # An attempt that an earlier session left open stays open; one that this session began is closed as cut.
             if file.attempt and (is_down or file.attempt in self._run.received_bytes):
                 self._record_cut(writer, file, failure)

@@ -44,33 +44,33 @@ class _Listings:
     def take_due(self, now: float) -> list[_SourceListing]:
         """Return the listings that are due at the time `now`; a source whose server asked for a long pause is down."""
         due_listings = []
-        for listed in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
-            wait = self.pauses.left(listed.source.site)
+        for listing in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
+            wait = self.pauses.left(listing.source.site)
             if not wait:
-                due_listings.append(listed)
+                due_listings.append(listing)
             elif worth_waiting(wait):
-                listed.due = now + wait
+                listing.due = now + wait
             else:
-                self.waiting.remove(listed)
-                self.down.add(listed.source.name)
-                _record_pause(self.run, listed, wait)
+                self.waiting.remove(listing)
+                self.down.add(listing.source.name)
+                _record_pause(self.run, listing, wait)
         return due_listings
 
-    def record_end(self, listed: _SourceListing, broken: BatchBroken | None) -> None:
+    def record_end(self, listing: _SourceListing, broken: BatchBroken | None) -> None:
         """Record a complete listing; queue one that is `broken` again, or mark its source as down."""
         if broken is None:
-            _record_offers(self.run, listed)
+            _record_offers(self.run, listing)
             return
         with self.run.ledger.writing() as writer:
-            self.pauses.note(writer, listed.source.site, broken.wait)
-        if _should_retry(self.run, listed, broken):
-            self.waiting.append(listed)
+            self.pauses.note(writer, listing.source.site, broken.wait)
+        if _should_retry(self.run, listing, broken):
+            self.waiting.append(listing)
         else:
-            self.down.add(listed.source.name)
+            self.down.add(listing.source.name)
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List every active source; return the names of those that failed or were not done at the deadline."""
+    """List every active source; return the names of sources that failed or were not listed before the deadline."""
     phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [
         _SourceListing(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active
@@ -86,14 +86,14 @@ def list_all(run: HarvestRun) -> set[str]:
         if now > end_time:
             late = [*waiting, *running.values()]
             _record_late(run, late, deadline)
-            listings.down |= {listed.source.name for listed in late}
+            listings.down |= {listing.source.name for listing in late}
             break
-        for listed in listings.take_due(now)[: run.harvest.listers - len(running)]:
-            waiting.remove(listed)
-            listed.entries.clear()
+        for listing in listings.take_due(now)[: run.harvest.listers - len(running)]:
+            waiting.remove(listing)
+            listing.entries.clear()
             number = run.next_batch()
-            running[number] = listed
-            site, folders = listed.source.site, run.collection.listing.folders
+            running[number] = listing
+            site, folders = listing.source.site, run.collection.listing.folders
             run.fetchers.submit_batch(TransferBatch(number, site, folders=folders, pace=host_paces[host_name(site)]))
         if not running:
             time.sleep(0.05)
@@ -109,67 +109,68 @@ def list_all(run: HarvestRun) -> set[str]:
     return listings.down
 
 
-def _record_pause(run: HarvestRun, listed: _SourceListing, seconds: float) -> None:
+def _record_pause(run: HarvestRun, listing: _SourceListing, seconds: float) -> None:
     """Record that a source is not listed because its server asked for a pause of `seconds`."""
-    message = f"{listed.source.name}: {describe_pause(listed.source.site, seconds)}"
-    run.close_task(listed.task, message, Reason.RATE_LIMITED, failed=True)
+    message = f"{listing.source.name}: {describe_pause(listing.source.site, seconds)}"
+    run.close_task(listing.task, message, Reason.RATE_LIMITED, failed=True)
     run.progress.step(1, 1)
 
 
-def _record_late(run: HarvestRun, late: list[_SourceListing], deadline: float) -> None:
-    """Record that the `late` listings failed because they took longer than the deadline, in seconds."""
-    for listed in late:
-        message = f"{listed.source.name}: left behind: its listing had not ended after {deadline:g} seconds"
+def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline: float) -> None:
+    """Record that the `late_listings` listings failed because they took longer than the deadline, in seconds."""
+    for listing in late_listings:
+        message = f"{listing.source.name}: left behind: its listing had not ended after {deadline:g} seconds"
         message += f" ({run.collection.name}.listing_deadline)"
-        run.close_task(listed.task, message, Reason.TIMEOUT, failed=True)
+        run.close_task(listing.task, message, Reason.TIMEOUT, failed=True)
         run.progress.step(1, 1)
 
 
-def _should_retry(run: HarvestRun, listed: _SourceListing, broken: BatchBroken) -> bool:
+def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken) -> bool:
     """Return whether to list a source again, and set when; if not, close its task as failed."""
-    listed.attempts += 1
-    if broken.retry and worth_waiting(broken.wait) and listed.attempts < listed.source.attempts and not run.stopping():
-        listed.due = time.monotonic() + wait_after(listed.attempts, broken.wait)
+    listing.attempts += 1
+    may_retry = broken.retry and worth_waiting(broken.wait) and not run.stopping()
+    if may_retry and listing.attempts < listing.source.attempts:
+        listing.due = time.monotonic() + wait_after(listing.attempts, broken.wait)
         return True
     run.close_task(
-        listed.task, f"{listed.source.name}: {broken.describe(listed.source.name)}", broken.reason, failed=True
+        listing.task, f"{listing.source.name}: {broken.describe(listing.source.name)}", broken.reason, failed=True
     )
     run.progress.step(1, 1)
     return False
 
 
-def _record_offers(run: HarvestRun, listed: _SourceListing) -> None:
+def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """Record the files that a source offers now, and those that it no longer offers."""
-    offers = run.collection.listing.plan(listed.source, listed.entries, run.harvest.options)
-    known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listed.source.name)}
+    offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
+    known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
-    fresh = refused = gone = 0
+    new = refused = gone = 0
     with run.ledger.writing() as writer:
         for offer in offers:
             if offer.unkeyed:
                 name = digest(offer.path.encode("utf-8", "surrogateescape"))
                 path = offer.path.encode("utf-8", "backslashreplace").decode()
-                writer.mirrors.refuse(run.session, listed.source.name, path, name, offer.reason or Reason.BAD_NAME)
+                writer.mirrors.refuse(run.session, listing.source.name, path, name, offer.reason or Reason.BAD_NAME)
                 refused += 1
         for key, offer in keyed.items():
             refused += offer.reason is not None
             if key in files:
-                _update_mirror(run, writer, listed.source.name, files[key], offer, known_mirrors.get(key))
+                _update_mirror(run, writer, listing.source.name, files[key], offer, known_mirrors.get(key))
             else:
                 # A new file, as all files of a first listing are.
                 writer.mirrors.add(
-                    run.session, listed.source.name, _add_file(run, writer, offer), offer, _first_event(offer)
+                    run.session, listing.source.name, _add_file(run, writer, offer), offer, _first_event(offer)
                 )
-                fresh += offer.reason is None
+                new += offer.reason is None
         for key, known_mirror in known_mirrors.items():
             if key not in keyed and known_mirror.present:
                 writer.mirrors.add(
-                    run.session, listed.source.name, known_mirror.file, Offer(key, known_mirror.path), "gone"
+                    run.session, listing.source.name, known_mirror.file, Offer(key, known_mirror.path), "gone"
                 )
                 gone += 1
-    comment = f"{listed.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
-    run.close_task(listed.task, comment)
+    comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
+    run.close_task(listing.task, comment)
     run.progress.step()
 
 

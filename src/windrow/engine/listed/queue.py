@@ -135,18 +135,18 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
     collection = run.collection
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
-    failed = (
+    failed_files = (
         due_item for due_item in due(run.ledger, collection, phase, Status.FAILED) if _failed_earlier(run, due_item)
     )
-    at = now()
-    while page := list(islice(failed, PAGE_SIZE)):
-        due_again, still_resting = split_resting(run.ledger, page, at)
+    current_time = now()
+    while page := list(islice(failed_files, PAGE_SIZE)):
+        due_again, still_resting = split_resting(run.ledger, page, current_time)
         resting += still_resting
         yield from due_again
 
 
-def _failed_earlier(run: HarvestRun, failed: Due) -> bool:
-    return failed.reason in RETRIED_REASONS and failed.since < run.session
+def _failed_earlier(run: HarvestRun, due_item: Due) -> bool:
+    return due_item.reason in RETRIED_REASONS and due_item.since < run.session
 
 
 def _find_hosts(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:

@@ -54,7 +54,7 @@ def pause_after(sessions: int) -> timedelta:
 
 
 def describe_rest(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:
-    """Return the finding for a file that failed at every source, or None if the next run just tries again."""
+    """Return the finding for a file that failed at every source; None if the next run tries it without a pause."""
     if reason not in RETRIED_REASONS:
         return Finding("GivenUp", f"not requested again automatically; windrow retry {key}", Level.WARN)
     if not (wait := pause_after(sessions)):
@@ -63,9 +63,9 @@ def describe_rest(key: str, reason: Reason, sessions: int, at: datetime) -> Find
     return Finding("RestingFile", f"{message}; to ask for it at once: windrow retry {key}", Level.WARN)
 
 
-def split_resting(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingFile]]:
+def split_resting(ledger: Ledger, failed_files: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingFile]]:
     """Split failed files into those that are due at the time `at`, and those that rest; drop those not retried."""
-    retryable = {due_item.item.id: due_item for due_item in failed if due_item.reason in RETRIED_REASONS}
+    retryable = {due_item.item.id: due_item for due_item in failed_files if due_item.reason in RETRIED_REASONS}
     failed_sessions = ledger.attempts.failed_sessions(list(retryable))
     due_files, resting = [], []
     for file, due_item in retryable.items():
@@ -81,8 +81,8 @@ def split_resting(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[
 
 def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingFile]:
     """Return all files of a collection that rest at the time `at`."""
-    failed = due(ledger, collection, collection.listing.fetch_phase, Status.FAILED)
-    return split_resting(ledger, failed, at)[1]
+    failed_files = due(ledger, collection, collection.listing.fetch_phase, Status.FAILED)
+    return split_resting(ledger, failed_files, at)[1]
 
 
 class OriginPauses:

@@ -85,7 +85,7 @@ async def _use_connection(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool = False,
 ) -> _ConnectionEnd:  # fmt: skip
-    """Run `jobs` over a connection, idle before if `was_idle`; close it unless it can be used again."""
+    """Run jobs over a connection, which is an old one if `was_idle`; close it unless it can be used again."""
     end = _ConnectionEnd.BROKEN
     try:
         end = await _run_jobs(jobs, batch, connection, archive, report, was_idle=was_idle)
@@ -99,7 +99,7 @@ async def _run_jobs(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List the folders, fetch `jobs`, return the connection's state; raises TerminalFailure if no folder exists."""
+    """List folders, fetch jobs, and return the connection's state; raises TerminalFailure if no folder exists."""
     missing_folders = 0
     for folder in batch.folders:
         try:
@@ -204,10 +204,10 @@ async def fetch(
             sink.verify(checksum)
         if later_jobs and _is_small(later_jobs[0].file):
             connection.expect(later_jobs[0].file.path)
-        kept = sink.finish()
+        response = sink.finish()
         attempt = job.attempt(started, time.monotonic() - clock)
         return Attempt(
-            *attempt[:6], status, kept, message=message, validators=validators, received=sink.received,
+            *attempt[:6], status, response, message=message, validators=validators, received=sink.received,
             checksum=checksum,
         )  # fmt: skip
     except WindrowError as error:
@@ -260,17 +260,17 @@ def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate
 
     def report_size(size: int) -> None:
         nonlocal due, is_reported, last_size, window_start, window_bytes
-        at = time.monotonic()
+        current_time = time.monotonic()
         if last_size is None:
-            last_size, window_start, window_bytes = size, at, rate.received
+            last_size, window_start, window_bytes = size, current_time, rate.received
         rate.received += size - last_size
         last_size = size
-        if at - window_start >= rate.window:
+        if current_time - window_start >= rate.window:
             rate.check(window_bytes)
-            window_start, window_bytes = at, rate.received
-        if at < due:
+            window_start, window_bytes = current_time, rate.received
+        if current_time < due:
             return
-        due = at + REPORT_INTERVAL
+        due = current_time + REPORT_INTERVAL
         if not is_reported:
             is_reported = True
             report(TransferBegun(job.target, started))

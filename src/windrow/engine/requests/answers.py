@@ -105,19 +105,19 @@ def context_of(stored: HttpRequest | None) -> dict[str, Any]:
 
 def request_of(url: str, stored: HttpRequest | None) -> Request:
     """Return a stored request to `url` as the discovery made it; `stored` is None for a plain GET."""
-    context, sent = context_of(stored), stored or HttpRequest()
+    context, request = context_of(stored), stored or HttpRequest()
     return Request(
-        url, context.get("name", ""), sent.method, sent.headers, sent.body, context=context.get("context", ""),
+        url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
         every=context.get("every"),
     )  # fmt: skip
 
 
 def found_url(
-    request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: RequestContent | None = None
+    request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, content: RequestContent | None = None
 ) -> FoundUrl:
     """Return a request as an address of the ledger; raises StepError if the request is not valid.
 
-    Its URL may be relative to `base`. `hops` redirects led to it. `sent` replaces the body of a step's request.
+    Its URL may be relative to `base`. `hops` redirects led to it. `content` replaces the body of a step's request.
     """
     if request.method not in METHODS:
         raise StepError(f"the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
@@ -131,9 +131,10 @@ def found_url(
         raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)
     http_request = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
-    if sent is not None:
-        http_request = http_request._replace(body=sent.body, attachments=sent.attachments, seconds=sent.seconds)
-        key = sent.digest if sent.attachments else ""
+    if content is not None:
+        body, attachments, digest, seconds = content
+        http_request = http_request._replace(body=body, attachments=attachments, seconds=seconds)
+        key = digest if attachments else ""
     return FoundUrl(
         request_key(url, http_request, key), parts(url).origin, url, int(request.priority), kind, None, http_request
     )
@@ -187,8 +188,8 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
             body += piece
     if ask.method == "GET" and (body or attachments):
         raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
-    sent = RequestContent(body, tuple(attachments), digest, ask.seconds)
-    return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, sent=sent)
+    content = RequestContent(body, tuple(attachments), digest, ask.seconds)
+    return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, content=content)
 
 
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
@@ -228,12 +229,13 @@ def follow(
     Requests outside the allowed origins become findings. Raises StepError if the result is not valid. This runs in the
     pool, where an error ends only this document.
     """
-    kept, source = job.answer, job.source
+    response, source = job.answer, job.source
     discovery = collection.captures if job.is_captured else collection.requests
     assert discovery is not None
     assert discovery.follow is not None
-    is_unchanged = kept.head is not None
-    answer = Answer(kept.request, kept.status, fields, body_of(view, fields, limits), kept.at, is_unchanged)
+    is_unchanged = response.head is not None
+    body = body_of(view, fields, limits)
+    answer = Answer(response.request, response.status, fields, body, response.at, is_unchanged)
     followed = discovery.follow(source, job.learned, answer)
     if not isinstance(followed, FollowResult):
         raise StepError(f"the discovery returned {type(followed).__name__}, not a FollowResult", Reason.STEP_FAILED)
@@ -253,7 +255,7 @@ def follow(
     allowed = allowed_origins(collection, source)
     for request in followed.requests:
         try:
-            url = found_url(without_secrets(request, source), kept.url)
+            url = found_url(without_secrets(request, source), response.url)
         except StepError as error:
             findings.append(Finding("BadRequest", str(error)))
             continue
@@ -270,13 +272,13 @@ def follow(
     return FollowedAnswer(result, tuple(urls), tuple(if_new), tuple(when_named))
 
 
-def follow_redirect(collection: Collection, source: Source, kept: KeptAnswer, hops: int) -> FollowedAnswer:
-    """Repeat a redirect's request at its target; it is skipped at other origins, or after too many `hops`."""
-    request = kept.request
-    if kept.status not in {307, 308}:
+def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
+    """Repeat a redirect's request at its target; skip it if `hops` or the target's origin are not allowed."""
+    request = answer.request
+    if answer.status not in {307, 308}:
         request = request._replace(method="GET", body=b"")
     try:
-        target = found_url(without_secrets(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
+        target = found_url(without_secrets(request._replace(url=answer.location), source), answer.url, hops=hops + 1)
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if target.origin not in allowed_origins(collection, source) or hops >= HOPS:

@@ -41,11 +41,7 @@ AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 
 
 class FollowOutcome(NamedTuple):
-    """The outcome of following one response of a source.
-
-    `found` is the number of requests found, `reason` why the response was not followed, and `end` why the discovery
-    ended, which is empty if it did not end.
-    """
+    """The number of requests found in a response, the reason if it was skipped, and why the discovery ended."""
 
     source: str
     found: int
@@ -141,15 +137,15 @@ class AnswerFollower:
             source = self._sources[recorded.source]
             if recorded.attempt.kept is None or recorded.attempt.status is None or recorded.attempt.reason is not None:
                 continue
-            kept = kept_answer(self._run, recorded)
-            if 300 <= kept.status < 400 and kept.location and requests_of(self._run.collection, source):
+            answer = kept_answer(self._run, recorded)
+            if 300 <= answer.status < 400 and answer.location and requests_of(self._run.collection, source):
                 request = self._run.ledger.requests.asked(recorded.seq)
                 runs[index] = _FollowRun(
-                    follow_redirect(self._run.collection, source, kept, context_of(request).get("hops", 0))
+                    follow_redirect(self._run.collection, source, answer, context_of(request).get("hops", 0))
                 )
                 continue
             indexes.append(index)
-            jobs.append(FollowJob(source, self._learned[recorded.source], kept, recorded.attempt.kind == CAPTURED))
+            jobs.append(FollowJob(source, self._learned[recorded.source], answer, recorded.attempt.kind == CAPTURED))
         outcomes = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
         for index, (_, done) in zip(indexes, outcomes, strict=True):
             runs[index] = _FollowRun(done.result, done.seconds)
@@ -231,10 +227,10 @@ class AnswerFollower:
 
 def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
     """Return a stored response with the place of its bytes; if it repeats known bytes, that of their first capture."""
-    attempt, kept, place = recorded.attempt, recorded.attempt.kept, run.place_of(recorded.attempt)
-    assert kept is not None
+    attempt, response, place = recorded.attempt, recorded.attempt.kept, run.place_of(recorded.attempt)
+    assert response is not None
     assert place is not None
-    head = kept.place if kept.revisit else None
+    head = response.place if response.revisit else None
     status = OK if attempt.status == NOT_MODIFIED else attempt.status or 0
     request = request_of(attempt.url, run.ledger.requests.asked(recorded.seq))
     return KeptAnswer(request, attempt.url, status, attempt.started, place, head, attempt.location)

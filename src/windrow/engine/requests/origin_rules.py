@@ -54,7 +54,7 @@ class OriginRules:
         return f"{self._origin}/robots.txt" if is_due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply a robots.txt got at UNIX time `at` (`status` None: no response); return no addresses of sitemaps."""
+        """Apply a robots.txt that was requested at UNIX time `at`; `status` is None if there was no response."""
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=self._agent, now=at
         )
@@ -83,7 +83,7 @@ class OriginRules:
         return pace.is_transient(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to pause after a response that took `seconds` and asked for `wait`; None to give up."""
+        """Return the seconds to pause after a response that took `seconds` and asked for `wait`; None: give up."""
         if self._service is not None:
             return self._service_pause(self._service, seconds, status, wait)
         delay = pace.minimum_delay(self._robots_state.robots.delay, self._delay)
@@ -162,7 +162,7 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 
 
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
-    """Count the latest of the attempts' reasons, newest first, that are final for the service; skip unsent requests."""
+    """Count how many of the latest `reasons` in a row (newest first) are final; requests never made do not count."""
     count = 0
     for reason in reasons:
         if reason not in service.final and reason is not Reason.SITE_GIVEN_UP:
@@ -214,10 +214,7 @@ def normal(address: str) -> str:
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Return a message if the server failed at a first request of a source, with status 500 or more, or an empty text.
-
-    Refusals such as 401 and 404 are left to the discovery: some sites close one interface and keep another.
-    """
+    """Return a message if a first request got status 500 or more, else ""; the discovery judges refusals."""
     if attempt.status is None or attempt.status < 500:
         return ""
     return f"{attempt.url}: the server answers {attempt.status}; ask it again with windrow retry --source {source.name}"

@@ -67,6 +67,7 @@ class ServiceRequests:
     """Makes the requests of a run's steps to services, and finds their answers."""
 
     def __init__(self, run: HarvestRun) -> None:
+        """Use the services of the run's harvest."""
         self._run = run
         self._sources = {service.name: service for service in run.harvest.services}
         self.has_asked = False  # whether any request was made in this run
@@ -85,8 +86,8 @@ class ServiceRequests:
             raise StepError(
                 f"the step asks {ask.service} by {ask.method}, but only {', '.join(service.methods)} is declared"
             )
-        kept = recorded.attempt.kept
-        return source, service_request(ask, source.site.address(), recorded.seq, kept.digest if kept else "")
+        response = recorded.attempt.kept
+        return source, service_request(ask, source.site.address(), recorded.seq, response.digest if response else "")
 
     def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
         """Store requests of steps, with the attempts that wait for them; known requests stay as they are."""
@@ -148,7 +149,7 @@ class ServiceRequests:
         return has_made_request
 
     def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
-        """Delete the bytes of answers that are not archived, unless they are among those still `waiting` for."""
+        """Delete the bytes of answers that are not to be archived, and for which no attempt in `waiting` waits."""
         run = self._run
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return

@@ -45,13 +45,14 @@ class ServiceWait(NamedTuple):
 def service_wait(
     ledger: Ledger, collection: str, store: WaitingStore, configured: Collection[str]
 ) -> ServiceWait | None:
-    """Return how many documents wait for services, None if none does; `configured` are the services with an address."""
+    """Return how many documents wait for services, None if none waits; `configured` services have an address."""
     count, first_attempt = store.count_waiting()
     if not count:
         return None
     (recorded,) = ledger.attempts.by_numbers([first_attempt]) or (None,)
     asks = [wait for waits in [*store.waiting(0).values()][:_DOCUMENTS_EXAMINED] for wait in waits]
-    services = sorted({row.source for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)})
+    addresses = [address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)]
+    services = sorted({address.source for address in addresses})
     attempts = (attempt for ask in asks for attempt in attempts_at(ledger, collection, ask))
     last_attempt = max(attempts, key=attrgetter("seq"), default=None)
     why, command = why_waiting(last_attempt), f"windrow run {collection}"
@@ -64,8 +65,8 @@ def service_wait(
 
 def attempts_at(ledger: Ledger, collection: str, ask: PendingAsk) -> Iterator[AttemptRow]:
     """Yield the attempts at a request of a step."""
-    for row in ledger.addresses.of_sources(collection, ask.address):
-        yield from ledger.attempts.of_address(row.host, row.digest)
+    for address in ledger.addresses.of_sources(collection, ask.address):
+        yield from ledger.attempts.of_address(address.host, address.digest)
 
 
 def why_waiting(attempt: AttemptRow | None) -> str:

@@ -38,18 +38,18 @@ def due(ledger: Ledger, collection: Collection, step: str, status: Status = Stat
     """Yield the items that have a status at a step, by rank; items that change meanwhile may be missed or repeated."""
     last_rank, last_item = "", 0
     while True:
-        rows = ledger.items.due(collection.name, step, status, (last_rank, last_item), PAGE_SIZE)
-        for row in rows:
-            yield _make_due(collection.name, row)
-        if len(rows) < PAGE_SIZE:
+        due_rows = ledger.items.due(collection.name, step, status, (last_rank, last_item), PAGE_SIZE)
+        for due_row in due_rows:
+            yield _make_due(collection.name, due_row)
+        if len(due_rows) < PAGE_SIZE:
             break
-        last_rank, last_item = rows[-1].rank, rows[-1].item
+        last_rank, last_item = due_rows[-1].rank, due_rows[-1].item
 
 
-def _make_due(collection: str, row: DueRow) -> Due:
-    digest = row.digest or row.capture
-    item = Item(row.item, collection, row.kind, row.key, row.rank, row.attempt, digest, row.member)
-    return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
+def _make_due(collection: str, due: DueRow) -> Due:
+    digest = due.digest or due.capture
+    item = Item(due.item, collection, due.kind, due.key, due.rank, due.attempt, digest, due.member)
+    return Due(item, due.owner, due.reason, due.since, due.capture, due.size, due.source)
 
 
 def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:

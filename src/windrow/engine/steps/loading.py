@@ -75,7 +75,7 @@ def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) ->
 
 
 class _Case:
-    """A document to judge, as the store's `Undecided`, and its outcome afterwards."""
+    """A document to judge, in the form that the store takes, and its outcome afterwards."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
         """Take the lookups from the step's reading: `asks` has the keys to look up in the store, by question."""

@@ -64,19 +64,16 @@ class _Batch:
                 done = done._replace(result=job.stopped[0])
         self.done[index] = done
 
-    def record_death(self, sent: list[int], position: int, exit_code: int | None, limit: float) -> None:
-        """Record that a worker died at the job at `position` among those `sent` (indexes): it fails or is the suspect.
-
-        `exit_code` is None if the worker was killed since it slept too long; `limit` is that of CPU time, in seconds.
-        """
-        culprit = sent[max(0, min(position, len(sent) - 1))]
+    def record_death(self, sent_jobs: list[int], position: int, exit_code: int | None, limit: float) -> None:
+        """Record that a worker died at one of `sent_jobs`; an `exit_code` of None means that it slept too long."""
+        culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
         if exit_code == -signal.SIGPROF:
             message = f"stopped after {limit:g} seconds of CPU time"
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, limit))
         elif exit_code is None:
             message = f"stopped after {limit * SLEEP_FACTOR:g} seconds by the clock, in which it was asleep"
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, limit * SLEEP_FACTOR))
-        elif sent == [culprit] and culprit == self.suspect:
+        elif sent_jobs == [culprit] and culprit == self.suspect:
             message = f"its process ended twice, the last time with exit code {exit_code}"
             self.store_result(culprit, _make_failure(Reason.WORKER_DIED, message, 0.0))
         else:
@@ -97,7 +94,7 @@ class _Sent(NamedTuple):
 
 
 class _Worker:
-    """A worker process with the batches that it was sent, and the number of its current job (-1 before the first)."""
+    """A worker process, the batches that it was sent (`in_hand`), and the number of the job that it runs."""
 
     def __init__(self, config: worker.WorkerConfig) -> None:
         self.pipe, worker_pipe = CONTEXT.Pipe()
@@ -151,10 +148,7 @@ class _Worker:
         return batch
 
     def take_batches_after_death(self, limit: float) -> list[_Batch]:
-        """Record the job at which the worker died, with its `limit` of CPU seconds; return the batches that it had.
-
-        Raises ReaderFailed if it died before its first job, since another worker would do the same.
-        """
+        """Record at which job the worker died, and return its batches; raises ReaderFailed if it had not begun any."""
         self.pipe.close()
         self.process.join()
         exit_code = self.process.exitcode

@@ -33,8 +33,8 @@ def gather_pages(
     size, began = 0, clock()
     for attempt in attempts:
         page.append(attempt)
-        kept = attempt.recorded.attempt.kept
-        size += kept.size if kept and attempt.result is not None else 0
+        response = attempt.recorded.attempt.kept
+        size += response.size if response and attempt.result is not None else 0
         if len(page) == PAGE_SIZE or size >= MAX_PAGE_BYTES or clock() - began >= MAX_GATHER_SECONDS:
             yield page
             page, size, began = [], 0, clock()

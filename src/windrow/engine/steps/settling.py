@@ -46,10 +46,7 @@ StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
 
 
 class Settling:
-    """Runs one Settle step. Pages of attempts with the step's results are written in one transaction each.
-
-    A result is a `Reading` if the step failed, and None if the bytes were not read.
-    """
+    """Runs one Settle step; its result is a `Reading` if it failed, and None if the bytes were not read."""
 
     def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
         """Write the results to `version_store`."""
@@ -73,7 +70,7 @@ class Settling:
         return self._run.ledger.takedowns.addresses()
 
     def run(self) -> None:
-        """Settle new, unread and answered attempts, and finish the store; after an error, the next run continues."""
+        """Settle new, unread and answered attempts, and finish the store; the next run continues after an error."""
         run, version_store = self._run, self._version_store
         unread = [] if run.harvest.reread else self._unread.due()
         count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(unread)
@@ -117,7 +114,7 @@ class Settling:
             )
 
     def _earlier_sessions(self) -> Mapping[int, int]:
-        """Return the last attempt that each earlier session settled, by session: a lost store is made anew from it."""
+        """Return the last attempt that each earlier session settled, from which a lost store is made anew."""
         run = self._run
         return run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
 
@@ -139,7 +136,7 @@ class Settling:
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
-        """Settle all new attempts by pages; from one that must be repeated on, pages wait until the pool is free."""
+        """Settle new attempts page by page; a page with answers, and those after it, wait until the pool is free."""
         attempts = self._due_attempts()
         while not self._run.stopping():
             deferred: list[tuple[list[SettledAttempt], StoredAnswers]] = []
@@ -169,11 +166,11 @@ class Settling:
         for recorded in attempts:
             if self._run.stopping():
                 return
-            kept = recorded.attempt.kept
-            if kept is None:
+            response = recorded.attempt.kept
+            if response is None:
                 yield SettledAttempt(recorded, None)
                 continue
-            job = self._make_job(recorded, self._place_of(recorded.attempt, kept))
+            job = self._make_job(recorded, self._place_of(recorded.attempt, response))
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
@@ -193,43 +190,46 @@ class Settling:
 
     def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
         """Return the place of an attempt's bytes, or None if there are none or they need not be read."""
-        kept = recorded.attempt.kept
-        if kept is None:
+        response = recorded.attempt.kept
+        if response is None:
             return None
-        if kept.revisit and (self._is_temporary(recorded, kept) or self._must_reread(recorded, kept)):
-            return self._place_of(recorded.attempt, kept)
-        if not self._step.needs_body(recorded) or (kept.revisit and self._is_known(recorded, kept)):
+        if response.revisit and (self._is_temporary(recorded, response) or self._must_reread(recorded, response)):
+            return self._place_of(recorded.attempt, response)
+        if not self._step.needs_body(recorded) or (response.revisit and self._is_known(recorded, response)):
             return None
-        return self._place_of(recorded.attempt, kept)
+        return self._place_of(recorded.attempt, response)
 
-    def _is_temporary(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
-        return self._content_store is not None and self._content_store.is_temporary(recorded.attempt.url, kept.digest)
+    def _is_temporary(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
+        store = self._content_store
+        return store is not None and store.is_temporary(recorded.attempt.url, response.digest)
 
-    def _is_known(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
+    def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
         name_payload = self._step.name_payload
         if self._content_store is None:  # the step must observe again that a record exists
             return False
-        return self._content_store.same(recorded.attempt.url, name_payload(recorded) if name_payload else kept.digest)
+        payload = name_payload(recorded) if name_payload else response.digest
+        return self._content_store.same(recorded.attempt.url, payload)
 
-    def _must_reread(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
+    def _must_reread(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
         """Return whether the header of a response with known bytes requires that the bytes are read again."""
         if self._step.rereads_original is None:
             return False
         try:
-            answer = open_response(self._run.archive, kept.place)
+            answer = open_response(self._run.archive, response.place)
         except ArchiveError:
             return False  # `windrow check` reports this; the stored result does not change
         answer.view.close()
         return self._step.rereads_original(recorded, answer.fields)
 
-    def _place_of(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
-        return self._run.place_of(attempt) or kept.place
+    def _place_of(self, attempt: Attempt, response: model.KeptResponse) -> ArchivePlace:
+        return self._run.place_of(attempt) or response.place
 
     def _make_job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
-        kept = recorded.attempt.kept
-        digest = kept.digest if kept else ""
+        """Return the job that runs the step on an attempt, whose bytes are at `place`."""
+        response = recorded.attempt.kept
+        digest = response.digest if response else ""
         item = Item(recorded.seq, self._run.collection.name, "attempt", recorded.attempt.url, digest=digest)
-        head = kept.place if kept and kept.revisit else None
+        head = response.place if response and response.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(recorded.seq)) if queries else ()
         request = request_of(recorded.attempt.url, queries.asked(recorded.seq)) if queries else None
@@ -249,9 +249,9 @@ class Settling:
             while not self._run.stopping() and (waiting := store.waiting(last_attempt)):
                 last_attempt = max(waiting)
                 answers_by_attempt = {seq: self._service_requests.answers(waits) for seq, waits in waiting.items()}
-                ready = {seq: answers for seq, answers in answers_by_attempt.items() if answers is not None}
-                if ready:
-                    page = list(self._repeat_with_answers(ready))
+                answered = {seq: answers for seq, answers in answers_by_attempt.items() if answers is not None}
+                if answered:
+                    page = list(self._repeat_with_answers(answered))
                     self._answered_attempts += sum(not _asks_of(settled.result) for settled in page)
                     self._settle_page(self._take_again(page, self._stored_answers(page)), store.checkpoint())
                     has_progressed = True
@@ -266,18 +266,18 @@ class Settling:
             last_attempt = max(waiting)
             yield from waiting.values()
 
-    def _repeat_with_answers(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts (by number) with the answers to their requests; asking the same again fails."""
-        attempts = self._run.ledger.attempts.by_numbers([*ready])
+    def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
+        """Repeat the step for attempts with the answers that they wait for; a step that asks the same again fails."""
+        attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
-        lost_answer = Reading(Reason.NOT_FOUND)
+        lost_bytes = Reading(Reason.NOT_FOUND)
         pairs = (
-            (recorded, self._make_job(recorded, place)._replace(answers=ready[recorded.seq]) if place else lost_answer)
+            (recorded, self._make_job(recorded, place)._replace(answers=answers[recorded.seq]) if place else lost_bytes)
             for recorded, place in places
         )
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             repeated_asks = _asks_of(result)
-            if repeated_asks and all(ask.name in ready[recorded.seq] for ask in repeated_asks):
+            if repeated_asks and all(ask.name in answers[recorded.seq] for ask in repeated_asks):
                 message = f"the step asks again for {repeated_asks[0].name!r}, which was answered"
                 failure = Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),))
                 yield SettledAttempt(recorded, failure)
@@ -305,7 +305,7 @@ class Settling:
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
     def _make_entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Return the attempts' entries for the store; store their requests to services, or make an invalid one fail."""
+        """Return the entry of each attempt for the store; requests to services are stored first, invalid ones fail."""
         if not self._step.takes_answers:
             return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
         entries, requests = [], []
@@ -380,7 +380,7 @@ class Settling:
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update due times of addresses from all content changes there: settling an attempt twice has no effect."""
+        """Update due times of addresses from all versions of their content, so that repeating this changes nothing."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
@@ -459,10 +459,10 @@ class Settling:
 
     def _job_again(self, recorded: RecordedAttempt) -> Job | None:
         """Return the job to read an attempt again, or None if its bytes are not needed."""
-        kept = recorded.attempt.kept
-        if kept is None or not (self._step.needs_body(recorded) or self._place_to_read(recorded)):
+        response = recorded.attempt.kept
+        if response is None or not (self._step.needs_body(recorded) or self._place_to_read(recorded)):
             return None
-        return self._make_job(recorded, self._place_of(recorded.attempt, kept))
+        return self._make_job(recorded, self._place_of(recorded.attempt, response))
 
 
 def settle_step(run: HarvestRun, step: Settle) -> None:

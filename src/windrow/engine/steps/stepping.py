@@ -51,7 +51,7 @@ class PhaseTasks:
 
     @contextmanager
     def working(self, total: int) -> Iterator[None]:
-        """Show progress in the block, then end every task; after StoreError or ReaderFailed, all tasks have failed."""
+        """Show progress in the block, then end every task, as failed after a StoreError or ReaderFailed."""
         self.run.progress.begin(self.name, total)
         try:
             yield
@@ -175,7 +175,7 @@ def _make_jobs(
 
 
 def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
-    """Return all that a reading depends on besides the bytes: versions of the step, resources, `step.by(item)`."""
+    """Return what a reading depends on besides the bytes: versions of step and resources, and `step.by(item)`."""
     if isinstance(step, Summarise):
         return step.version
     resources = run.harvest.resources

@@ -109,7 +109,7 @@ class UnreadAttempts:
         self._waiting -= {*reasons}
 
     def wait(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that attempts wait for services and are not unread now; the step is repeated with the answers."""
+        """Record that attempts wait for services, and so are not unread any more; their step is repeated later."""
         waiting = [attempt for attempt in attempts if attempt in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)

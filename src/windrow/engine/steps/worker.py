@@ -110,17 +110,18 @@ class JobRunner:
         return job.run(self._config.limits)
 
     def _follow_answer(self, job: FollowJob) -> FollowedAnswer:
-        kept = job.answer
-        assert kept.place is not None
-        view, fields, _ = self._reader.open(kept.place)
-        if kept.head is not None:  # a header may contain the address of the next page, even if the bytes are known
-            fields = self._reader.fields(kept.head, fields)
+        answer = job.answer
+        assert answer.place is not None
+        view, fields, _ = self._reader.open(answer.place)
+        if answer.head is not None:  # a header may contain the address of the next page, even if the bytes are known
+            fields = self._reader.fields(answer.head, fields)
         return follow(self._config.collection, job, view, fields, self._config.limits)
 
     def _take_step(self, job: Job) -> Any:
+        """Run a step on a document with its header fields, answers and resources, and return its result."""
         collection, limits = self._config.collection, self._config.limits
         step = collection.steps[job.step]
-        answers = {name: self._open_answer(kept) for name, kept in job.answers.items()}
+        answers = {name: self._open_answer(answer) for name, answer in job.answers.items()}
         view, fields, _ = self._reader.open(job.place)
         if job.head is not None:
             fields = self._reader.fields(job.head, fields)
@@ -146,18 +147,18 @@ class JobRunner:
             )
         )
 
-    def _open_answer(self, kept: KeptAnswer) -> Answer:
+    def _open_answer(self, answer: KeptAnswer) -> Answer:
         """Return a service's answer with a copy of its body in memory, which stays empty if the answer has a reason."""
-        content, reason = io.BytesIO(), kept.reason
+        content, reason = io.BytesIO(), answer.reason
         fields: Mapping[str, str] = {}
-        if kept.place is not None:
-            view, fields, _ = self._reader.open(kept.place)
+        if answer.place is not None:
+            view, fields, _ = self._reader.open(answer.place)
             try:
                 if reason is None:
                     content = io.BytesIO(body_of(view, fields, self._config.limits).read())
             except StepError as error:  # a fault of the answer, and not of the document
                 reason = error.reason
-        return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=reason)
+        return Answer(answer.request, answer.status, fields, cast(BinaryIO, content), answer.at, reason=reason)
 
 
 def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
@@ -265,14 +266,11 @@ def receive_results(pipe: Pipe, count: int) -> list[Done]:
     return results
 
 
-def _limit_memory(most: int) -> int:
-    """Limit this process to `most` bytes of memory more than it has now, or to its present limit if that is lower.
-
-    Returns the bytes that it may have more. Ends the process if these do not suffice to read any document.
-    """
+def _limit_memory(max_bytes: int) -> int:
+    """Limit this process to `max_bytes` more memory, or what is allowed; return that, or end if it is too little."""
     current = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    granted = lower_limit(resource.RLIMIT_AS, current + most) - current
-    if granted < min(most, MIN_MEMORY):
+    granted = lower_limit(resource.RLIMIT_AS, current + max_bytes) - current
+    if granted < min(max_bytes, MIN_MEMORY):
         sys.exit(f"windrow: a process that reads documents may have only {max(0, granted) >> 20} MB of memory for them")
     return granted
 
