@@ -239,7 +239,7 @@ def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):
     findings = tuple(Finding("Odd", f"{number:02}" * 1000) for number in range(70))
     readings = [Reading(count=number, findings=findings if number % 3 == 0 else ()) for number in range(10)]
     for reading in readings:
-        outbox.add(reading, 0.0)
+        outbox.add_result(reading, 0.0)
     ours, theirs = CONTEXT.Pipe()
     messages = [*outbox.messages()]
     assert 1 < len(messages) < len(readings)
@@ -255,7 +255,7 @@ def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_p
 
     outbox = Outbox(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}))
     for reading in (Reading(count=1), Bulky(), Reading(count=2)):
-        outbox.add(reading, 0.0)
+        outbox.add_result(reading, 0.0)
     (message,) = outbox.messages()
     assert [done.result.reason for done in pickle.loads(message)] == [None, Reason.MEMORY_LIMIT, None]
 

@@ -254,7 +254,7 @@ class FileFrontier:
         return tuple(waiting)
 
     def _finished_mirrors(self, sources: Iterable[str]) -> Iterator[Mirror]:
-        """Return the mirrors at these sources, given by name, whose files are done or failed."""
+        """Return the mirrors, at the sources with these names, whose files are done or failed."""
         mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
         return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 
@@ -301,7 +301,7 @@ class AddressFrontier:
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
         """Have addresses requested and their unread attempts read again (`act` "retry"), or never again ("cancel")."""
         del session  # that an operator decided so is recorded by the session alone
-        addresses = [address.number for address in chosen if address.state[0] == 1]
+        addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
         writer.addresses.due_at(self._collection.name, addresses, 1 if act == RETRY else None)
         attempts = [(phase, attempt) for address in chosen for attempt, (phase, _) in address.children]
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
@@ -399,10 +399,10 @@ class AddressFrontier:
         """Return the seeds of a source, which for a discovery by requests are its first requests."""
         if not self._crawl.by_request:
             return self._crawl.seeds(source, {})
-        from windrow.engine.requests.answers import begin  # noqa: PLC0415 `status` does not need it
+        from windrow.engine.requests.answers import first_requests  # noqa: PLC0415 `status` does not need it
 
         learned = self._ledger.requests.learned(self._collection.name, source.name)
-        return begin(self._collection, source, learned)
+        return first_requests(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
         """Return whether an address is on the ledger: a plain GET for any source, other requests for this source."""

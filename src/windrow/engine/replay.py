@@ -215,7 +215,7 @@ def settle_unread(
         if isinstance(step, contract.Settle):
             unread_attempts = UnreadAttempts(ledger, collection.name, collection.phase(step.phase), step.version)
             with ledger.writing() as writer:
-                unread_attempts.note(
+                unread_attempts.record_unread(
                     writer, {attempt: reason for attempt, reason in unread.items() if attempt not in unread_attempts}
                 )
 

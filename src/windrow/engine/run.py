@@ -159,11 +159,7 @@ class WarcFile(NamedTuple):
 
 @dataclass(slots=True)
 class Harvest:
-    """A collection with the sources, settings and stores of this workspace.
-
-    `listers` and `downloaders` bound the parallel listings, and the parallel batches of each source; `attempts` bounds
-    the attempts at a file in one run.
-    """
+    """A collection with the sources, settings and stores of this workspace."""
 
     collection: Collection
     sources: tuple[Source, ...]
@@ -173,9 +169,9 @@ class Harvest:
     projection: Projection | None = None
     version_store: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
-    listers: int = 4
-    downloaders: int = 4
-    attempts: int = 3
+    listers: int = 4  # listings in parallel
+    downloaders: int = 4  # batches of one source in parallel
+    attempts: int = 3  # at a file in one run
     listing_deadline: float = 0.0  # seconds after which listings are left for the next run; 0: no bound
     download_deadline: float = 0.0  # the same for all transfers
     limits: Limits | None = None  # limits that replace those of the workspace

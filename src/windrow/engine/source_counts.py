@@ -130,7 +130,7 @@ def _classify(attempts: AttemptCount) -> str:
 
 
 def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
-    """Count each source's files, and the addresses of those of `collections` (None: all), which may take seconds."""
+    """Count each source's files, and the addresses of collections in `collections` (None: all), which takes longer."""
     counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
     crawls = {name: crawl_of(collection) for name, collection in installed().items()}
     if collections is not None and all(name in crawls and crawls[name] is None for name in collections):

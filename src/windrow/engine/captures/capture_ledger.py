@@ -115,7 +115,7 @@ class CaptureLedger:
         writer.captures.reach(index.id, progress.place, progress.lines)
         tally.seen += progress.lines
 
-    def take(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
+    def take_capture(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
         """Store a capture as an attempt of the collection, and count it."""
         number = self.record_attempt(writer, tally.source, capture.attempt)
         captured_row = CapturedRow(

@@ -146,7 +146,9 @@ class Capturing:
                     continue
                 taken_places.add(response.place)
                 attempt = recorded.attempt._replace(message="")
-                capture_ledger.take(writer, TakenCapture(attempt, response.place, index.id, recorded.seq), tally)
+                capture_ledger.take_capture(
+                    writer, TakenCapture(attempt, response.place, index.id, recorded.seq), tally
+                )
             progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
             capture_ledger.store_progress(writer, index, progress, tally)
 

@@ -123,12 +123,12 @@ class ForeignCapturing:
         if not inputs.cdx:
             self._scan_files(files)
 
-    def _find_files(self, paths: Iterable[Path], names: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files among `paths`, and the files in its folders whose names have one of the endings `names`."""
+    def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the files among `paths`, and the files in its folders whose names have one of the endings `endings`."""
         for path in sorted(paths):
             if path.is_dir():
                 yield from sorted(
-                    file for file in path.rglob("*") if file.name.lower().endswith(names) and file.is_file()
+                    file for file in path.rglob("*") if file.name.lower().endswith(endings) and file.is_file()
                 )
             elif path.is_file():
                 yield path
@@ -320,7 +320,9 @@ class ForeignCapturing:
                     continue
                 taken_keys.add(record.key)
                 line = record.line._replace(length=outcomes[record].length)
-                self._capture_ledger.take(writer, TakenCapture(attempt, record.key, index, line=line), self._tally)
+                self._capture_ledger.take_capture(
+                    writer, TakenCapture(attempt, record.key, index, line=line), self._tally
+                )
                 writer.captures.mend(name, record.failed_key or (record.key.warc, record.key.offset))
             for payload_digest, response in payloads.items():
                 writer.imports.payload(payload_digest, response)

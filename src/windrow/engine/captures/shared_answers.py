@@ -28,11 +28,11 @@ class SharedAnswers:
         self._last_requests = dict(run.session_requests.last_requests) if self._lenders else {}
         self._own_last_requests: dict[str, float] = {}
 
-    def note(self, origin: str, attempt: Attempt) -> None:
+    def note_request(self, origin: str, attempt: Attempt) -> None:
         """Note the time at which a request to an origin ended."""
         self._own_last_requests[origin] = attempt.started.timestamp() + attempt.seconds
 
-    def close(self, sources: Iterable[Source]) -> None:
+    def leave_for_later(self, sources: Iterable[Source]) -> None:
         """Leave this harvest's sources and request times to later harvests of the session."""
         self._run.session_requests.sources.update((source.name, source) for source in sources)
         for origin, last_request in self._own_last_requests.items():
@@ -40,7 +40,7 @@ class SharedAnswers:
                 last_request, self._run.session_requests.last_requests.get(origin, 0.0)
             )
 
-    def wait(self, source: Source, origin: str) -> float:
+    def remaining_pause(self, source: Source, origin: str) -> float:
         """Return the seconds that a source must still wait after another collection's last request to an origin."""
         last_request = self.last_request(origin)
         if not last_request:

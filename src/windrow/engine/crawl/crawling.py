@@ -150,7 +150,7 @@ class CrawlDispatcher:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the sources' tasks, as failed after an error; if the run was stopped at once, leave them open."""
-        self._shared_answers.close(self._sources.values())
+        self._shared_answers.leave_for_later(self._sources.values())
         parts: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
             parts.insert(0, lambda: self._close_tasks(error))
@@ -203,7 +203,7 @@ class CrawlDispatcher:
     def _seeds(self, source: Source) -> Sequence[FoundUrl]:
         if self._follower is None:
             return self._crawl.seeds(source, self._run.harvest.options)
-        return () if SERVICE in source.options else self._follower.begin(source)
+        return () if SERVICE in source.options else self._follower.first_requests(source)
 
     def _close_tasks(self, error: BaseException | None) -> None:
         """Close the task of each source with its counts, as failed if there was an `error`."""
@@ -342,7 +342,7 @@ class CrawlDispatcher:
         host.walk = run.next_batch()
         self._walks[host.walk] = host
         shared, options = self._shared_answers, run.harvest.options
-        wait = max(wait, shared.wait(host.source, host.origin))
+        wait = max(wait, shared.remaining_pause(host.source, host.origin))
         rules, last = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
         walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last)
         run.fetchers.start_walk(walk)
@@ -363,9 +363,9 @@ class CrawlDispatcher:
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
         """Store an attempt with the next due time of its address, the addresses it found, and its counts."""
         event = self._redirects.limit_chain(event)
-        run, attempt, tally = self._run, event.attempt, self._tallies[host.source.name]
+        run, attempt, tally, beside = self._run, event.attempt, self._tallies[host.source.name], self._crawl.beside
         schedule, is_failed = None, _has_failed(attempt)
-        if attempt.kind == self._crawl.beside:  # it may have become a page meanwhile, and be due again
+        if attempt.kind == beside:  # it may have become a page meanwhile, and be due again
             host.is_exhausted = False
         if attempt.target in host.handed_out:
             pause, failures, _ = host.handed_out.pop(attempt.target)
@@ -378,7 +378,6 @@ class CrawlDispatcher:
             # A shared response must not be used twice in this run.
             due_at = max(due_at, self._began + 1) if event.held and due_at is not None else due_at
             schedule = (due_at, interval, failures)
-        beside = self._crawl.beside
         number = writer.attempts.record_attempt(run.session, host.number, attempt, again=schedule, beside=beside)
         if event.held and attempt.kept:
             place = attempt.kept.place
@@ -386,7 +385,7 @@ class CrawlDispatcher:
             writer.captures.take(number, run.collection.name, host.source.name, captured, 0)
             tally.shared += 1
         else:
-            self._shared_answers.note(host.origin, attempt)
+            self._shared_answers.note_request(host.origin, attempt)
         if attempt.wait:
             ended = attempt.started.timestamp() + attempt.seconds
             self._paused_until[host.origin] = math.ceil(ended + attempt.wait)
@@ -441,10 +440,10 @@ class CrawlDispatcher:
                 self._hosts[host_number] = _Host(host_number, source, url.origin)
                 self._set_share()
             by_host.setdefault(host_number, []).append(url)
-        for host_number, added in by_host.items():
-            writer.addresses.add(host_number, via, added, page=self._crawl.page, beside=self._crawl.beside)
-            if any(map(attrgetter("hinted"), added)):
-                writer.addresses.hint(host_number, added, self._crawl.rest)
+        for host_number, host_urls in by_host.items():
+            writer.addresses.add(host_number, via, host_urls, page=self._crawl.page, beside=self._crawl.beside)
+            if any(map(attrgetter("hinted"), host_urls)):
+                writer.addresses.hint(host_number, host_urls, self._crawl.rest)
             if host_number in self._hosts:
                 self._hosts[host_number].is_exhausted = False
                 self._short_hosts.add(host_number)
@@ -487,7 +486,8 @@ class CrawlDispatcher:
                 host.suspect = culprit
                 return
             reason = Reason.WORKER_DIED
-        attempt = Attempt(culprit, "", host.handed_out[culprit][2], True, now(), 0.0, reason=reason)
+        _, _, kind = host.handed_out[culprit]
+        attempt = Attempt(culprit, "", kind, allowed=True, started=now(), seconds=0.0, reason=reason)
         self._record_attempt(writer, host, AttemptEnded(0, attempt))
 
 

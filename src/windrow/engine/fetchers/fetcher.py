@@ -115,7 +115,7 @@ class Fetcher:
                     self._awake.set()
                     return
                 if isinstance(message, CloseConnection):
-                    self._start_task(self._connections.drop(message.site))
+                    self._start_task(self._connections.close_one(message.site))
                 elif isinstance(message, Halt):
                     self._connections.halt()
                     for walker in self._walkers.values():

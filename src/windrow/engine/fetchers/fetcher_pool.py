@@ -74,7 +74,7 @@ class _RunningFetcher:
         """The number of batches that run in the process, plus idle connections, whose sites may get batches again."""
         return len(self.batches) + self.idle_connections.total()
 
-    def begin(self, batch: TransferBatch | CrawlOrigin, jobs: Sequence[FetchJob] = ()) -> None:
+    def begin_batch(self, batch: TransferBatch | CrawlOrigin, jobs: Sequence[FetchJob] = ()) -> None:
         self.batches[batch.number] = {job.target for job in jobs}
         self.send(batch)
 
@@ -125,7 +125,7 @@ class FetcherPool:
                 member.send(CloseConnection(batch.site))
                 member = least_loaded
         member.sites[batch.number] = batch.site
-        member.begin(batch, batch.jobs)
+        member.begin_batch(batch, batch.jobs)
 
     def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
         """Return the only process that asks a host; if the host has none, that becomes `least_loaded`."""
@@ -150,7 +150,7 @@ class FetcherPool:
         """Send an origin to the process that walks other origins of its host, or otherwise to the least loaded one."""
         self._start_missing()
         member = self._owner_of(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))
-        member.begin(walk)
+        member.begin_batch(walk)
 
     def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
         """Send more jobs of a walk, given by its batch number, to the process that makes the walk."""

@@ -124,13 +124,13 @@ class ConnectionPool:
         self._idle: dict[Site, list[tuple[float, Connection]]] = {}  # (time since when, connection)
         self._lock = threading.Lock()
 
-    def take(self, site: Site) -> Connection | None:
+    def take_idle(self, site: Site) -> Connection | None:
         """Return an idle connection to a site, or None if there is none; its server may have closed it meanwhile."""
         with self._lock:
             idle = self._idle.get(site)
             return idle.pop()[1] if idle else None
 
-    def begin(self, batch: TransferBatch) -> RemainingJobs:
+    def register_batch(self, batch: TransferBatch) -> RemainingJobs:
         """Register a batch, and return its jobs, from which they are taken one by one."""
         jobs = RemainingJobs(batch.jobs)
         with self._lock:
@@ -138,7 +138,7 @@ class ConnectionPool:
             self._remaining_jobs[batch.number] = jobs
         return jobs
 
-    def end(self, batch: TransferBatch) -> None:
+    def forget_batch(self, batch: TransferBatch) -> None:
         """Forget the jobs of a batch that has ended."""
         with self._lock:
             self._remaining_jobs.pop(batch.number, None)
@@ -159,7 +159,7 @@ class ConnectionPool:
         with self._lock:
             self._idle.setdefault(site, []).append((time.monotonic(), connection))
 
-    async def drop(self, site: Site) -> None:
+    async def close_one(self, site: Site) -> None:
         """Close the longest idle connection to a site, if there is one, since another process gets its next batch."""
         with self._lock:
             idle = self._idle.get(site)

@@ -176,7 +176,7 @@ class Fetching:
                     self._in_hand[file.due.item.id] = file
                 self._batches[number] = (name, host.breaks)
                 host.batches += 1
-                jobs = tuple(wanted_file.hosts[0][1] for wanted_file in files)
+                jobs = tuple(wanted_file.hosts[0].job for wanted_file in files)
                 parallel_requests = transport_for(host.source.site.scheme).abreast
                 pace = self._paces[host_name(host.source.site)]
                 run.fetchers.submit_batch(
@@ -272,7 +272,7 @@ class Fetching:
     def _record_cut(self, writer: LedgerWriter, wanted_file: WantedFile, broken: BatchBroken) -> None:
         """Record that the attempt under way at a file failed because its batch broke."""
         run, file = self._run, wanted_file.due.item.id
-        job = wanted_file.hosts[0][1]
+        job = wanted_file.hosts[0].job
         received = run.received_bytes.pop(wanted_file.attempt, 0)
         attempt = job.attempt(now())._replace(received=received, reason=broken.reason, message=broken.message)
         host = self._hosts[wanted_file.source.name].number
@@ -290,7 +290,7 @@ class Fetching:
         if attempt.wait is None:
             return
         host.due = max(host.due, time.monotonic() + attempt.wait)
-        self._pauses.note(writer, host.source.site, attempt.wait)
+        self._pauses.record_pause(writer, host.source.site, attempt.wait)
         if not worth_waiting(attempt.wait):
             reason = attempt.reason or Reason.RATE_LIMITED
             broken = BatchBroken(reason, attempt.message, "", retry=False, wait=attempt.wait)
@@ -307,7 +307,7 @@ class Fetching:
     def _next_host(self, file: WantedFile) -> None:
         """Queue a file for the next available source that lists it; if there is none, drop it from the queue."""
         file.attempts = 0
-        file.hosts = [host for host in file.hosts[1:] if host[0].name not in self._queue.down]
+        file.hosts = [host for host in file.hosts[1:] if host.source.name not in self._queue.down]
         if file.hosts:
             self._queue.put(file)
         else:
@@ -320,7 +320,7 @@ class Fetching:
         broken = event.broken
         if broken is not None:
             host.last_break = broken
-            self._pauses.note(writer, host.source.site, broken.wait)
+            self._pauses.record_pause(writer, host.source.site, broken.wait)
             if breaks == host.breaks:
                 host.breaks += 1
                 host.breaks_in_row += 1

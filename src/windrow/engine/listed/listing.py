@@ -62,7 +62,7 @@ class _Listings:
             _record_offers(self.run, listing)
             return
         with self.run.ledger.writing() as writer:
-            self.pauses.note(writer, listing.source.site, broken.wait)
+            self.pauses.record_pause(writer, listing.source.site, broken.wait)
         if _should_retry(self.run, listing, broken):
             self.waiting.append(listing)
         else:

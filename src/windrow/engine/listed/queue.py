@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from windrow.archive.capture_sink import SMALL
 from windrow.clock import now, spell
@@ -34,12 +35,19 @@ MAX_BATCH_BYTES = 64 << 20
 """Bytes of files after which no further one is added to a batch."""
 
 
+class SourceJob(NamedTuple):
+    """A source that lists a file, and the job to fetch the file from it."""
+
+    source: Source
+    job: FetchJob
+
+
 @dataclass(slots=True)
 class WantedFile:
-    """A file to fetch, and the sources that list it with the job to fetch it there, the best source first."""
+    """A file to fetch, and the sources that list it (`hosts`), the best one first."""
 
     due: Due
-    hosts: list[tuple[Source, FetchJob]]
+    hosts: list[SourceJob]
     attempts: int = 0  # failed ones in this run at the first source
     attempt: int = 0  # the number of its attempt that is open on the ledger, 0 if none is
     conflict: Finding | None = None  # that sources list it in different sizes; recorded with the next attempt
@@ -47,7 +55,7 @@ class WantedFile:
     @property
     def source(self) -> Source:
         """The source that is asked next."""
-        return self.hosts[0][0]
+        return self.hosts[0].source
 
 
 @dataclass(slots=True)
@@ -83,14 +91,14 @@ class FetchQueue:
             due_items = list(islice(self._due_items, max(0, min(PAGE_SIZE, allowed))))
             self._ended = not due_items
             for file in _find_hosts(self.run, due_items):
-                file.hosts = [host for host in file.hosts if host[0].name not in self.down]
+                file.hosts = [host for host in file.hosts if host.source.name not in self.down]
                 if not file.hosts:
                     self.unavailable += 1
                     continue
                 open_attempt = self._open.pop(file.due.item.id, None)
                 if open_attempt and any(source.name == open_attempt.source for source, _ in file.hosts):
                     file.attempt = open_attempt.seq
-                    file.hosts.sort(key=lambda host: host[0].name != open_attempt.source)
+                    file.hosts.sort(key=lambda host: host.source.name != open_attempt.source)
                 self.in_memory += 1
                 self.drawn += 1
                 self.put(file)
@@ -112,7 +120,7 @@ class FetchQueue:
         limit = max(MIN_BATCH_FILES, min(MAX_BATCH_FILES, len(waiting) // 4 + 1))
         while waiting and len(files) < limit and size < MAX_BATCH_BYTES:
             files.append(waiting.popleft())
-            size += files[-1].hosts[0][1].file.size or 0
+            size += files[-1].hosts[0].job.file.size or 0
         return files
 
     def remove_source(self, source: str) -> list[WantedFile]:
@@ -164,17 +172,12 @@ def _find_hosts(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
         offering_hosts = [offering_host(sources[name], source_records.get(name)) for name in mirrors_by_source]
         ranked_hosts = run.collection.listing.prefer(due_item.owner, offering_hosts)
         latest = latest_captures.get(due_item.item.id)
-        sources_with_jobs = [
-            (
-                sources[host.source],
-                _make_job(due_item, sources[host.source], mirrors_by_source[host.source], latest),
-            )
-            for host in ranked_hosts
-            if not _is_too_old(run, mirrors_by_source[host.source])
-        ]
-        files.append(
-            WantedFile(due_item, sources_with_jobs, conflict=_find_conflict(due_item.item.key, sources_with_jobs))
-        )
+        source_jobs = []
+        for host in ranked_hosts:
+            source, mirror = sources[host.source], mirrors_by_source[host.source]
+            if not _is_too_old(run, mirror):
+                source_jobs.append(SourceJob(source, _make_job(due_item, source, mirror, latest)))
+        files.append(WantedFile(due_item, source_jobs, conflict=_find_conflict(due_item.item.key, source_jobs)))
     return files
 
 
@@ -200,9 +203,9 @@ def _is_too_old(run: HarvestRun, mirror: Mirror) -> bool:
     return run.since is not None and mirror.modified is not None and mirror.modified < run.since
 
 
-def _find_conflict(key: str, sources_with_jobs: list[tuple[Source, FetchJob]]) -> Finding | None:
+def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
     """Return a finding if sources list different sizes for the same key; the first source's file is fetched."""
-    sizes_by_source = [(source.name, job.file.size) for source, job in sources_with_jobs]
+    sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
     if len({size for _, size in sizes_by_source} - {None}) < 2:
         return None
     sizes = ", ".join(f"{name} {size}" for name, size in sizes_by_source)

@@ -96,7 +96,7 @@ class OriginPauses:
         """Return the seconds until the pause of a site's origin ends."""
         return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
-    def note(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
+    def record_pause(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
         """Record that the server of a site asked for a pause of `seconds` from now on, unless that is very short."""
         if not seconds or seconds < MIN_RECORDED_PAUSE:
             return

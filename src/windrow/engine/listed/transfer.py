@@ -50,9 +50,9 @@ async def run_batch(
     report: Report,
 ) -> None:
     """Run a batch over an idle or a new connection; every job is reported once, as an attempt or as untouched."""
-    jobs = pool.begin(batch)
+    jobs = pool.register_batch(batch)
     try:
-        connection = pool.take(batch.site)
+        connection = pool.take_idle(batch.site)
         end = _ConnectionEnd.STALE
         if connection:
             end = await _use_connection(jobs, batch, pool.paced(batch, connection), archive, report, was_idle=True)
@@ -69,7 +69,7 @@ async def run_batch(
         report(BatchEnded(batch.number, tuple(job.target for job in jobs), fault))
         return
     finally:
-        pool.end(batch)
+        pool.forget_batch(batch)
     report(BatchEnded(batch.number, tuple(job.target for job in jobs)))
 
 
@@ -242,7 +242,7 @@ class _Rate:
         self.received = 0
         self.is_slow = False
 
-    def check(self, before: int) -> None:
+    def check_rate(self, before: int) -> None:
         """Raise TransientFailure if too few bytes were received since `before`, the count one window ago."""
         self.is_slow = self.is_slow or self.received - before < self._min_bytes
         if self.is_slow:
@@ -266,7 +266,7 @@ def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate
         rate.received += size - last_size
         last_size = size
         if current_time - window_start >= rate.window:
-            rate.check(window_bytes)
+            rate.check_rate(window_bytes)
             window_start, window_bytes = current_time, rate.received
         if current_time < due:
             return

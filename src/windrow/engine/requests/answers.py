@@ -308,7 +308,7 @@ def source_address(source: Source) -> str:
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 
-def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
+def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
     """Return the first requests of a source as addresses of the ledger; `learned` is from earlier runs."""
     if (requests := requests_of(collection, source)) is None:
         return ()

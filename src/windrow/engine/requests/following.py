@@ -17,8 +17,8 @@ from windrow.engine.requests.answers import (
     FollowJob,
     KeptAnswer,
     allowed_origins,
-    begin,
     context_of,
+    first_requests,
     follow_redirect,
     request_of,
     requests_of,
@@ -85,9 +85,9 @@ class AnswerFollower:
         if source in self._sources:
             self._may_have_new.add(source)
 
-    def begin(self, source: Source) -> Sequence[FoundUrl]:
+    def first_requests(self, source: Source) -> Sequence[FoundUrl]:
         """Return the first requests of a source."""
-        return begin(self._run.collection, source, self._learned[source.name])
+        return first_requests(self._run.collection, source, self._learned[source.name])
 
     def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
         """If the address of a source was edited, make its first requests (`seeds`) due, and its old ones not due."""
@@ -167,9 +167,9 @@ class AnswerFollower:
             followed_row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
             writer.requests.follow(name, recorded.source, followed_row)
             if reason in OWN_FAULTS:
-                self._unread.note(writer, {recorded.seq: reason})
+                self._unread.record_unread(writer, {recorded.seq: reason})
             else:
-                self._unread.remove(writer, [recorded.seq])
+                self._unread.record_read(writer, [recorded.seq])
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
             return FollowOutcome(recorded.source, 0, reason, "")
@@ -205,7 +205,7 @@ class AnswerFollower:
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
         """Have the Settle steps read an attempt again that an earlier run could not follow, now with its offers."""
         reason = self._unread.reason(attempt)
-        self._unread.remove(writer, [attempt])
+        self._unread.record_read(writer, [attempt])
         for step in self._run.collection.steps:
             if isinstance(step, Settle):
                 unread = UnreadDocument(attempt, "", reason, 0, writer.at)

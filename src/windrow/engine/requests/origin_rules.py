@@ -179,8 +179,7 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
 def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
     """Return the UNIX time at which a request is due again, None for never, and `every` unchanged.
 
-    It is due after `every` seconds (0: never), or sooner after a failure that may pass. `failures` in a row include
-    this attempt.
+    It is due after `every` seconds (0: never), or sooner after a failure that may pass; `failures` in a row count it.
     """
     started = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:

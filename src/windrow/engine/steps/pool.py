@@ -161,7 +161,7 @@ class _Worker:
             batch.record_death(jobs, self.current_job.value - first, None if self._was_overdue else exit_code, limit)
         return [sent.batch for sent in self.in_hand]
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the process, whatever it is doing."""
         self.process.kill()
         self.process.join()
@@ -233,10 +233,10 @@ class Pool:
         waiting: deque[tuple[Subject, Any]] = deque()
 
         def jobs() -> Iterator[Job]:
-            for pair in pairs:
-                waiting.append(pair)
-                if isinstance(pair[1], Job):
-                    yield pair[1]
+            for subject, job in pairs:
+                waiting.append((subject, job))
+                if isinstance(job, Job):
+                    yield job
 
         for _, done in self.run(jobs(), batch=batch, pulse=pulse):
             while not isinstance(waiting[0][1], Job):
@@ -290,7 +290,7 @@ class Pool:
         """Kill the workers whose results are no longer needed."""
         for reader in [busy for busy in self._workers.values() if busy.in_hand]:
             del self._workers[reader.pipe]
-            reader.end()
+            reader.kill()
 
     def close(self, *, at_once: bool = False) -> None:
         """End the workers; if `at_once`, kill them."""
@@ -303,5 +303,5 @@ class Pool:
                 reader.pipe.send(None)
         for reader in self._workers.values():
             reader.process.join(timeout=5)
-            reader.end()
+            reader.kill()
         self._workers.clear()

@@ -204,6 +204,7 @@ class Settling:
         return store is not None and store.is_temporary(recorded.attempt.url, response.digest)
 
     def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
+        """Return whether the store knows the content of a response's bytes, so that they need not be read."""
         name_payload = self._step.name_payload
         if self._content_store is None:  # the step must observe again that a record exists
             return False
@@ -374,7 +375,7 @@ class Settling:
             self._run.harvest.unread |= failed
         elif failed:
             with self._run.ledger.writing() as writer:
-                self._unread.note(writer, failed)
+                self._unread.record_unread(writer, failed)
         self._version_store.settle([entry for entry in entries if entry is not None], checkpoint, self._run.session)
         self._set_due(page)
         self._count_results(page)
@@ -409,10 +410,10 @@ class Settling:
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
                 read_attempts = [settled for settled in page if self._own_fault(settled.result) is None]
-                self._unread.wait(
+                self._unread.record_waiting(
                     writer, [settled.recorded.seq for settled in read_attempts if _asks_of(settled.result)]
                 )
-                self._unread.remove(
+                self._unread.record_read(
                     writer, [settled.recorded.seq for settled in read_attempts if not _asks_of(settled.result)]
                 )
             for settled in page:

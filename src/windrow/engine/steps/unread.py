@@ -97,8 +97,8 @@ class UnreadAttempts:
         at = now()
         return [document.number for document in self._unread.values() if is_due(document, self._version, at)]
 
-    def note(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
-        """Record that attempts, given with reasons, were not read; another version of the step counts from 1 again."""
+    def record_unread(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
+        """Record that attempts were not read, and why; a new version of the step counts from 1 again."""
         documents, at = [], now()
         for attempt, reason in reasons.items():
             earlier = self._unread.get(attempt)
@@ -108,13 +108,13 @@ class UnreadAttempts:
         self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}
 
-    def wait(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
+    def record_waiting(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
         """Record that attempts wait for services, and so are not unread any more; their step is repeated later."""
         waiting = [attempt for attempt in attempts if attempt in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)
 
-    def remove(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
+    def record_read(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
         """Record that attempts are not unread any more; others are ignored."""
         read_numbers = [attempt for attempt in attempts if self._unread.pop(attempt, None) is not None]
         writer.unread.remove((self._phase, number) for number in read_numbers)

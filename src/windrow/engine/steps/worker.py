@@ -110,6 +110,7 @@ class JobRunner:
         return job.run(self._config.limits)
 
     def _follow_answer(self, job: FollowJob) -> FollowedAnswer:
+        """Run the discovery on a response, and return its result."""
         answer = job.answer
         assert answer.place is not None
         view, fields, _ = self._reader.open(answer.place)
@@ -176,7 +177,7 @@ class Outbox:
         self._small: list[Done] = []
         self._pickles: list[bytes] = []
 
-    def add(self, result: Any, began: float) -> None:
+    def add_result(self, result: Any, began: float) -> None:
         """Add the result of a job that `began` at that time; if memory does not suffice to pickle it, the job fails."""
         done = Done(result, time.monotonic() - began)
         if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _SMALL_RESULT:
@@ -246,7 +247,7 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_PROF, config.limits.cpu_time)
             current_job.value += 1  # after the timer is set, which would otherwise still be that of the previous job
-            outbox.add(runner.run(job), began)
+            outbox.add_result(runner.run(job), began)
         signal.setitimer(signal.ITIMER_PROF, 0)
         try:
             for message in outbox.messages():
