@@ -104,7 +104,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
             yield Fault(f"{warc} at {offset}", str(error), hint)
             continue
         if hasher.digest() != digest or hasher.size != size:
-            yield Fault(f"{warc} at {offset}", f"has {hasher.digest()}, the ledger says {digest}", hint)
+            yield Fault(f"{warc} at {offset}", f"has {hasher.digest()}, but {digest} on the ledger", hint)
         else:
             yield hasher.size
 
@@ -171,7 +171,7 @@ def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[in
 
 
 def _describe_state(state: PendingState) -> str:
-    return "nothing" if state is None else f"{state[0] or 'a good name'} ({state[1].name.lower()})"
+    return "nothing" if state is None else f"{state[0] or 'an accepted name'} ({state[1].name.lower()})"
 
 
 def _derive_state(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> PendingState:

@@ -274,7 +274,7 @@ class AddressFrontier:
     """The addresses of a collection, each due at its own time, in the phase `task_phase`, called `fetch_phase`."""
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
-        """Use this collection's addresses on the ledger; `crawl` says how they are requested."""
+        """Use this collection's addresses on the ledger, which are requested as `crawl` defines."""
         self._ledger = ledger
         self._collection = collection
         self._crawl = crawl
@@ -316,7 +316,7 @@ class AddressFrontier:
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
         """Return what a run would request of these sources: known addresses that are due, and new seeds."""
-        del phases  # only the version store knows which documents its steps read
+        del phases  # which documents steps read is recorded in the version store only
         if not sources:
             return Preview((), (), ())
         due_before = FAR_FUTURE if bounds.again else int(now().timestamp())
@@ -369,7 +369,7 @@ class AddressFrontier:
         return ""
 
     def _choose(self, addresses: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
-        """Join addresses with their unread attempts; addresses that only have unread attempts come last."""
+        """Join addresses with their unread attempts; addresses that are chosen only for such attempts are last."""
         unread_by_address: dict[int, list[UnreadAddress]] = {}
         for attempt in unread:
             unread_by_address.setdefault(attempt.address, []).append(attempt)

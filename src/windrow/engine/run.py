@@ -146,7 +146,7 @@ class Derived(NamedTuple):
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]
 """A function that updates what is derived from the store, and returns a line that says what it did. Its argument is a
-function to call between batches, which returns whether to go on. The next call completes the work of a killed one."""
+function to call between batches, which returns whether to continue. The next call completes the work of a killed one."""
 
 
 class WarcFile(NamedTuple):
@@ -203,7 +203,7 @@ class HarvestRun:
     archive: Path  # the folder
     limits: Limits
     progress: Progress
-    stopping: Callable[[], int]  # returns 0: go on, 1: finish the items in progress, 2: stop at once
+    stopping: Callable[[], int]  # returns 0: continue, 1: finish the items in progress, 2: stop at once
     limit: int | None = None  # the most items to fetch
     since: datetime | None = None  # files with an older date are not fetched
     clock: Callable[[], datetime] = now  # when records become current: in a replay, the captures' times
@@ -236,7 +236,7 @@ class HarvestRun:
     def tick(self, *, force: bool = False) -> None:
         """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""
         if self.stopping() > 1:
-            raise Stopped("stopped at once; the next run goes on from here")
+            raise Stopped("stopped at once; the next run continues from here")
         started = time.monotonic()
         if not force and started - self._last_tick < TICK_SECONDS:
             return
@@ -252,7 +252,7 @@ class HarvestRun:
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
-        """Record the start of a phase at a source, or of the session's own part of it; return the task's number."""
+        """Record the start of a phase of a source, or of no particular one; return the number of the task."""
         with self.ledger.writing() as writer:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 

@@ -214,14 +214,14 @@ def _find_shared_bytes(
         if capture.same_address:
             attempts_by_source.setdefault((capture.collection, capture.source), set()).add(capture.attempt)
     errors = [
-        f"{counted(len(group), 'capture')} stay, since {collection} has them for its source {source};"
+        f"{counted(len(group), 'capture')} not removed, since {collection} uses them for its source {source};"
         f" to take them down there: windrow forget {source}"
         for (collection, source), group in sorted(attempts_by_source.items())
     ]
     others = kept_attempts - {attempt for source_attempts in attempts_by_source.values() for attempt in source_attempts}
     if others:
         capture_count = counted(len(others), "capture")
-        errors.append(f"{capture_count} cannot go: other addresses have their bytes by reference only")
+        errors.append(f"{capture_count} cannot be removed, since captures of other addresses refer to their bytes")
     return kept_attempts, errors
 
 

@@ -76,7 +76,7 @@ class Capturing:
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Take the captures that `name`, which is a collection or `collection:source`, got since the last run."""
+        """Take the captures that `name`, which is a collection or `collection:source`, made since the last run."""
         run = self._run
         index = self._capture_ledger.index_row(source, name)
         collection, _, source_name = name.partition(":")

@@ -46,7 +46,7 @@ class ImportedRecord(NamedTuple):
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
-    """Yield records; a response comes with the method of its request if that is just before or after it."""
+    """Yield records, a response with the method of its request if that is just before or after it, others with ""."""
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None
     for record in records:
@@ -94,7 +94,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
-    """Return a word that says why a record is ignored, or an empty text if it is not."""
+    """Return a word for why a record is ignored, or an empty text if it is not ignored."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):

@@ -15,7 +15,7 @@ from windrow.model import Attempt, HeldAnswer, HttpRequest, RecordedAttempt, Sou
 
 
 class SharedAnswers:
-    """Responses that earlier harvests of this session got, for a later one."""
+    """The responses to requests of earlier harvests of this session, which a later harvest may use."""
 
     def __init__(self, run: HarvestRun) -> None:
         """Use the sources and request times that earlier harvests of the session left."""
@@ -65,7 +65,7 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return by address the responses that other collections got; `requests` are those that are not plain GETs."""
+        """Return by address the responses that other collections requested; `requests` has those that are not plain GETs."""
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:
             return answers

@@ -46,7 +46,7 @@ class Upload:
         position = 0
         for attachment in sorted(request.attachments, key=attrgetter("at")):
             if attachment.place is None:
-                raise StepError("the document to send is not kept any more", Reason.NOT_FOUND)
+                raise StepError("the document to send is not in the archive any more", Reason.NOT_FOUND)
             self._add_bytes(request.body[position : attachment.at])
             position = attachment.at
             answer = open_response(folder, attachment.place)
@@ -73,7 +73,7 @@ class Upload:
             while remaining:
                 block = view.read(min(BLOCK_BYTES, remaining))
                 if not block:
-                    raise StepError("the document to send ends early", Reason.NOT_FOUND)
+                    raise StepError("the document to send is shorter than it was", Reason.NOT_FOUND)
                 remaining -= len(block)
                 yield block
 
@@ -89,7 +89,7 @@ MAX_ROBOTS_BYTES = 1 << 20
 PARTIAL_CONTENT = 206  # the HTTP status
 
 Reading = Callable[[int], AbstractContextManager[None]]
-"""Returns a context that limits the time for reading the response to an address; 0 stands for robots.txt."""
+"""Returns a context that limits the time for reading the response to an address, 0 for robots.txt."""
 
 
 def secrets_of(source: Source, origin: str) -> SentSecrets | None:
@@ -265,7 +265,7 @@ class ArchivingClient:
 def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: bool) -> tuple[Reason, str] | None:
     """Return the reason and a message if a response is partial, or in a transfer coding that was not requested."""
     if status == PARTIAL_CONTENT and not is_range_request:
-        return Reason.PROTOCOL_ERROR, "a partial response (206) to a request for the whole"
+        return Reason.PROTOCOL_ERROR, "the response is partial (206), but the request was for the whole"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")

@@ -76,12 +76,12 @@ class _Tally:
 
     task: int
     handed_out: int = 0  # addresses sent to fetchers
-    attempts: int = 0  # requests that got a response
+    attempts: int = 0  # requests with a response
     shared: int = 0  # responses that another collection requested in this run
     found: int = 0  # addresses that responses link to
     reasons: Counter[str] = field(default_factory=Counter)  # of failures
     seed_origins: set[str] = field(default_factory=set)
-    discovery_end: str = ""  # why its discovery ended, if it gave a reason
+    discovery_end: str = ""  # why its discovery ended, if that is known
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
     pages: int = 0  # responses with a page, or with status 304 for an unchanged page
     seed_faults: list[str] = field(default_factory=list)  # why seeds returned no page

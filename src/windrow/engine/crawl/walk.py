@@ -185,7 +185,7 @@ class OriginCrawler:
         return await self._request(client, job)
 
     async def _request(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and repeat it at once as long as the rules say so; report each failed attempt."""
+        """Make one request, and repeat it at once as long as the rules allow that; report each failed attempt."""
         tries = 1
         reply = await self._archiver.fetch(client, job)
         for _ in range(client.stale):

@@ -1,4 +1,4 @@
-"""A pool of fetcher processes: it hands out batches, collects events and replaces dead processes."""
+"""A pool of fetcher processes: it sends them batches, collects their events, and replaces dead processes."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from windrow.engine.listed.queue import FetchQueue, WantedFile
 from windrow.engine.listed.rest import OriginPauses, describe_pause, describe_rest, wait_after, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.fetch.transport import transport_for
+from windrow.formats.text import counted
 from windrow.ledger import LedgerWriter
 from windrow.model import Attempt, Finding, Level, Source
 from windrow.reasons import Reason
@@ -97,7 +98,7 @@ class Fetching:
         run.progress.end()
 
     def _gather_events(self) -> None:
-        """Wait briefly for events and record them, in one transaction if they come fast."""
+        """Wait briefly for events; record all that were gathered once a batch ends or GATHER_SECONDS have passed."""
         events = self._run.fetchers.events(0.05)
         self._events += events
         if not events and not self._batches:
@@ -143,7 +144,7 @@ class Fetching:
                 count = len(in_progress) + len(self._queue.remove_source(name))
                 if not count:
                     continue
-                message = f"left behind with {count} transfers after {deadline:g} seconds "
+                message = f"left behind with {counted(count, 'transfer')} after {deadline:g} seconds "
                 message += f"({self._run.collection.name}.download_deadline)"
                 broken = BatchBroken(Reason.TIMEOUT, message, "", retry=True, wait=None)
                 for file in in_progress:
@@ -299,10 +300,10 @@ class Fetching:
     def _leave_host(self, writer: LedgerWriter, host: _Host, broken: BatchBroken) -> None:
         """Stop asking a source in this run, and queue its files for the next sources that list them."""
         self._close_host(host, broken, writer)
-        for queued in self._queue.remove_source(host.source.name):
-            if queued.attempt:
-                self._record_cut(writer, queued, broken)
-            self._next_host(queued)
+        for file in self._queue.remove_source(host.source.name):
+            if file.attempt:
+                self._record_cut(writer, file, broken)
+            self._next_host(file)
 
     def _next_host(self, file: WantedFile) -> None:
         """Queue a file for the next available source that lists it; if there is none, drop it from the queue."""

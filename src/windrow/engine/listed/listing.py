@@ -200,7 +200,8 @@ def _update_mirror(  # noqa: PLR0917
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
         _compare_hosts(run, writer, source, file, offer)
         return
-    if known[4:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
+    version = (offer.path, offer.size, offer.modified, offer.sidecar)
+    if (known.path, known.size, known.modified, known.sidecar) == version:
         return
     writer.mirrors.add(run.session, source, file, offer, "changed")
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):

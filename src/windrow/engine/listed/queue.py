@@ -128,7 +128,7 @@ class FetchQueue:
         self.down.add(source)
         waiting = list(self.ready.pop(source, ()))
         delayed = [wanted for _, _, wanted in self.later if wanted.source.name == source]
-        self.later = [delay for delay in self.later if delay[2].source.name != source]
+        self.later = [(due, number, wanted) for due, number, wanted in self.later if wanted.source.name != source]
         heapq.heapify(self.later)
         return waiting + delayed
 
@@ -185,7 +185,7 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
     """Return the job to fetch a file from a source; `latest` is the latest capture of the file.
 
     A partial transfer is kept in a part file, which belongs to one version of one file at one source: if the size, the
-    time or the latest capture changes, so does its name. If versions cannot be told apart, it is not continued.
+    time or the latest capture changes, so does its name. If versions cannot be distinguished, it is not continued.
     """
     previous = KnownCapture(latest.digest, spell(latest.at), latest.address) if latest else KnownCapture()
     # HTTP has validators for versions, other protocols have the time of the file. Small files have no part file.

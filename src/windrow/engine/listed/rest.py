@@ -64,7 +64,7 @@ def describe_rest(key: str, reason: Reason, sessions: int, at: datetime) -> Find
 
 
 def split_resting(ledger: Ledger, failed_files: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingFile]]:
-    """Split failed files into those that are due at the time `at`, and those that rest; drop those not retried."""
+    """Return the failed files that are due at the time `at`, and those that rest; leave out files not retried."""
     retryable = {due_item.item.id: due_item for due_item in failed_files if due_item.reason in RETRIED_REASONS}
     failed_sessions = ledger.attempts.failed_sessions(list(retryable))
     due_files, resting = [], []
@@ -86,7 +86,7 @@ def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[Restin
 
 
 class OriginPauses:
-    """The pauses that servers asked for, in this run or an earlier one; they hold for all collections."""
+    """The pauses that servers asked for, in this run or an earlier one; they are kept by all collections."""
 
     def __init__(self, ledger: Ledger) -> None:
         """Load the pauses that have not ended."""

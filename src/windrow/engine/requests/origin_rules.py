@@ -136,13 +136,13 @@ class OriginRules:
 
 
 def service_of(source: Source) -> Service | None:
-    """Return the service that a source stands for, or None if it is a source that is harvested."""
+    """Return the service of a source that only steps ask, or None if the source is harvested."""
     service: Service | None = source.options.get(SERVICE)
     return service
 
 
 def is_answer(service: Service, status: int | None, reason: Reason | None = None, tries: int = 1) -> bool:
-    """Return whether a service's response counts as an answer, which the step that asked gets.
+    """Return whether a service's response counts as an answer, which is given to the step that asked.
 
     `reason` is that of a failed attempt, `tries` the number of failures in a row.
 
@@ -213,7 +213,7 @@ def normal(address: str) -> str:
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Return a message if a first request got status 500 or more, else ""; the discovery judges refusals."""
+    """Return a message if the server failed at a first request (status 500 or more); the discovery judges others."""
     if attempt.status is None or attempt.status < 500:
         return ""
     return f"{attempt.url}: the server answers {attempt.status}; ask it again with windrow retry --source {source.name}"

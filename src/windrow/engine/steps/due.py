@@ -1,7 +1,7 @@
 """Read from the ledger what is due at a step, some hundred items or attempts at a time, in one of two orders.
 
 By rank: items that wait for a step. A new item may have a lower rank than items that are done, so that no checkpoint
-could express how far a step got. Instead, the ledger records for each item that the step is done.
+could describe the progress of a step. Instead, the ledger records for each item that the step is done.
 
 By number: attempts after the checkpoint of the collection's version store. The checkpoint is moved in the transaction
 that writes their results, so that each attempt is written exactly once, and nothing is recorded on the ledger for it.
@@ -26,7 +26,7 @@ class Due(NamedTuple):
     """An item that waits for a step, or failed at it, with its data from the ledger."""
 
     item: Item
-    owner: str  # who made the document, as its key says
+    owner: str  # who made the document, according to its key
     reason: Reason | None  # why it failed
     since: int  # the number of the fact since which it waits
     capture: str  # the digest of the capture that contains it, empty if it was not fetched yet

@@ -90,7 +90,7 @@ class _Case:
         self.published: tuple[Finding, ...] = ()  # the store's own findings when it published the document
 
     def decide(self, known_keys: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why to withhold the document, given the keys that the store knows by question; None to publish it."""
+        """Return why to withhold the document, given the keys in the store by question; None to publish it."""
         missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known_keys[lookup.question]]
         self._findings = [*self._reading.findings, *missing]
         fatal = Reason.INTEGRITY_FATAL if any(finding.level is Level.FATAL for finding in self._findings) else None

@@ -89,7 +89,7 @@ class _Sent(NamedTuple):
 
     batch: _Batch
     jobs: list[int]  # the indexes of its jobs that were sent
-    first: int  # the number of the first of these among all jobs that the worker got
+    first: int  # the number of the first of these among all jobs sent to the worker
     size: int  # bytes
 
 

@@ -42,7 +42,7 @@ READ_AHEAD = 4096
 
 
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
-"""The answers for which attempts wait, by the attempt's number and the name that its step gave to the request."""
+"""The answers for which attempts wait, by the attempt's number and the name of the request in the step's result."""
 
 
 class Settling:
@@ -204,7 +204,7 @@ class Settling:
         return store is not None and store.is_temporary(recorded.attempt.url, response.digest)
 
     def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        """Return whether the store knows the content of a response's bytes, so that they need not be read."""
+        """Return whether the store has the content of a response's bytes, so that they need not be read."""
         name_payload = self._step.name_payload
         if self._content_store is None:  # the step must observe again that a record exists
             return False
@@ -370,12 +370,12 @@ class Settling:
         """Write a page of attempts to the store, which moves its checkpoint, and record which could not be read."""
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
-        failed = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
+        reasons = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
         if self._run.harvest.reread:  # the store that is in use until the end of the replay may have read them
-            self._run.harvest.unread |= failed
-        elif failed:
+            self._run.harvest.unread |= reasons
+        elif reasons:
             with self._run.ledger.writing() as writer:
-                self._unread.record_unread(writer, failed)
+                self._unread.record_unread(writer, reasons)
         self._version_store.settle([entry for entry in entries if entry is not None], checkpoint, self._run.session)
         self._set_due(page)
         self._count_results(page)
