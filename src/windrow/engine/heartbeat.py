@@ -126,7 +126,7 @@ class Heartbeat:
         self._board[_BATCH] = 0
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
-        """Raise Overdue if a reading takes too long, and again at each tick, since the code may catch the error and continue."""
+        """Raise Overdue if a reading takes too long; at each further tick again, since the code may catch it."""
         if self._reading:
             self._ticks += 1
             if self._ticks > _READING_CPU / _TICK:

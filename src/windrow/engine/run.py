@@ -145,8 +145,8 @@ class Derived(NamedTuple):
 
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]
-"""A function that updates what is derived from the store, and returns a line that says what it did. Its argument is a
-function to call between batches, which returns whether to continue. The next call completes the work of a killed one."""
+"""A function that updates what is derived from the store, and returns a line about its work. Its argument is a function
+to call between batches, which returns whether to continue. The next call completes the work of a killed one."""
 
 
 class WarcFile(NamedTuple):

@@ -65,7 +65,7 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return by address the responses that other collections requested; `requests` has those that are not plain GETs."""
+        """Return by address the responses that other collections requested; `requests` are those not plain GETs."""
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:
             return answers

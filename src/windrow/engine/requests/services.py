@@ -102,7 +102,7 @@ class ServiceRequests:
                 writer.requests.ask(recorded.seq, host, url.digest)
 
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
-        """Return the answers that an attempt waits for, by the names in its step's requests; None while one is missing."""
+        """Return the answers that an attempt waits for, by the names of its requests; None while one is missing."""
         found = {wait.name: self._find_answer(wait.address) for wait in waits}
         answers = {name: answer for name, answer in found.items() if answer is not None}
         return answers if len(answers) == len(found) else None

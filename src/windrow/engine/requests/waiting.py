@@ -76,7 +76,7 @@ def why_waiting(attempt: AttemptRow | None) -> str:
     if attempt.reason is not None:
         detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
         return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
-    return f"it answered with status {attempt.status}, a fault of the server and not of the document, or the transfer was cut"
+    return f"it answered with status {attempt.status}, a fault of the server and not of the document, or was cut off"
 
 
 class WaitLine(NamedTuple):
