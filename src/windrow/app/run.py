@@ -304,7 +304,7 @@ def run(
                 for harvest in imports.values() if imports else _harvests(config, arguments.names, parts):
                     part = parts[harvest.collection.name]
                     if arguments.again:
-                        frontier_of(session.ledger, harvest.collection).put_back(session.number, harvest.sources)
+                        frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
                     fetch = part.fetch and not imports
                     session.harvest(
                         harvest, phases=part.phases, limit=arguments.limit, fetch=fetch, since=arguments.since

@@ -177,21 +177,23 @@ def _describe_state(state: PendingState) -> str:
 def _derive_state(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> PendingState:
     """Derive the step that an item waits for from the events on the ledger."""
     listing = collection.discovery if isinstance(collection.discovery, Listing) else None
-    fetch = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
-    start = fetch or collection.step_after(item.kind) or collection.phases[0]
-    state: PendingState = ("", Status.FAILED) if item.reason else (start, Status.PENDING)
+    fetch_step = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
+    first_step = fetch_step or collection.step_after(item.kind) or collection.phases[0]
+    state: PendingState = ("", Status.FAILED) if item.reason else (first_step, Status.PENDING)
     for event in events:
         match event.event:
             case "end":
                 next_step = collection.step_after(item.kind)
-                state = (fetch, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
+                state = (
+                    (fetch_step, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
+                )
             case "reading":
                 next_step = collection.step_after(item.kind, event.step)
                 state = (
                     (event.step, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
                 )
-            case "decision" if fetch and event.reason is Reason.RETRIED:
-                state = fetch, Status.PENDING
+            case "decision" if fetch_step and event.reason is Reason.RETRIED:
+                state = fetch_step, Status.PENDING
             case "decision":
                 state = state[0] if state else "", Status.CANCELLED
             case _:

@@ -162,7 +162,7 @@ class FileFrontier:
             else:
                 writer.items.end(session, file.number, reason, message)
 
-    def put_back(self, session: int, sources: Iterable[Source]) -> int:
+    def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
         """Have the done and failed files that these sources list now fetched again; return the number of files."""
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
@@ -306,7 +306,7 @@ class AddressFrontier:
         attempts = [(phase, attempt) for address in chosen for attempt, (phase, _) in address.children]
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
-    def put_back(self, session: int, sources: Iterable[Source]) -> int:
+    def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
         """Have all addresses of these sources requested again; return the number of addresses."""
         del session
         names = {source.name for source in sources}

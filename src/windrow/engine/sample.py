@@ -43,10 +43,7 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Request an address with its source's secrets, and return its capture and the seconds that it took.
-
-    Raises TerminalFailure unless a response with a successful status was kept.
-    """
+    """Request an address with secrets; return its capture and the seconds that it took, or raise TerminalFailure."""
     origin = parts(url).origin
     address = parts(f"{origin}/")
     site = replace(source.site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")

@@ -83,7 +83,7 @@ class CaptureLedger:
         self.run = run
         self.captures = captures
         self.taken = 0
-        self._hosts: dict[str, int] = {}
+        self._hosts: dict[str, int] = {}  # numbers on the ledger, by origin
 
     def must_stop(self) -> bool:
         """Return whether the run is being stopped or its limit of items is reached."""

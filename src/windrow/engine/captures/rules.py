@@ -71,7 +71,7 @@ class IndexRules:
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
         self._rules = captures.select(source, options)
         self._skip_kind = captures.kinds(source, options) if captures.kinds else None
-        self._kinds: dict[tuple[str, str], Skip | None] = {}
+        self._kinds: dict[tuple[str, str], Skip | None] = {}  # by (media type, status): why all are left out
         self._counts: dict[Skip, list[Any]] = {}  # [number of lines, address of the first one]
 
     def is_wanted(self, line: CdxLine) -> bool:

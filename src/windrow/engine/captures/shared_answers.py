@@ -26,7 +26,7 @@ class SharedAnswers:
             if source.collection != run.collection.name
         }
         self._last_requests = dict(run.session_requests.last_requests) if self._lenders else {}
-        self._own_last_requests: dict[str, float] = {}
+        self._own_last_requests: dict[str, float] = {}  # UNIX times by origin
 
     def note_request(self, origin: str, attempt: Attempt) -> None:
         """Note the time at which a request to an origin ended."""

@@ -302,7 +302,7 @@ class RedirectChains:
     """Counts redirects in a row over all hosts of a run: an `OriginCrawler` could count those of one origin only."""
 
     def __init__(self) -> None:
-        self._hops: dict[int, int] = {}
+        self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
         """Return an attempt's event, with the target of its redirect left out if there were HOPS redirects before."""

@@ -29,8 +29,8 @@ class RecentUrls:
     def __init__(self) -> None:
         self._slots = array("q", bytes(8 * SLOTS))
 
-    def fresh(self, digest: int, kind: int = 0) -> bool:
-        """Return whether an address, given by its digest, was not found lately as this kind, and remember it."""
+    def remember(self, digest: int, kind: int = 0) -> bool:
+        """Remember an address, given by its digest; return True if it was not found lately as this kind."""
         digest ^= kind
         slot = digest & (SLOTS - 1)
         if self._slots[slot] == digest:
@@ -292,7 +292,7 @@ class OriginCrawler:
             with self._archiver.reading(job.target):
                 urls = self._extract_links(job, reply)
                 left_out = self._rules.left_out()
-                new_left_out = tuple(url for url in left_out if self._recent.fresh(url.digest)) if left_out else ()
+                new_left_out = tuple(url for url in left_out if self._recent.remember(url.digest)) if left_out else ()
                 return AttemptEnded(self._walk.number, reply.attempt, urls, new_left_out)
         except Exception as error:  # noqa: BLE001 a bug of ours must not end the walk
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
@@ -311,7 +311,7 @@ class OriginCrawler:
         new_urls = []
         for reference in references:
             url = rules.follow(base, reference)
-            if url and recent.fresh(url.digest, url.kind):
+            if url and recent.remember(url.digest, url.kind):
                 new_urls.append(url)
         if needed := rules.needs(job, reply.fields, reply.body):
             new_urls += self._not_recent(needed)
@@ -319,7 +319,7 @@ class OriginCrawler:
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Return the addresses that were not found lately, and those for which a sitemap or feed has a last change."""
-        return tuple(url for url in urls if self._recent.fresh(url.digest, url.kind) or url.hinted)
+        return tuple(url for url in urls if self._recent.remember(url.digest, url.kind) or url.hinted)
 
 
 def _stale_attempt(attempt: Attempt) -> Attempt:

@@ -117,7 +117,7 @@ class WarcImporter:
         self._page = crawl.page
         self._phase = 1
         self._host = lru_cache(_MAX_HOSTS)(self._find_host)
-        self._tallies: dict[str, _Tally] = {}
+        self._tallies: dict[str, _Tally] = {}  # by source
         self._taken_down = run.ledger.takedowns.addresses()
         self._fruitless: list[
             tuple[_Tally, Path, int, int]

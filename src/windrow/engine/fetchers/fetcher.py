@@ -57,7 +57,7 @@ class Fetcher:
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._connections = ConnectionPool()
-        self._walkers: dict[int, OriginCrawler] = {}
+        self._walkers: dict[int, OriginCrawler] = {}  # by batch
         self._host_queues: WeakValueDictionary[str, HostQueue] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()

@@ -74,8 +74,8 @@ class _Comparison:
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
         self._pace = paces_by_host(run.harvest.sources)
-        self._batches: dict[int, _Host] = {}
-        self._mirrors: dict[int, tuple[_Host, UncomparedMirror]] = {}
+        self._batches: dict[int, _Host] = {}  # by number
+        self._mirrors: dict[int, tuple[_Host, UncomparedMirror]] = {}  # by job
         self._last_job = 0  # its number
 
     def run(self, hosts: list[_Host]) -> None:

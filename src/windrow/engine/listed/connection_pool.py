@@ -169,11 +169,13 @@ class ConnectionPool:
 
     async def close(self, age: float = 0.0) -> None:
         """Close the connections that have been idle for at least `age` seconds."""
-        latest = time.monotonic() - age
+        latest_start = time.monotonic() - age
         with self._lock:
-            expired = [connection for idle in self._idle.values() for since, connection in idle if since <= latest]
+            expired = [
+                connection for idle in self._idle.values() for since, connection in idle if since <= latest_start
+            ]
             if expired:
                 for site, idle in self._idle.items():
-                    self._idle[site] = [(since, connection) for since, connection in idle if since > latest]
+                    self._idle[site] = [(since, connection) for since, connection in idle if since > latest_start]
         for connection in expired:
             await connection.close()

@@ -59,8 +59,8 @@ class Fetching:
         """Fetch the files that are due from the sources that are not `down`."""
         self._run = run
         self._queue = FetchQueue(run, down)
-        self._hosts: dict[str, _Host] = {}
-        self._in_hand: dict[int, WantedFile] = {}
+        self._hosts: dict[str, _Host] = {}  # by source
+        self._in_hand: dict[int, WantedFile] = {}  # files that fetchers have, by number
         self._paces = paces_by_host(run.harvest.sources)
         self._pauses = OriginPauses(run.ledger)
         self._halted = False

@@ -282,9 +282,8 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
-        return FollowedAnswer(
-            FollowResult(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {target.url}"),))
-        )
+        finding = Finding("Redirected", f"to {target.url}")
+        return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
     return FollowedAnswer(FollowResult(), (target,))
 
 

@@ -93,8 +93,7 @@ class OriginRules:
     def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after a service's response; None if the service is given up for the run.
 
-        A slow answer does not mean that the service is overloaded, but a refused request does. If there was no
-        response, that is not known: then only the request is delayed, by its due time.
+        A slow answer does not mean that the service is overloaded; a refused request does, and no response may.
         """
         has_timed_out = status is None and seconds >= 0.9 * float(service.seconds)
         if is_answer(service, status) or (has_timed_out and Reason.TIMEOUT in service.final):
@@ -227,8 +226,5 @@ REQUEST_CRAWL = Crawl(
 
 
 def crawl_of(collection: Collection) -> Crawl | None:
-    """Return how a collection's addresses are requested: its own crawl, or REQUEST_CRAWL; None if it lists files.
-
-    A collection that only takes existing captures has REQUEST_CRAWL, too: it has addresses, but none is ever due.
-    """
+    """Return how a collection's addresses are requested: its own crawl, or REQUEST_CRAWL; None if it lists files."""
     return None if isinstance(collection.discovery, Listing) else collection.crawl or REQUEST_CRAWL

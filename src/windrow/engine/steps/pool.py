@@ -42,7 +42,7 @@ class _Batch:
     def __init__(self, number: int, jobs: tuple[Any, ...]) -> None:
         self.number = number
         self.jobs = [*jobs]
-        self.done: dict[int, Done] = {}
+        self.done: dict[int, Done] = {}  # by index
         self.suspect: int | None = None  # the job at which a worker died: it is sent alone
 
     def jobs_to_send(self) -> list[int]:
@@ -64,15 +64,15 @@ class _Batch:
                 done = done._replace(result=job.stopped[0])
         self.done[index] = done
 
-    def record_death(self, sent_jobs: list[int], position: int, exit_code: int | None, limit: float) -> None:
+    def record_death(self, sent_jobs: list[int], position: int, exit_code: int | None, cpu_limit: float) -> None:
         """Record that a worker died at one of `sent_jobs`; an `exit_code` of None means that it slept too long."""
         culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
         if exit_code == -signal.SIGPROF:
-            message = f"stopped after {limit:g} seconds of CPU time"
-            self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, limit))
+            message = f"stopped after {cpu_limit:g} seconds of CPU time"
+            self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit))
         elif exit_code is None:
-            message = f"stopped after {limit * SLEEP_FACTOR:g} seconds by the clock, in which it was asleep"
-            self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, limit * SLEEP_FACTOR))
+            message = f"stopped after {cpu_limit * SLEEP_FACTOR:g} seconds by the clock, in which it was asleep"
+            self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit * SLEEP_FACTOR))
         elif sent_jobs == [culprit] and culprit == self.suspect:
             message = f"its process ended twice, the last time with exit code {exit_code}"
             self.store_result(culprit, _make_failure(Reason.WORKER_DIED, message, 0.0))
@@ -128,10 +128,10 @@ class _Worker:
         with suppress(OSError):
             self.pipe.send_bytes(message)
 
-    def watch(self, limit: float) -> None:
-        """Kill a worker that sleeps too long, which its `limit` of CPU time in seconds does not end."""
+    def watch(self, cpu_limit: float) -> None:
+        """Kill a worker that sleeps too long, which its `cpu_limit` of CPU time in seconds does not end."""
         self._clock.look(self.process.pid or 0, self.current_job.value)
-        if self.in_hand and self.current_job.value >= 0 and self._clock.asleep_seconds > limit * SLEEP_FACTOR:
+        if self.in_hand and self.current_job.value >= 0 and self._clock.asleep_seconds > cpu_limit * SLEEP_FACTOR:
             self._was_overdue = True
             self.process.kill()
 
@@ -147,7 +147,7 @@ class _Worker:
         self.is_quick = sum(done.seconds for done in results) < QUICK_SECONDS
         return batch
 
-    def take_batches_after_death(self, limit: float) -> list[_Batch]:
+    def take_batches_after_death(self, cpu_limit: float) -> list[_Batch]:
         """Record at which job the worker died, and return its batches; raises ReaderFailed if it had not begun any."""
         self.pipe.close()
         self.process.join()
@@ -158,7 +158,9 @@ class _Worker:
             )
         if self.in_hand:
             batch, jobs, first, _ = self.in_hand[0]
-            batch.record_death(jobs, self.current_job.value - first, None if self._was_overdue else exit_code, limit)
+            batch.record_death(
+                jobs, self.current_job.value - first, None if self._was_overdue else exit_code, cpu_limit
+            )
         return [sent.batch for sent in self.in_hand]
 
     def kill(self) -> None:

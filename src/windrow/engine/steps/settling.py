@@ -406,7 +406,7 @@ class Settling:
 
     def _count_results(self, page: list[SettledAttempt]) -> None:
         """Count the results in the sources' tasks and the progress, and record which attempts were read."""
-        run, failed = self._run, 0
+        run, failures = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
                 read_attempts = [settled for settled in page if self._own_fault(settled.result) is None]
@@ -418,12 +418,12 @@ class Settling:
                 )
             for settled in page:
                 reason = self._reading_fault(settled.result)
-                failed += reason is not None
+                failures += reason is not None
                 self._tasks.count(
                     writer, settled.recorded.source, done=reason is None, has_fault=reason in OWN_FAULTS,
                     message=first_finding(settled.result),
                 )  # fmt: skip
-        run.progress.step(len(page), failed)
+        run.progress.step(len(page), failures)
         run.tick()
 
     def _reading_fault(self, result: Any) -> Reason | None:

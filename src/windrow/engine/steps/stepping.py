@@ -42,7 +42,7 @@ class PhaseTasks:
 
     run: HarvestRun
     name: str
-    _tasks: dict[str, _Task] = field(default_factory=dict)
+    _tasks: dict[str, _Task] = field(default_factory=dict)  # by source
 
     @property
     def phase(self) -> int:
