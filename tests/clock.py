@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from windrow import clock
-from windrow.engine.fetchers import crew
+from windrow.engine.fetchers import fetcher_pool
 
-_fetch = crew._run_fetcher
+_fetch = fetcher_pool._run_fetcher
 _ahead = timedelta()
 
 
@@ -43,7 +43,7 @@ def _set(ahead: timedelta) -> None:
     global _ahead  # noqa: PLW0603
     _ahead = ahead
     clock.datetime = Clock(lambda: ahead) if ahead else datetime  # type: ignore[attr-defined, assignment]
-    crew._run_fetcher = partial(_fetch_ahead, ahead) if ahead else _fetch
+    fetcher_pool._run_fetcher = partial(_fetch_ahead, ahead) if ahead else _fetch
 
 
 def _fetch_ahead(ahead: timedelta, *words: Any) -> None:

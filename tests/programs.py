@@ -161,7 +161,7 @@ def preload_all() -> None:
 
 def revive() -> None:
     """Make sure that the fork server answers: it dies if a program is killed while it requests a process."""
-    runtime.start(process := runtime.CONTEXT.Process(target=int))
+    runtime.start_process(process := runtime.CONTEXT.Process(target=int))
     process.join()
 
 

@@ -100,7 +100,8 @@ class _LocalCrew:
 
     def __init__(self, serve: Serve, keep: ArchiveSettings, _size: int) -> None:
         self._loop = _Loop(serve)
-        self._archive = ArchiveWriter(keep.folder, f"windrow-{keep.session:06}-1", keep.limits, keep.rotate, keep.agent)
+        prefix = f"windrow-{keep.session:06}-1"
+        self._archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rollover_size, keep.agent)
         self._heartbeat = Heartbeat(board())
         self._sightings = RecentUrls()
         self._walkers: dict[int, OriginCrawler] = {}
@@ -173,6 +174,6 @@ def local_sessions(serve: Serve = no_server) -> Iterator[None]:
         mock.patch.object(session, "warm_up"),
         mock.patch.object(time, "monotonic", _stopped_clock),
         mock.patch.object(sessions, "LENGTH", timedelta(days=365)),  # it goes by the time of day, and is kept by beats
-        mock.patch.object(settled_pages, "SECONDS", math.inf),  # it has the clock from when it was loaded
+        mock.patch.object(settled_pages, "MAX_GATHER_SECONDS", math.inf),  # it has the clock from when it was loaded
     ):
         yield

@@ -39,7 +39,7 @@ def main(root: Path, collection: str, point: str, name: str) -> None:
     if point == "before":
         session.WORK[Settle] = before_settling
     elif point == "amid":
-        settled_pages.PAGE = 1
+        settled_pages.PAGE_SIZE = 1
         settling.Settling._settle_page = settle_one_page  # type: ignore[method-assign, assignment]
     else:
         session.WORK[Derive] = before_deriving

@@ -17,7 +17,7 @@ from tests.servers.s3 import KEY
 from tests.waiting import PATIENCE
 from windrow.contract.discoveries import inputs
 from windrow.engine.captures import remote_records
-from windrow.engine.captures.remote_records import FAILURES, GrowingRecord, RemoteRecords
+from windrow.engine.captures.remote_records import MAX_FAILURES, GrowingRecord, RemoteRecords
 from windrow.errors import ConfigError, TerminalFailure
 from windrow.model import CdxLine, Reading, Secret, Site, Source
 from windrow.reasons import Reason
@@ -97,7 +97,7 @@ def test_a_record_of_unknown_length_ends_wherever_its_bytes_are_parted():
             record = GrowingRecord(file, "x")
             for start in range(0, len(content) + 9, size):
                 record.write((content + b"behind it")[start : start + size])
-            assert (file.getvalue(), record.ended) == (content, True)
+            assert (file.getvalue(), record.has_ended) == (content, True)
     with pytest.raises(TerminalFailure, match="the gzip member is not complete"):
         GrowingRecord(io.BytesIO(), "x").write(b"\x1f\x8b" + bytes(99))
 
@@ -171,7 +171,7 @@ BAD_ANSWERS = {
 @pytest.fixture
 def bad_server(monkeypatch):
     """Serve bad answers by the file's name; a name that ends with a number is answered well from that try on."""
-    monkeypatch.setattr(remote_records, "WAIT", 0.01)
+    monkeypatch.setattr(remote_records, "FIRST_WAIT", 0.01)
     tries = Counter()
 
     async def talk(reader, writer):
@@ -196,7 +196,7 @@ def test_each_odd_answer_of_a_server_has_its_reason(bad_server, tmp_path):
     at, tries = bad_server
     for kind, (_, reason) in BAD_ANSWERS.items():
         assert fetch_records(tmp_path, [line(100, 100, kind)], at) == [reason], kind
-    assert tries["busy"] == remote_records.TRIES
+    assert tries["busy"] == remote_records.MAX_ATTEMPTS
     assert tries["later"] == 1, "a server that wants to be left alone for hours is left to the next run"
     assert tries["whole"] == tries["moved"] == 1
 
@@ -210,7 +210,7 @@ def test_a_server_that_only_fails_is_left_alone_after_a_while(bad_server, tmp_pa
     at, tries = bad_server
     outcomes = fetch_records(tmp_path, [line(100, 100, f"{number}/whole") for number in range(100)], at)
     assert outcomes[-1] is Reason.SITE_GIVEN_UP
-    assert tries.total() <= FAILURES + remote_records.AT_ONCE
+    assert tries.total() <= MAX_FAILURES + remote_records.PARALLEL_RECORDS
 
 
 def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):

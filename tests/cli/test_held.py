@@ -141,7 +141,7 @@ def test_what_is_taken_down_is_gone_here_and_untouched_where_it_came_from(root, 
     assert windrow("run", held).code == 0
     before = {path.name: path.read_bytes() for path in held.rglob("*.warc*")}
     lent = windrow("forget", URL, "--yes")
-    assert "1 capture cannot go: other addresses have their bytes by reference only" in lent.err
+    assert "1 capture cannot be removed, since captures of other addresses refer to their bytes" in lent.err
     assert windrow("forget", "http://b.example/tea", "--yes").code == 0
     output = windrow("forget", "http://b.example/cup", "http://a.example/more", "--reason", "asked to", "--yes")
     assert output.code == 0, output.err

@@ -215,7 +215,7 @@ def test_a_stopped_crawl_goes_on_where_it_was(root, small, windrow, start, stop)
     _, err = run.communicate(timeout=PATIENCE)
     if stop is signal.SIGINT:
         assert run.returncode == 130
-        assert "finishing what is in hand" in err
+        assert "finishing the items in progress" in err
     else:
         with closing(sqlite3.connect(root / "ledger.sqlite")) as ledger, ledger:
             ledger.execute("UPDATE lease SET expires = '2000-01-01T00:00:00.000000Z'")

@@ -61,7 +61,7 @@ def test_the_first_interrupt_finishes_what_is_in_hand(slow, windrow, start: Star
     os.kill(run.pid, signal.SIGINT)
     _, err = run.communicate(timeout=PATIENCE)
     assert run.returncode == 130
-    assert "finishing what is in hand; Ctrl-C again stops at once" in err
+    assert "finishing the items in progress; Ctrl-C again stops at once" in err
     assert "stopped" in err
     assert "Traceback" not in err
     assert facts(slow, "SELECT outcome FROM session_end") == [(130,)]
@@ -81,7 +81,7 @@ def test_the_second_interrupt_stops_at_once(slow, windrow, start: Start) -> None
     run = start("run", cwd=slow)
     until_it_fetches(slow)
     os.kill(run.pid, signal.SIGINT)
-    assert any("finishing what is in hand" in line for line in run.stderr)
+    assert any("finishing the items in progress" in line for line in run.stderr)
     os.kill(run.pid, signal.SIGINT)
     began = time.monotonic()
     err = run.stderr.read()

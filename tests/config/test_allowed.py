@@ -10,7 +10,7 @@ import pytest
 from windrow.config import load
 from windrow.contract import inputs
 from windrow.contract.registry import collection
-from windrow.engine.captures.shared_answers import alike
+from windrow.engine.captures.shared_answers import may_share
 from windrow.engine.requests.services import service_sources
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed, refusal
@@ -74,7 +74,7 @@ def test_a_service_may_be_at_a_private_number_since_its_setting_names_it(tmp_pat
 def test_an_answer_is_not_lent_to_a_source_that_may_not_ask_its_host() -> None:
     lender = Source("a", "events", Site("http", "10.0.0.5", allowed=read_allowed([], "10.0.0.5")))
     borrower = Source("b", "pages", Site("http", "10.0.0.5"))
-    assert not alike(borrower, lender)
-    assert alike(lender, borrower)
-    assert alike(replace(borrower, site=replace(borrower.site, allowed=read_allowed(["10.0.0.5"]))), lender)
-    assert alike(replace(borrower, site=replace(borrower.site, allowed=ALL)), lender)
+    assert not may_share(borrower, lender)
+    assert may_share(lender, borrower)
+    assert may_share(replace(borrower, site=replace(borrower.site, allowed=read_allowed(["10.0.0.5"]))), lender)
+    assert may_share(replace(borrower, site=replace(borrower.site, allowed=ALL)), lender)

@@ -322,7 +322,7 @@ def test_a_run_closes_warc_files_at_the_size_that_is_configured(root: Path) -> N
     with (root / "windrow.toml").open("a") as file:
         file.write('\n[archive]\nfolder = "kept"\nrollover_size = "2 KiB"\n')
     setup = Windrow(root).setup
-    assert (setup.archive, setup.rotate) == (root / "kept", 2048)
+    assert (setup.archive, setup.rollover_size) == (root / "kept", 2048)
 
 
 def test_limits_default_to_the_models_own(root: Path) -> None:

@@ -72,7 +72,7 @@ HARM = replace(CRAWL_ONLY, discovery=replace(CRAWL, rules=rules))
 
 def crawl_harmful(root: Path, *seeds: str, patience: float = 1.0) -> int:
     """Crawl a site for each seed; a reading may take `patience` seconds of CPU time, an answer a minute. Return the exit code."""
-    heartbeat.READING = patience
+    heartbeat.MAX_READING_CPU = patience
     limits = replace(LIMITS, memory=256 << 20)
     sites = [source([seed]) for seed in seeds]
     sources = [

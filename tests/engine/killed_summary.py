@@ -35,5 +35,5 @@ class KillingStore(SummaryStore):
 
 if __name__ == "__main__":
     # Batches are by count alone, not by time: rows are numbered in their order.
-    settled_pages.SECONDS = 3600.0
+    settled_pages.MAX_GATHER_SECONDS = 3600.0
     sys.exit(summarise(Path(sys.argv[1]), KillingStore))

@@ -193,6 +193,6 @@ def test_a_host_that_is_not_there_fails_its_source_only(tmp_path):
 
 def test_sightings_forget_nothing_that_they_were_not_told():
     urls = RecentUrls()
-    assert urls.fresh(5)
-    assert not urls.fresh(5)
-    assert urls.fresh(5 + (1 << 20)), "another address in the same slot is fresh"
+    assert urls.remember(5)
+    assert not urls.remember(5)
+    assert urls.remember(5 + (1 << 20)), "another address in the same slot is new"

@@ -26,9 +26,9 @@ def dispatcher_of(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         dispatcher = fetching.Fetching.__new__(fetching.Fetching)
         dispatcher._run = SimpleNamespace(  # type: ignore[assignment]
-            crew=SimpleNamespace(events=lambda _: waiting.pop(0)), ledger=SimpleNamespace(writing=writing)
+            fetchers=SimpleNamespace(events=lambda _: waiting.pop(0)), ledger=SimpleNamespace(writing=writing)
         )
-        dispatcher._events, dispatcher._batches, dispatcher._recorded = [], {1: ("partner", 0)}, 0.0
+        dispatcher._events, dispatcher._batches, dispatcher._recorded_at = [], {1: ("partner", 0)}, 0.0
         monkeypatch.setattr(dispatcher, "_record_event", lambda _, event: together[-1].append(event), raising=False)
         return dispatcher, together
 
@@ -40,7 +40,7 @@ def test_events_wait_for_others_and_the_end_of_a_batch_does_not(
 ) -> None:
     first, second, end = TransferProgress(1, 5), TransferProgress(2, 5), BatchEnded(1)
     dispatcher, together = dispatcher_of([first], [second], [end], [first])
-    monkeypatch.setattr(fetching, "GATHERED", float("inf"))
+    monkeypatch.setattr(fetching, "GATHER_SECONDS", float("inf"))
     for _ in range(4):
         dispatcher._gather_events()
     assert together == [[first, second, end]]  # the last one waits
@@ -51,7 +51,7 @@ def test_events_wait_for_others_and_the_end_of_a_batch_does_not(
 def test_events_wait_no_longer_than_they_may(dispatcher_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     event = TransferProgress(1, 5)
     dispatcher, together = dispatcher_of([event], [])
-    monkeypatch.setattr(fetching, "GATHERED", -1.0)
+    monkeypatch.setattr(fetching, "GATHER_SECONDS", -1.0)
     dispatcher._gather_events()
     dispatcher._gather_events()
     assert together == [[event]]

@@ -91,7 +91,7 @@ def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
     assert findings == [
         (kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", "Truncated")
     ]
-    assert "5 records wrong" in task_comments(tmp_path)[0]
+    assert "5 records with faults" in task_comments(tmp_path)[0]
 
 
 def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
@@ -105,7 +105,7 @@ def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
         "2024-01-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T12:30:00",
         "2024-03-01T12:30:59", "2024-03-01T12:30:59",
     ]  # fmt: skip
-    assert task_comments(tmp_path)[0] == "them: 1 file, 6 captures; 1 record wrong: bad_date 1"
+    assert task_comments(tmp_path)[0] == "them: 1 file, 6 captures; 1 record with faults: bad_date 1"
 
 
 def test_kinds_of_records_that_a_line_does_not_name_are_counted(tmp_path):
@@ -125,7 +125,7 @@ def test_twice_is_once(tmp_path):
         ("one.warc.gz",),
         ("other.warc.gz",),
     ]
-    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 held already"
+    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 imported before"
 
 
 def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
@@ -172,7 +172,7 @@ def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path)
         revisit_record("http://b.example/", b"x"),
     )
     assert take_warcs(tmp_path, warc) == 3
-    assert "one.warc.gz gave nothing: 2 revisits without their originals (no_original)" in task_comments(tmp_path)[0]
+    assert "one.warc.gz: 2 revisits without their originals (no_original)" in task_comments(tmp_path)[0]
     assert "2 revisits without their originals (no_original)" in task_comments(tmp_path)[0]
     both = [
         write(tmp_path / "b.warc.gz", revisit_record("http://c.example/", b"z")),
@@ -199,8 +199,8 @@ def test_revisits_that_wait_beside_records_that_came_are_noted_of_the_session(tm
 def test_a_file_without_a_page_fails_and_a_crawlers_notes_do_not(tmp_path):
     broken = write(tmp_path / "broken.warc.gz", warcinfo_record(), response_record("http://a.example/", b"x", b""))
     assert take_warcs(tmp_path, broken) == 3
-    assert "1 record wrong: protocol_error 1" in task_comments(tmp_path)[0]
-    assert "broken.warc.gz gave nothing" in task_comments(tmp_path)[0]
+    assert "1 record with faults: protocol_error 1" in task_comments(tmp_path)[0]
+    assert "no capture was imported from " in task_comments(tmp_path)[0]
     notes = write(
         tmp_path / "got-meta.warc.gz",
         warcinfo_record(),
@@ -282,7 +282,7 @@ def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
     assert [(row[0][7], row[3][:10]) for row in rows] == [("a", "2004-01-31"), *((x, "2024-03-01") for x in "bcd")]
     assert rows[0][4] == digest(b"<p>x")
     assert take_warcs(tmp_path, arc, stream, old) == 0
-    assert task_comments(tmp_path)[1] == "them: 3 files, 0 captures; 3 held already"
+    assert task_comments(tmp_path)[1] == "them: 3 files, 0 captures; 3 imported before"
     for *place, digested in query_ledger(tmp_path, "SELECT warc, place_offset, place_length, digest FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert digest(view.read()) == digested

@@ -12,7 +12,7 @@ from tests.faults.workspace import DAY, DropsWorkspace
 from tests.servers.script import listening
 from tests.waiting import PATIENCE
 from windrow.demo.partner import drop
-from windrow.engine.listed.rest import FIRST_WAIT, wait_before
+from windrow.engine.listed.rest import FIRST_WAIT, wait_after
 
 PACE = 0.15
 
@@ -85,7 +85,7 @@ def test_a_server_that_asks_for_a_pause_gets_it_for_everything(tmp_path, after, 
 
 def test_waits_double_and_differ():
     for attempt in range(1, 8):
-        waits = {wait_before(attempt) for _ in range(50)}
+        waits = {wait_after(attempt) for _ in range(50)}
         most = FIRST_WAIT * 2 ** (attempt - 1)
         assert len(waits) > 40
         assert most / 2 <= min(waits) <= max(waits) <= most

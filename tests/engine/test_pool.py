@@ -15,7 +15,7 @@ import pytest
 from tests.engine.toy_steps import TOY_COLLECTION
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.engine.fetchers.message import Job
-from windrow.engine.heartbeat import ASLEEP
+from windrow.engine.heartbeat import SLEEP_FACTOR
 from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import Outbox, WorkerConfig, receive_results
@@ -67,7 +67,7 @@ def test_results_come_in_order(read):
 
 @pytest.mark.parametrize(
     ("word", "limit_text"),
-    [("spin", "after 0.5 seconds of CPU time"), ("sleep", "after 5 seconds by the clock: it sleeps")],
+    [("spin", "after 0.5 seconds of CPU time"), ("sleep", "after 5 seconds by the clock, in which it was asleep")],
 )
 def test_a_hanging_document_is_stopped_and_the_others_are_read(read, word, limit_text):
     words = ["a", word, "b", "c", word, "d", "e"]
@@ -129,7 +129,10 @@ def test_a_hard_limit_of_memory_that_is_there_is_kept(tmp_path):
 def test_a_reader_that_ends_before_its_first_document_is_no_documents_fault(tmp_path):
     process = read_with_hard_limit(tmp_path, 8 << 20)
     assert "a process that reads documents may have" in process.stderr
-    assert "ReaderFailed: a process that reads documents ended with 1 before its first document" in process.stderr
+    assert (
+        "ReaderFailed: a process that reads documents ended with exit code 1 before its first document"
+        in process.stderr
+    )
     assert (process.stdout, process.returncode) == ("", 1)
 
 
@@ -192,7 +195,7 @@ def test_the_time_that_a_worker_was_idle_is_no_documents(tmp_path):
     assert pool.run_alone(jobs[0]).result.reason is None
     (worker,) = pool._workers.values()
     worker.watch(0.5)
-    worker._clock.asleep_seconds = 0.5 * ASLEEP + 1  # as if another worker had worked for so long
+    worker._clock.asleep_seconds = 0.5 * SLEEP_FACTOR + 1  # as if another worker had worked for so long
     os.kill(worker.process.pid, signal.SIGSTOP)  # this is noticed before it takes the job
     beats = []
 
@@ -236,7 +239,7 @@ def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):
     findings = tuple(Finding("Odd", f"{number:02}" * 1000) for number in range(70))
     readings = [Reading(count=number, findings=findings if number % 3 == 0 else ()) for number in range(10)]
     for reading in readings:
-        outbox.add(reading, 0.0)
+        outbox.add_result(reading, 0.0)
     ours, theirs = CONTEXT.Pipe()
     messages = [*outbox.messages()]
     assert 1 < len(messages) < len(readings)
@@ -252,7 +255,7 @@ def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_p
 
     outbox = Outbox(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}))
     for reading in (Reading(count=1), Bulky(), Reading(count=2)):
-        outbox.add(reading, 0.0)
+        outbox.add_result(reading, 0.0)
     (message,) = outbox.messages()
     assert [done.result.reason for done in pickle.loads(message)] == [None, Reason.MEMORY_LIMIT, None]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from windrow.app.status import holder as running
-from windrow.engine.run import release, released
+from windrow.engine.run import close_all, closing_all
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
 from windrow.ledger import Lease, Ledger
@@ -78,9 +78,9 @@ def test_all_parts_are_called_and_the_first_error_is_raised() -> None:
             raise ValueError(error)
 
     with pytest.raises(ValueError, match="one") as error:
-        release([lambda: call_part("a", "one"), lambda: call_part("b"), lambda: call_part("c", "two")])
+        close_all([lambda: call_part("a", "one"), lambda: call_part("b"), lambda: call_part("c", "two")])
     assert (called, error.value.__notes__) == (["a", "b", "c"], ["and then: ValueError: two"])
-    with pytest.raises(KeyError) as inner, released(lambda: call_part("d", "three")):
+    with pytest.raises(KeyError) as inner, closing_all(lambda: call_part("d", "three")):
         raise KeyError("block")
     assert inner.value.__notes__ == ["and then: ValueError: three"]
 

@@ -20,15 +20,17 @@ from windrow.engine import runtime
 from windrow.fetch.transport import TRANSPORTS
 
 
-@pytest.mark.parametrize("name", sorted({*runtime.PRELOADED, *(transport.module for transport in TRANSPORTS.values())}))
+@pytest.mark.parametrize(
+    "name", sorted({*runtime.PRELOADED_MODULES, *(transport.module for transport in TRANSPORTS.values())})
+)
 def test_what_is_loaded_before_processes_are_forked_is_there(name: str) -> None:
     assert importlib.import_module(name).__name__ == name
 
 
 def test_what_processes_are_forked_from_loads_neither_the_ledger_nor_what_looks_through_captures() -> None:
-    script = f"import sys, {', '.join(runtime.PRELOADED)}; print(*sys.modules)"
+    script = f"import sys, {', '.join(runtime.PRELOADED_MODULES)}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert set(runtime.PRELOADED) <= set(loaded)
+    assert set(runtime.PRELOADED_MODULES) <= set(loaded)
     for name in ("windrow.ledger", "windrow.engine.captures", "importlib.metadata"):
         assert [module for module in loaded if module.startswith(name)] == []
 
@@ -68,7 +70,7 @@ if __name__ == "__main__":
     server = runtime.forkserver._forkserver._forkserver_pid
     os.kill(server, signal.SIGSTOP)
     threading.Timer(0.2, os.kill, (server, signal.SIGKILL)).start()
-    runtime.start(process := runtime.CONTEXT.Process(target=int))
+    runtime.start_process(process := runtime.CONTEXT.Process(target=int))
     process.join()
     raise SystemExit(process.exitcode)
 """
@@ -91,7 +93,7 @@ def test_what_multiprocessing_tells_processes_of_its_host_stays_as_it_is_but_whi
         return {"name": name, "init_main_from_path": "script.py"}
 
     monkeypatch.setattr(spawn, "get_preparation_data", prepare)
-    monkeypatch.setattr(runtime, "_needed", set())
+    monkeypatch.setattr(runtime, "_needed_modules", set())
     seen: list[dict[str, Any]] = []
     with ThreadPoolExecutor(1) as executor:
 
@@ -105,12 +107,12 @@ def test_what_multiprocessing_tells_processes_of_its_host_stays_as_it_is_but_whi
 
         for _ in range(2):
             with pytest.raises(ValueError, match=r"^$"):
-                runtime.start(Process())
+                runtime.start_process(Process())
             assert spawn.get_preparation_data is prepare
     assert seen == [{"name": "ours"}, prepare("theirs")] * 2
 
     monkeypatch.undo()
     before = spawn.get_preparation_data
-    runtime.start(process := runtime.CONTEXT.Process(target=int))
+    runtime.start_process(process := runtime.CONTEXT.Process(target=int))
     process.join()
     assert (process.exitcode, spawn.get_preparation_data) == (0, before)

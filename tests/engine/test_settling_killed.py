@@ -29,7 +29,7 @@ def page(text: str, number: int) -> bytes:
 def by_count():
     """Commit by count alone, not by time: rows are numbered in the order of batches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settled_pages, "SECONDS", 3600.0)
+        patch.setattr(settled_pages, "MAX_GATHER_SECONDS", 3600.0)
         yield
 
 
@@ -102,7 +102,7 @@ def test_killed_again_and_again(visited, whole, tmp_path):
 
 
 def test_page_by_page_as_in_large_batches(visited, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(settling, "PAGE", 7)
-    monkeypatch.setattr(settled_pages, "PAGE", 7)
+    monkeypatch.setattr(settling, "PAGE_SIZE", 7)
+    monkeypatch.setattr(settled_pages, "PAGE_SIZE", 7)
     monkeypatch.setattr(settling, "READ_AHEAD", 20)
     assert summarised_tables(copy_workspace(visited, tmp_path))[0] == whole[0]

@@ -136,8 +136,8 @@ def test_an_operator_has_what_was_not_read_read_at_once(tmp_path: Path, cause: P
     due = query_ledger(tmp_path, "SELECT due FROM address")
     with ledger_of(tmp_path) as ledger:
         frontier = frontier_of(ledger, PAGES)
-        assert frontier.narrowed(RETRY, "", "worker_died") == []
-        chosen = frontier.named([A]) if named else frontier.narrowed(RETRY, "", "time_limit")
+        assert frontier.find_undone(RETRY, "", "worker_died") == []
+        chosen = frontier.find_named([A]) if named else frontier.find_undone(RETRY, "", "time_limit")
         assert [address.key for address in chosen] == [A]
         assert write_decision(ledger, PAGES, RETRY, chosen) == 1
     assert (query_ledger(tmp_path, "SELECT due FROM address") == due) == (not named), (
@@ -167,7 +167,7 @@ def test_a_step_that_failed_by_itself_is_taken_again_when_an_operator_says_so(tm
     assert settle(tmp_path) == 3
     cause.unlink()
     with ledger_of(tmp_path) as ledger:
-        chosen = frontier_of(ledger, PAGES).narrowed(RETRY, "", "step_failed")
+        chosen = frontier_of(ledger, PAGES).find_undone(RETRY, "", "step_failed")
         assert write_decision(ledger, PAGES, RETRY, chosen) == 1
     assert settle(tmp_path) == 0
     assert reasons(tmp_path) == [(A, "")]

@@ -32,14 +32,14 @@ def _fail(view: BinaryIO) -> None:
 @contextmanager
 def stop_all_steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the time limit stop every step; discoveries still read answers."""
-    end = pool._Batch.end
+    end = pool._Batch.store_result
 
     def end_stopped(batch: Any, at: int, done: Done) -> None:
         reading = Reading(Reason.TIME_LIMIT) if isinstance(batch.jobs[at], Job) else done.result
         end(batch, at, done._replace(result=reading))
 
     with monkeypatch.context() as patch:
-        patch.setattr(pool._Batch, "end", end_stopped)
+        patch.setattr(pool._Batch, "store_result", end_stopped)
         yield
 
 

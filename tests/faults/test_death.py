@@ -46,9 +46,9 @@ def test_a_fetcher_that_is_killed_in_mid_transfer(make_workspace):
         assert 0 < starts[1] < len(LARGE)
     workspace.assert_complete(good, KEY, *others)
     assert [row[1] for row in workspace.attempts(KEY)] == ["interrupted", None]
-    assert "a fetcher process ended with -9" in workspace.attempts(KEY)[0][3]
+    assert "a fetcher process ended with exit code -9" in workspace.attempts(KEY)[0][3]
     assert workspace.attempts(KEY)[-1][2] == len(LARGE) - starts[1]
-    assert "a fetcher process ended with -9" in workspace.tasks("slow")[1][2]
+    assert "a fetcher process ended with exit code -9" in workspace.tasks("slow")[1][2]
 
 
 def test_a_worker_that_is_killed(make_workspace):
@@ -86,7 +86,7 @@ def test_a_zip_over_which_workers_die_again_and_again(make_workspace):
     assert deaths >= 2  # a busy machine lets it meet a worker at another document too
     assert workspace.finish(process) == 3
     assert workspace.item_state(key) == ("unzip", "failed", "worker_died")
-    assert workspace.zip_log(key) == [("WorkerDied", "its process ended twice, with -9")]
+    assert workspace.zip_log(key) == [("WorkerDied", "its process ended twice, the last time with exit code -9")]
     assert workspace.session_status() > 0
     workspace.assert_complete(good)
 

@@ -99,7 +99,9 @@ def test_what_content_differs_advises_takes_the_other_bytes(make_workspace, late
     put(workspace.add_folder("copy", "J"), NAME, other_content)
     assert workspace.run().code == 0
     ((_, message),) = workspace.findings(KEY)
-    key, source = re.search(r"to have those of copy: windrow retry (\S+), then: windrow run (\S+)$", message).groups()
+    key, source = re.search(
+        r"to fetch the file of copy: windrow retry (\S+), then: windrow run (\S+)$", message
+    ).groups()
     workspace.retry(key)
     assert workspace.run(source).code == 0
     assert digests(workspace) == [("own", len(CONTENT)), ("copy", len(other_content))]
@@ -135,7 +137,7 @@ def test_of_a_large_zip_of_another_host_only_the_end_is_fetched_to_compare_it(ma
     )  # they differ long before the end, where the checksum of a.bin stands
     assert workspace.run().code == 0
     assert [kind for kind, _ in workspace.findings(f"add/{name}")][:1] == ["ContentDiffers"]
-    comparison = "copy: compared with what is held from elsewhere: 0 the same, 1 with other bytes, 0 not compared"
+    comparison = "copy: compared with the same files from other sources: 0 equal, 1 different, 0 not compared"
     assert f"{comparison}; {COMPARED_SIZE:,} bytes fetched for it" in [
         comment for *_, comment in workspace.tasks("copy")
     ]

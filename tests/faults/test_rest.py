@@ -9,7 +9,7 @@ from windrow.cli.status import describe_end
 from windrow.clock import now
 from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.partner import drop, pack, specimens
-from windrow.engine.listed.rest import SESSIONS, divide, resting
+from windrow.engine.listed.rest import MAX_SESSIONS_UNPAUSED, resting, split_resting
 from windrow.ledger import Ledger
 
 NAME, CONTENT = drop("H", DAY, 5)
@@ -20,18 +20,18 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
     workspace = make_workspace()
     with rogue_server(files={KEY: CONTENT}, refused={KEY: b"550 no such file\r\n"}) as server:
         workspace.add_source("own", server.url(), secret="env:HOME", timeout=60, attempts=1, connections=1)
-        for _ in range(SESSIONS):
+        for _ in range(MAX_SESSIONS_UNPAUSED):
             assert workspace.run().code == 3
-        assert len(workspace.attempts(KEY)) == SESSIONS
+        assert len(workspace.attempts(KEY)) == MAX_SESSIONS_UNPAUSED
         windrow = Windrow(workspace.root)
         summary = windrow.run()
-        assert len(workspace.attempts(KEY)) == SESSIONS  # it rests
+        assert len(workspace.attempts(KEY)) == MAX_SESSIONS_UNPAUSED  # it rests
         (note,) = summary.notes
         assert KEY in note
         assert "windrow retry" in note
         assert describe_end(summary) == "done, 1 warning"
         (resting_zip,) = windrow.status().resting
-        assert (resting_zip.key, resting_zip.sessions, resting_zip.reason) == (KEY, SESSIONS, "not_found")
+        assert (resting_zip.key, resting_zip.sessions, resting_zip.reason) == (KEY, MAX_SESSIONS_UNPAUSED, "not_found")
         assert timedelta(hours=5) < resting_zip.until - now() < timedelta(hours=6)
         messages = [event.message for event in windrow.why(NAME).story.events]
         assert any("failed in 5 sessions" in line and f"windrow retry {KEY}" in line for line in messages)
@@ -40,7 +40,7 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
         ledger = Ledger(workspace.root / "ledger.sqlite")
         assert resting(ledger, COLLECTION, now())[0].until == resting_zip.until
         assert resting(ledger, COLLECTION, resting_zip.until) == []  # a run at that time asks again
-        assert divide(ledger, [], now()) == ([], [])
+        assert split_resting(ledger, [], now()) == ([], [])
         ledger.close()
 
         server.refused.clear()

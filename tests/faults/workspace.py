@@ -143,7 +143,7 @@ class RunnableWorkspace(WorkspaceDatabases):
         """Do what `windrow retry` does."""
         ledger = Ledger(self.root / "ledger.sqlite")
         try:
-            chosen = frontier_of(ledger, COLLECTION).named(keys)
+            chosen = frontier_of(ledger, COLLECTION).find_named(keys)
             assert write_decision(ledger, COLLECTION, RETRY, chosen) == len(keys)
         finally:
             ledger.close()

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from windrow.engine.runtime import PRELOADED
+from windrow.engine.runtime import PRELOADED_MODULES
 from windrow.fetch.transport import TRANSPORTS
 
 BLOCKED = """
@@ -20,7 +20,7 @@ print(sorted(TRANSPORTS))
 
 
 def test_modules_that_are_imported_before_processes_are_forked_exist() -> None:
-    for name in {*PRELOADED, *(transport.module for transport in TRANSPORTS.values())}:
+    for name in {*PRELOADED_MODULES, *(transport.module for transport in TRANSPORTS.values())}:
         assert find_spec(name) is not None, name
 
 

@@ -11,7 +11,7 @@ from tests.house.tree import ROOT, at, nodes, python
 from windrow.engine.frontier import AddressFrontier, FileFrontier
 
 DISCOVERIES = {"Listing", "Crawl", "Requests", "Captures"}
-CHOICES = {"FileFrontier", "AddressFrontier", "walked"}
+CHOICES = {"FileFrontier", "AddressFrontier", "crawl_of"}
 ASKED = {"discovery", "discoveries", "listing", "crawl", "by_request"}
 ASKED_OF_COLLECTIONS = {"requests", "captures", "members"}
 """Attributes that other values have too, such as the ledger."""
@@ -47,7 +47,7 @@ def test_nobody_above_the_engine_asks_which_discovery_a_collection_has() -> None
     "text",
     [
         "from windrow.contract import Collection, Listing",
-        "from windrow.engine.requests.origin_rules import walked",
+        "from windrow.engine.requests.origin_rules import crawl_of",
         "isinstance(made.discovery, str)",
         "collections[one.collection].captures",
         "collection(name).requests",

@@ -26,7 +26,7 @@ def test_a_run_says_that_records_of_an_earlier_version_of_a_settle_step_wait_for
     shop = Workshop.opened(tmp_path, replace(declared, steps=(replace(declared.steps[0], version="2.10"),)))
     shop.run()
     (note,) = notes(shop)
-    assert "version 2.10 of read reads what is new" in note
+    assert "version 2.10 of read reads new documents" in note
     assert "windrow replay" in note
     shop.adapter.replay(shop.workspace, session_settings(shop.workspace), Progress(quiet=True))
     shop.run()

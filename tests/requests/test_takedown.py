@@ -65,7 +65,7 @@ def test_nothing_of_a_forgotten_document_stays_in_any_file_neither_what_services
 def test_what_a_service_was_asked_for_two_documents_stays_for_the_one_that_is_not_forgotten(
     tmp_path, serve, monkeypatch
 ):
-    monkeypatch.setattr(crawling, "PATIENCE", 1.0)  # a service that is down is asked with growing pauses
+    monkeypatch.setattr(crawling, "MAX_SERVICE_WAIT", 1.0)  # a service that is down is asked with growing pauses
     api = serve(documents({"a": b"the same", "b": b"the same"}))
     service = serve(lambda asked: (503, b"", {}))
     shop = Workshop(tmp_path, api, service, collection(send_parts))

@@ -9,7 +9,7 @@ from typing import TextIO
 from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.config import Workspace
 from windrow.contract.registry import capable
-from windrow.engine.check import lines
+from windrow.engine.check import index_lines
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 
@@ -21,7 +21,7 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     if not workspace.ledger.exists():
         return count
     with closing(Ledger(workspace.ledger)) as ledger:
-        for line in lines(ledger, *ledger.captures.sessions()):
+        for line in index_lines(ledger, *ledger.captures.sessions()):
             stream.write(f"{line}\n")
             count += 1
     return count

@@ -147,7 +147,7 @@ def decide(
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     chosen_by_collection = {
-        collection: frontier.named(names) if names else _select(frontier, act, source, reason)
+        collection: frontier.find_named(names) if names else _select(frontier, act, source, reason)
         for collection, frontier in frontiers.items()
     }
     keys = {item.key for items in chosen_by_collection.values() for item in items}
@@ -173,7 +173,7 @@ def decide(
 
 def _select(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:
     """Return the items of a source with a reason; the ledger may have the reason under an old name."""
-    return [item for spelling in all_names(REASONS, reason) for item in frontier.narrowed(act, source, spelling)]
+    return [item for spelling in all_names(REASONS, reason) for item in frontier.find_undone(act, source, spelling)]
 
 
 def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> list[Chosen]:

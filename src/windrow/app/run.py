@@ -27,7 +27,7 @@ from windrow.contract.registry import adapter, capable, collection, installed, p
 from windrow.contract.registry import names as collection_names
 from windrow.engine.frontier import FetchBounds, Preview, Waiting, frontier_of
 from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest, WarcFile, release
+from windrow.engine.run import Harvest, WarcFile, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import ArchiveError, ConfigError, Stopped, UsageError, WindrowError
@@ -314,7 +314,7 @@ def run(
                 for harvest in imports.values() if imports else _harvests(config, arguments.names, spans):
                     span = spans[harvest.collection.name]
                     if arguments.again:
-                        frontier_of(session.ledger, harvest.collection).put_back(session.number, harvest.sources)
+                        frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
                     fetch = span.fetch and not imports
                     session.harvest(
                         harvest, phases=span.phases, limit=arguments.limit, fetch=fetch, since=arguments.since
@@ -322,7 +322,7 @@ def run(
         except (KeyboardInterrupt, Stopped):
             code = 130
         except BaseException as error:
-            release(
+            close_all(
                 [partial(session.close, 1, error), partial(_summarise_and_notify, config, session, unusable)], error
             )
             raise
@@ -415,7 +415,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     """Return a session's summary with `unusable` among its errors, after passing it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
     counts = content_counts(config, ledger)
-    summary = summarise(ledger, number, phases(), tuple(session.mended), content_counts=counts)
+    summary = summarise(ledger, number, phases(), tuple(session.repaired), content_counts=counts)
     changes = session_changes(config, ledger, number)
     summary = replace(
         summary, changes=changes[:MAX_SESSION_CHANGES], changes_left_out=len(changes) > MAX_SESSION_CHANGES

@@ -178,7 +178,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 def _asked_source(frontier: Frontier | None, session: SourceSession) -> bool:
     """Return whether a session requested something from its source, or failed there; reading captures is neither."""
-    return frontier is None or bool(session.failed) or session.first_phase <= frontier.asked_at
+    return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
 def _source_state(

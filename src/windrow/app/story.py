@@ -156,7 +156,7 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     events = [Event(item.at, number, item.session, "seen", seen_text, digest=item.digest, size=item.size)]
     archive_key = ""
     collection = installed().get(collection_name)
-    fetch_phase = frontier_of(ledger, collection).fetched_at if collection else ""
+    fetch_phase = frontier_of(ledger, collection).fetch_phase if collection else ""
     if item.file and (archive := ledger.items.get(item.file)):
         archive_key = archive.key
         attempts = [*filter(None, [ledger.attempts.get(item.attempt)])]

@@ -1,1 +1,1 @@
-"""Runs harvests: session, lease, ledger, fetchers, pool. It does not know any collection by name."""
+"""Runs harvests: session, lease, ledger, fetchers, pool. It contains the name of no collection."""

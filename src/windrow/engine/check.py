@@ -1,4 +1,4 @@
-"""Check whether archive, ledger and the archive's CDXJ indexes agree; the indexes are written here too."""
+"""Check whether the archive, its CDXJ indexes and the ledger agree; the indexes are written here too."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from windrow.contract import Collection, Listing
 from windrow.contract.registry import installed
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
-from windrow.formats.cdx import format_cdxj_line
+from windrow.formats.cdx import format_cdxj_line as format_line
 from windrow.formats.warc import escape_target
 from windrow.ledger import Ledger
 from windrow.ledger.typed.items import ItemEvent, SeenItem
 from windrow.model import ArchivePlace, Status
 from windrow.reasons import Reason
 
-RULES = "2"
-"""The version of the rules for index lines; an archive whose indexes follow older rules gets new ones."""
+INDEX_VERSION = "2"
+"""The version of the rules for index lines; indexes that follow older rules are replaced."""
 
-_MARK = ".index-rules"
+_VERSION_FILE = ".index-rules"
 
 
 def index_name(session: int) -> str:
@@ -35,7 +35,7 @@ def index_name(session: int) -> str:
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write the index of every session that has captures but no index yet; a crash leaves no partial index."""
+    """Write an index for every session that has captures but none; after an error, the next session tries again."""
     with suppress(OSError):
         _remove_outdated(folder)
     for session in ledger.captures.sessions():
@@ -43,49 +43,44 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
         if path.exists():
             continue
         part = path.with_suffix(".part")
-        # If the disk is full now, the next session writes it.
         with suppress(OSError, sqlite3.Error):
             with part.open("w", encoding="ascii") as file:
-                file.writelines(f"{line}\n" for line in lines(ledger, session))
+                file.writelines(f"{line}\n" for line in index_lines(ledger, session))
             part.replace(path)
 
 
 def _remove_outdated(folder: Path) -> None:
-    """Remove indexes that follow older rules, and write the mark of the current rules."""
-    mark = folder / _MARK
-    if not folder.is_dir() or (mark.exists() and mark.read_text(encoding="ascii") == RULES):
+    """Remove indexes that follow older rules, and write the version of the current rules."""
+    version_file = folder / _VERSION_FILE
+    if not folder.is_dir() or (version_file.exists() and version_file.read_text(encoding="ascii") == INDEX_VERSION):
         return
     for path in folder.glob("windrow-*.cdxj"):
         path.unlink()
-    mark.write_text(RULES, encoding="ascii")
+    version_file.write_text(INDEX_VERSION, encoding="ascii")
 
 
-def lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield an index line for every capture of the sessions, sorted; they are sorted on disk, since they may be many.
-
-    Responses 304 are left out: replay tools would show an empty page as the latest version.
-    """
+def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
+    """Yield the sessions' index lines, sorted on disk; replay tools would show responses 304 as empty pages."""
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute("CREATE TABLE line (text TEXT NOT NULL)")
         for session in sessions:
-            database.executemany("INSERT INTO line VALUES (?)", ((line,) for line in _lines(ledger, session)))
+            database.executemany("INSERT INTO line VALUES (?)", ((line,) for line in _unsorted_lines(ledger, session)))
         for (text,) in database.execute("SELECT text FROM line ORDER BY text"):
             yield text
 
 
-def _lines(ledger: Ledger, session: int) -> Iterator[str]:
+def _unsorted_lines(ledger: Ledger, session: int) -> Iterator[str]:
     """Yield a session's index lines, unsorted; file names are relative to the archive."""
     for capture in ledger.captures.of_session(session):
-        kind = capture.mime or mimetypes.guess_type(capture.address, strict=False)[0] or "application/octet-stream"
-        mime = "warc/revisit" if capture.revisit else kind
+        mime = capture.mime or mimetypes.guess_type(capture.address, strict=False)[0] or "application/octet-stream"
+        mime = "warc/revisit" if capture.revisit else mime
         place = (capture.warc, capture.offset, capture.length)
-        yield format_cdxj_line(
-            escape_target(capture.address), capture.at, place, status=capture.status, mime=mime, digest=capture.digest
-        )
+        uri = escape_target(capture.address)
+        yield format_line(uri, capture.at, place, status=capture.status, mime=mime, digest=capture.digest)
 
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 
 
 class Fault(NamedTuple):
@@ -97,19 +92,19 @@ class Fault(NamedTuple):
 
 
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
-    """Read every capture back and compare its digest; yield faults, and the bytes of each good one."""
+    """Read every capture and compare its digest with the ledger; yield a fault, or the size in bytes if they agree."""
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
-        hint = f"restore {warc} from a backup: it held {key}"
+        hint = f"restore {warc} from a backup: it contained {key}"
         try:
             with open_capture(folder, ArchivePlace(warc, offset, length)) as view:
-                while block := view.read(BLOCK):
+                while block := view.read(BLOCK_BYTES):
                     hasher.update(block)
         except (ArchiveError, OSError) as error:
             yield Fault(f"{warc} at {offset}", str(error), hint)
             continue
         if hasher.digest() != digest or hasher.size != size:
-            yield Fault(f"{warc} at {offset}", f"has {hasher.digest()}, the ledger says {digest}", hint)
+            yield Fault(f"{warc} at {offset}", f"has {hasher.digest()}, but {digest} on the ledger", hint)
         else:
             yield hasher.size
 
@@ -122,12 +117,12 @@ def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
             continue
         if not path.exists():
             yield Fault(path.name, "is missing", "windrow run makes it anew")
-        elif not _has_lines(path, lines(ledger, session)):
+        elif not _has_lines(path, index_lines(ledger, session)):
             yield Fault(path.name, "differs from the ledger", f"rm {path}; windrow run makes it anew")
 
 
 def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
-    """Return whether a file holds exactly these lines."""
+    """Return whether a file contains exactly these lines."""
     with path.open("rb") as file:
         return all(
             file_line == line
@@ -136,69 +131,71 @@ def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
 
 
 def check_states(ledger: Ledger) -> Iterator[Fault]:
-    """Compare mirrors with the last listing, and addresses with their attempts."""
+    """Yield a fault for each mirror that contradicts the last listing, or address that contradicts its attempts."""
     for mirror in ledger.mirrors.inconsistent():
-        message = f"present is {mirror.present}, the last listing said {mirror.event}"
+        message = f"present is {mirror.present}, but its last event in a listing is {mirror.event!r}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.inconsistent():
-        state_text = f"due at {address.due}, with capture {address.capture}"
-        yield Fault(
-            address.url, f"is {state_text}; it has {address.attempts} attempts, the last capture is {address.last}"
-        )
+        recorded = f"is due at {address.due}, with capture {address.capture}"
+        yield Fault(address.url, f"{recorded}; it has {address.attempts} attempts, the last capture is {address.last}")
 
 
-TOGETHER = 1_000
+ITEMS_PER_QUERY = 1_000
 """Items that are looked up together."""
 
-Waits = tuple[str, Status] | None
-"""The step that an item waits for, failed at or was cancelled before, with the status; None if it is done."""
+PendingState = tuple[str, Status] | None
+"""The step that an item waits for, failed at or was cancelled before, and the status; None if it is done. The step is
+an empty text if the item was refused for its name."""
 
 
 def check_steps(ledger: Ledger) -> Iterator[Fault]:
-    """Compare the steps that items wait for with the facts that they follow from."""
+    """Yield a fault for each item whose recorded pending step differs from the step that follows from its facts."""
     for name, collection in sorted(installed().items()):
         numbers = ledger.items.numbers(name)
-        for start in range(0, len(numbers), TOGETHER):
-            yield from _wrong_steps(ledger, collection, numbers[start : start + TOGETHER])
+        for start in range(0, len(numbers), ITEMS_PER_QUERY):
+            yield from _find_wrong_steps(ledger, collection, numbers[start : start + ITEMS_PER_QUERY])
 
 
-def _wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
-    rows = groupby(ledger.items.events(items), attrgetter("item"))
-    events = {number: [*group] for number, group in rows}
+def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
+    """Yield a fault for each of these items whose pending step on the ledger is not the one that its facts imply."""
+    events_by_item = groupby(ledger.items.events(items), attrgetter("item"))
+    item_events = {number: [*group] for number, group in events_by_item}
     for item in ledger.items.seen(items):
         actual = (item.step, item.status) if item.step is not None and item.status else None
-        expected = _waits_for(collection, item, events.get(item.item, []))
+        expected = _derive_state(collection, item, item_events.get(item.item, []))
         if actual != expected:
             yield Fault(
                 f"item {item.item}",
-                f"waits for {_describe_waits(actual)}; by its facts for {_describe_waits(expected)}",
+                f"waits for {_describe_state(actual)}; by its facts for {_describe_state(expected)}",
             )
 
 
-def _describe_waits(waits: Waits) -> str:
-    return "nothing" if waits is None else f"{waits[0] or 'a good name'} ({waits[1].name.lower()})"
+def _describe_state(state: PendingState) -> str:
+    return "nothing" if state is None else f"{state[0] or 'an accepted name'} ({state[1].name.lower()})"
 
 
-def _waits_for(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> Waits:
-    """Return the step that an item waits for, derived from the events on the ledger."""
+def _derive_state(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> PendingState:
+    """Derive the step that an item waits for from the events on the ledger."""
     listing = collection.discovery if isinstance(collection.discovery, Listing) else None
-    fetch = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
-    start = fetch or collection.step_after(item.kind) or collection.phases[0]
-    waits: Waits = ("", Status.FAILED) if item.reason else (start, Status.PENDING)
+    fetch_step = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
+    first_step = fetch_step or collection.step_after(item.kind) or collection.phases[0]
+    state: PendingState = ("", Status.FAILED) if item.reason else (first_step, Status.PENDING)
     for event in events:
         match event.event:
             case "end":
                 next_step = collection.step_after(item.kind)
-                waits = (fetch, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
+                state = (
+                    (fetch_step, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
+                )
             case "reading":
                 next_step = collection.step_after(item.kind, event.step)
-                waits = (
+                state = (
                     (event.step, Status.FAILED) if event.reason else (next_step, Status.PENDING) if next_step else None
                 )
-            case "decision" if fetch and event.reason is Reason.RETRIED:
-                waits = fetch, Status.PENDING
+            case "decision" if fetch_step and event.reason is Reason.RETRIED:
+                state = fetch_step, Status.PENDING
             case "decision":
-                waits = waits[0] if waits else "", Status.CANCELLED
+                state = state[0] if state else "", Status.CANCELLED
             case _:
                 pass
-    return waits
+    return state

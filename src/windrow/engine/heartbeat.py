@@ -1,9 +1,9 @@
-"""Heartbeats: how long a process has been at one document; a process that hangs is ended.
+"""Heartbeats: measure how long a process has been reading one document, and find a process that hangs.
 
-A fetcher reads untrusted bytes in its only loop. While it reads, it shows the address they are from. A reading
-that takes too long is ended by a signal if Python code or `re` runs. A library cannot be interrupted so: then the
-beats stop, and the engine ends the process, which loses only the jobs in progress. CPU time is
-measured, so that a busy or suspended machine does not end a reading.
+A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine which address they are from.
+A reading that takes too long is ended by a signal if Python code or `re` is running. A library cannot be interrupted
+like that: the beats of the process stop then, and the engine ends the process, which loses only the jobs in progress.
+CPU time is measured, so that a busy or suspended machine does not end a reading.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from windrow.engine.runtime import CONTEXT, lower_limit
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
-ASLEEP = 10
-"""A process may sleep this many times its limit of CPU time."""
+SLEEP_FACTOR = 10
+"""A process may sleep for this many times its limit of CPU time."""
 
-_LOOK_INTERVAL = 1.0  # seconds between two looks that count: who looks may itself have been stopped meanwhile
-_WORKING_SHARE = 0.02  # share of a core that a process takes which is at work, however busy the machine is
-_PROCESS_CLOCK = 2  # of Linux: the lowest bits of the number of a clock, above them the complement of a process's
+_LOOK_INTERVAL = 1.0  # the most seconds that count between two looks: the looking process may have been suspended
+_WORKING_SHARE = 0.02  # the least share of a core that a working process uses, however busy the machine is
+_PROCESS_CLOCK = 2  # the lowest bits of a Linux clock id for a process's CPU time; the other bits are its inverted pid
 
 
 def cpu_time(pid: int) -> float:
-    """Return the CPU time that a process has used, in seconds, or 0 if it is gone."""
+    """Return the CPU time that a process has used, in seconds, or 0 if the process has ended."""
     try:
         return time.clock_gettime((~pid << 3) | _PROCESS_CLOCK)
     except OSError:
@@ -37,10 +37,11 @@ def cpu_time(pid: int) -> float:
 
 
 class ReadingClock:
-    """Measures for how long a process has shown the same mark; `look` is called about once a second, or more often.
+    """Measures for how long a process has shown the same mark, a number that changes when it begins another document.
 
-    `wall_seconds` leaves out longer gaps between calls, as when the machine is suspended or the run is stopped and
-    continued. `asleep_seconds` is the part of them in which the process used hardly any CPU time.
+    `look` is called about once a second, or more often. `wall_seconds` counts at most a second between two calls, since
+    the machine or the engine may have been suspended. `asleep_seconds` is the part in which the process used hardly
+    any CPU time.
     """
 
     def __init__(self) -> None:
@@ -50,39 +51,38 @@ class ReadingClock:
         self._looked_at = self._span_began = time.monotonic()
 
     def look(self, pid: int, mark: int) -> None:
-        """Update the times of a process that now shows `mark`."""
-        at, cpu = time.monotonic(), cpu_time(pid)
-        passed, self._looked_at = min(at - self._looked_at, _LOOK_INTERVAL), at
+        """Update the times, which start again from 0 if the process now shows another `mark`."""
+        looked_at, cpu_now = time.monotonic(), cpu_time(pid)
+        seconds_since, self._looked_at = min(looked_at - self._looked_at, _LOOK_INTERVAL), looked_at
         if mark != self._mark:
-            self._mark, self._began, self.wall_seconds, self.asleep_seconds = mark, cpu, 0.0, 0.0
-            self._span_began, self._span_cpu = at, cpu
+            self._mark, self._began, self.wall_seconds, self.asleep_seconds = mark, cpu_now, 0.0, 0.0
+            self._span_began, self._span_cpu = looked_at, cpu_now
         else:
-            self.wall_seconds += passed
-        self.cpu_seconds = cpu - self._began
-        if (
-            span := at - self._span_began
-        ) >= _LOOK_INTERVAL:  # a shorter one may be between two turns of a process at work
-            if cpu - self._span_cpu < _WORKING_SHARE * span:
+            self.wall_seconds += seconds_since
+        self.cpu_seconds = cpu_now - self._began
+        span = looked_at - self._span_began
+        if span >= _LOOK_INTERVAL:  # in a shorter span, even a working process may not have had its turn
+            if cpu_now - self._span_cpu < _WORKING_SHARE * span:
                 self.asleep_seconds += min(span, 2 * _LOOK_INTERVAL)
-            self._span_began, self._span_cpu = at, cpu
+            self._span_began, self._span_cpu = looked_at, cpu_now
 
 
-READING = 20.0
-"""Seconds of CPU time that a reading may take before the engine ends the process, whatever library it is in."""
+MAX_READING_CPU = 20.0
+"""Seconds of CPU time after which the engine ends a process that is reading one document."""
 
-STOPPING = 3.0
-"""Seconds by the clock without a beat after which a process that reads is ended once the run is to stop."""
+MAX_READING_AFTER_STOP = 3.0
+"""Seconds by the clock without a beat after which the engine ends a reading process while the run is being stopped."""
 
-SILENT = 60.0
-"""Seconds without a beat after which a process that is not reading is ended; it may start, or wait for a disk."""
+MAX_SILENCE = 60.0
+"""Seconds without a beat after which a process that is not reading is ended; it may be starting, or wait for a disk."""
 
 _READING_CPU = 4.0  # seconds of CPU time after which a reading is ended from within
-_TICK = 0.5  # seconds of CPU time between two looks at it
+_TICK = 0.5  # seconds of CPU time between two checks of that time
 _BEATS, _BATCH, _TARGET = range(3)
 
 
 def board() -> Any:
-    """Return the memory that a fetcher and the engine share: number of beats, and batch and target being read, or 0."""
+    """Return an array that a fetcher shares with the engine: number of beats, batch being read (or 0), and target."""
     return CONTEXT.RawArray(c_longlong, 3)
 
 
@@ -94,7 +94,7 @@ class Overdue(StepError):
 
 
 class Heartbeat:
-    """The fetcher's side: it beats, and every reading is a `with` block."""
+    """The fetcher's side: it counts beats on the `shown` board, and limits the CPU time of each reading."""
 
     def __init__(self, shown: Any) -> None:
         self._board = shown
@@ -111,7 +111,7 @@ class Heartbeat:
         self._board[_BEATS] += 1
 
     def reading(self, batch: int, target: int) -> Self:
-        """Record what the `with` block reads: the batch and the target's number, 0 for the host's robots.txt."""
+        """Show what the `with` block reads: the numbers of the batch and the target, which is 0 for a robots.txt."""
         shown = self._board
         shown[_BEATS] += 1
         shown[_BATCH], shown[_TARGET] = batch, target
@@ -126,7 +126,7 @@ class Heartbeat:
         self._board[_BATCH] = 0
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
-        """Raise Overdue if a reading takes too long; repeatedly, since the code may catch errors and go on."""
+        """Raise Overdue if a reading takes too long; at each further tick again, since the code may catch it."""
         if self._reading:
             self._ticks += 1
             if self._ticks > _READING_CPU / _TICK:
@@ -134,34 +134,31 @@ class Heartbeat:
 
 
 class FetcherWatch:
-    """The engine's side: how long a fetcher has been silent, and what it was reading."""
+    """The engine's side: measures how long a fetcher has been silent, and shows what it is reading."""
 
     def __init__(self) -> None:
         self.board = board()
         self._clock = ReadingClock()
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
-        """Return whether the process must be ended; called often."""
+        """Return whether the process must be ended; must be called about once a second or more often."""
         self._clock.look(pid, self.board[_BEATS])
         if not self.board[_BATCH]:
-            return self._clock.wall_seconds > SILENT
-        if stopping and self._clock.wall_seconds > STOPPING:
+            return self._clock.wall_seconds > MAX_SILENCE
+        if stopping and self._clock.wall_seconds > MAX_READING_AFTER_STOP:
             return True
-        return self._clock.cpu_seconds > READING or self._clock.asleep_seconds > READING * ASLEEP
+        return self._clock.cpu_seconds > MAX_READING_CPU or self._clock.asleep_seconds > MAX_READING_CPU * SLEEP_FACTOR
 
     def reading(self) -> tuple[int, int] | None:
-        """Return batch and target that the fetcher is reading, or None if it is not reading."""
+        """Return the numbers of the batch and the target that the fetcher is reading, or None if it is not reading."""
         return (self.board[_BATCH], self.board[_TARGET]) if self.board[_BATCH] else None
 
 
-def limit_memory(most: int) -> None:
-    """Limit the data of this process to `most` bytes more than it has now.
-
-    The limit is on data and not on addresses: the latter count what threads reserve and never use.
-    """
+def limit_memory(max_bytes: int) -> None:
+    """Let this process allocate at most `max_bytes` more; unused address space that threads reserve does not count."""
     try:
         status = Path("/proc/self/status").read_text()
         current = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024
     except (OSError, IndexError, ValueError):
         current = 1 << 30
-    lower_limit(resource.RLIMIT_DATA, current + most)
+    lower_limit(resource.RLIMIT_DATA, current + max_bytes)

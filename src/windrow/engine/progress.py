@@ -1,4 +1,4 @@
-"""Progress of a run: a live line on a terminal, a plain line a minute in a log, or lines of JSON."""
+"""Progress of a run: a line on a terminal that is updated in place, a line a minute in a log, or JSON messages."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-PLAIN_EVERY = 60.0
+LOG_INTERVAL_SECONDS = 60.0
 
 
 class Progress:
-    """Counts of the current phase: done of total, rate, errors and time left."""
+    """Counts the items of the current phase, and shows them with the rate and the time left."""
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
-        """Write to `stream` (default: stderr), live if it is a terminal; write nothing if `quiet`."""
+        """Write to `stream` (default: stderr); a terminal's line is updated in place. Write nothing if `quiet`."""
         self._stream = stream or sys.stderr
         self._quiet = quiet
         self._live = not quiet and self._stream.isatty()
-        self._shown = time.monotonic()
+        self._shown_at = time.monotonic()
         self.begin("")
 
     def begin(self, phase: str, total: int | None = None) -> None:
-        """Start counting a new phase."""
+        """End the current phase, and start counting `total` items of a new one; None if the number is not known."""
         self.end()
         self._phase = phase
         self._total = total
-        self._began = time.monotonic()
+        self._began_at = time.monotonic()
         self._done = self._failed = 0
 
     def step(self, done: int = 1, failed: int = 0) -> None:
-        """Count what was done, and how much of it failed."""
+        """Add to the number of items done, and to the number of these that failed."""
         self._done += done
         self._failed += failed
 
     def line(self) -> str:
-        """Return the counts as one line."""
-        spent = max(time.monotonic() - self._began, 1e-6)
-        rate = self._done / spent
+        """Return the counts as one line: done of total, rate, failed, and minutes and seconds left."""
+        seconds_spent = max(time.monotonic() - self._began_at, 1e-6)
+        rate = self._done / seconds_spent
         parts = [f"{self._phase}: {self._done:,}"]
         if self._total:
             parts[0] += f"/{self._total:,}"
@@ -49,19 +49,19 @@ class Progress:
         return ", ".join(parts)
 
     def show(self) -> None:
-        """Show the line if it is time."""
+        """Write the line: on a terminal always, otherwise if the last one is a minute old."""
         if self._quiet or not self._phase:
             return
         if self._live:
             self._stream.write(f"\r\x1b[K{self.line()}")
             self._stream.flush()
-        elif time.monotonic() - self._shown >= PLAIN_EVERY:
-            self._shown = time.monotonic()
+        elif time.monotonic() - self._shown_at >= LOG_INTERVAL_SECONDS:
+            self._shown_at = time.monotonic()
             self._stream.write(self.line() + "\n")
             self._stream.flush()
 
     def end(self) -> None:
-        """Clear the live line."""
+        """End the phase, and clear its line on a terminal."""
         if getattr(self, "_live", False) and getattr(self, "_phase", ""):
             self._stream.write("\r\x1b[K")
             self._stream.flush()
@@ -69,25 +69,26 @@ class Progress:
 
 
 class ProgressLines(Progress):
-    """Sends the counts of the current phase about once a second, and at its end."""
+    """Passes the counts of the current phase to a function about once a second, and at the end of the phase."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
+        """Call `send` with the kind of message, always "progress", and the counts as a dict."""
         self._send = send
         super().__init__(quiet=True)
 
     def show(self) -> None:
-        """Send the counts, if the last ones are a second old."""
-        if self._phase and time.monotonic() - self._shown >= 1:
-            self._shown = time.monotonic()
+        """Send the counts if the last ones were sent at least a second ago."""
+        if self._phase and time.monotonic() - self._shown_at >= 1:
+            self._shown_at = time.monotonic()
             self._send_counts()
 
     def end(self) -> None:
-        """Send the final counts of a phase."""
+        """Send the final counts of the phase, and end it."""
         if getattr(self, "_phase", ""):
             self._send_counts()
         super().end()
 
     def _send_counts(self) -> None:
-        seconds = round(time.monotonic() - self._began, 3)
+        seconds = round(time.monotonic() - self._began_at, 3)
         counts = {"phase": self._phase, "done": self._done, "total": self._total, "failed": self._failed}
         self._send("progress", {**counts, "seconds": seconds})

@@ -1,8 +1,8 @@
-"""Read the kept captures again, into stores beside the old ones, which they replace at the end.
+"""Read the kept captures again, into new stores, which replace the old stores at the end.
 
-The steps run on a scratch copy of the ledger and into a store of its own, session after session as
-the captures came, with the captures' times. Results that differ are then written to the
-real ledger; the caller replaces the old store by the new one.
+The steps run on a scratch copy of the ledger and write to a new store, one session's captures after the other's and
+with the times of these sessions. Readings that differ are then written to the real ledger, and `rebuild` replaces the
+old store by the new one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 
 from windrow import contract
 from windrow.contract import Judge, Load, Read, Rows, Summarise, Undecided
-from windrow.engine.run import HarvestRun, Store, released
+from windrow.engine.run import HarvestRun, Store, closing_all
 from windrow.engine.session import Session
 from windrow.engine.steps.stepping import take_step
 from windrow.engine.steps.unread import UnreadAttempts
@@ -46,7 +46,7 @@ class ReplayChange(NamedTuple):
 
 
 class _RenumberedDocument(NamedTuple):
-    """A document to judge, by its number on the real ledger."""
+    """A document to judge, with its number on the real ledger; the other fields are those of `Undecided`."""
 
     item: int
     asks: Mapping[str, AbstractSet[str]]
@@ -57,7 +57,7 @@ class RenumberingStore:
     """A store that replaces documents' numbers on the scratch ledger by those on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass calls on to `inner`; documents that are new on the real ledger are added there, waiting for `step`."""
+        """Pass calls on to `inner`; a document that the `real` ledger lacks is added there and waits for `step`."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -65,24 +65,25 @@ class RenumberingStore:
         self._step = step
 
     def real_id(self, item: int) -> int:
-        """Return a document's number on the real ledger; add it there if it is new."""
-        row = self._scratch.items.get(item)
-        assert row is not None
-        number = self._real.items.number(row.collection, row.key, row.attempt)
+        """Return the number on the real ledger of a document of the scratch ledger; add it there if it is new."""
+        document = self._scratch.items.get(item)
+        assert document is not None
+        number = self._real.items.number(document.collection, document.key, document.attempt)
         if number is not None:
             return number
-        member = Member(row.name, row.size, row.digest, row.md5, rank=row.rank)
+        member = Member(document.name, document.size, document.digest, document.md5, rank=document.rank)
         with self._real.writing() as writer:
             return writer.listed_files.add_member(
-                self._session, row.collection, row.kind, row.key, attempt=row.attempt, member=member, step=self._step
-            )
+                self._session, document.collection, document.kind, document.key, attempt=document.attempt,
+                member=member, step=self._step,
+            )  # fmt: skip
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
-        """Write documents' rows, which are not current yet."""
+        """Write the rows of documents; `judge` decides later whether they become current."""
         self._inner.stage([(replace(item, id=self.real_id(item.id)), rows) for item, rows in documents], at)
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in their order."""
+        """Make staged documents current or withhold them, in the given order; return the findings of each document."""
         return self._inner.judge(
             [
                 _RenumberedDocument(self.real_id(document.item), document.asks, document.decide)
@@ -92,7 +93,7 @@ class RenumberingStore:
         )
 
     def summarise(self, at: datetime) -> int:
-        """Bring the summaries up to date."""
+        """Update the summaries and return how many rows changed."""
         return self._inner.summarise(at)
 
     def close(self) -> None:
@@ -101,10 +102,10 @@ class RenumberingStore:
 
 
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
-    """Read every capture again and yield what changed; `run.ledger` is the scratch copy.
+    """Read every capture again and yield the documents whose states changed; `run.ledger` is the scratch copy.
 
-    `states` returns the states of a ledger's items by the collection's projection. A stop ends the replay
-    before anything is written to the real ledger.
+    `states` returns the state of each item of a ledger, as the collection's projection shows it. If the run is stopped,
+    nothing is written to the real ledger.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):
@@ -117,49 +118,49 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
                 take_step(run, step)
         if run.stopping():
             return
-    yield from _differences(run, real, states)
+    yield from _write_differences(run, real, states)
 
 
 def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
-    """Yield the captures of each session that were not cancelled, with the session's time."""
+    """Yield the start of each session, with its captures of files that were not cancelled."""
     captures = run.ledger.attempts.captures_by_session(run.collection.name)
     for _, group in groupby(captures, key=attrgetter("session")):
         session_captures = [*group]
         yield session_captures[0].opened, session_captures
 
 
-def _differences(
+def _write_differences(
     run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]
 ) -> Iterator[ReplayChange]:
-    """Write the new readings that differ from the old to the real ledger, and yield each change."""
+    """Write the new readings of items whose states differ to the real ledger, and yield each change."""
     old_states, new_states = states(real), states(run.ledger)
-    for row in run.ledger.items.read_items(run.collection.name):
-        number = real.items.number(run.collection.name, row.key, row.attempt)
-        if number is None or old_states[number] == new_states[row.item] or _waits_for_transfer(run, real, number):
+    for read_item in run.ledger.items.read_items(run.collection.name):
+        number = real.items.number(run.collection.name, read_item.key, read_item.attempt)
+        if number is None or old_states[number] == new_states[read_item.item] or _waits_for_transfer(run, real, number):
             continue
-        _copy_reading(run, real, number, row.item)
-        yield ReplayChange(row.key, old_states[number], new_states[row.item])
+        _copy_reading(run, real, number, read_item.item)
+        yield ReplayChange(read_item.key, old_states[number], new_states[read_item.item])
 
 
 def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
-    step = real.items.pending(item)
-    return step is not None and step.step == run.collection.listing.fetch_phase
+    pending = real.items.pending(item)
+    return pending is not None and pending.step == run.collection.listing.fetch_phase
 
 
-def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch: int) -> None:
-    """Write an item's last reading and its findings from the scratch ledger to the real one."""
-    new_pending, old_pending = run.ledger.items.pending(scratch), real.items.pending(item)
+def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -> None:
+    """Write the last reading of `scratch_item`, and its findings, to the real ledger as that of `item`."""
+    new_pending, old_pending = run.ledger.items.pending(scratch_item), real.items.pending(item)
     if new_pending is None and old_pending is None:
         return
-    readings = run.ledger.items.readings(scratch)
+    readings = run.ledger.items.readings(scratch_item)
     step, version = (readings[-1].step, readings[-1].version) if readings else ("", "")
     reason = new_pending.reason if new_pending else None
     with real.writing() as writer:
-        # Without a digest it is not remembered: its findings stand among those of the earlier reading.
+        # With an empty digest it is not reused for the same bytes, since its findings are mixed with earlier ones.
         writer.items.add_reading(run.session, item, (step, version), "", Reading(reason), then="")
         if step:
             phase = run.collection.phase(step)
-            writer.items.add_findings(run.session, item, phase, run.ledger.items.findings_in_phase(scratch, phase))
+            writer.items.add_findings(run.session, item, phase, run.ledger.items.findings_in_phase(scratch_item, phase))
 
 
 Compared = TypeVar("Compared")
@@ -169,19 +170,19 @@ def rebuild(
     session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
     *, scratch: Sequence[str] = (),
 ) -> Compared:  # fmt: skip
-    """Have `build` make the database `new`, and replace `old` by it; return what `compare` returns before that.
+    """Have `build` make the database file `new`, call `compare`, replace `old` by `new`; return `compare`'s result.
 
-    The folder of `new` is made for this and removed at the end; `scratch` are other files that `build` makes in it.
-    Until the swap `old` is unchanged, also after an error or a kill; a stop raises Stopped. If there
-    is no file `new`, because the database is on a server, nothing is swapped.
+    The folder of `new` is made for this and removed at the end; `scratch` names other files that `build` makes in it.
+    `old` is unchanged until it is replaced, also after an error or a kill. Raises Stopped if the run is stopped. If
+    `build` makes no file `new`, because the database is on a server, nothing is replaced.
     """
     names = [*scratch, new.name]
 
-    def remove() -> None:
+    def remove_scratch_files() -> None:
         with suppress(StoreError, OSError):  # the next replay reports files that cannot be removed
             remove_scratch(new.parent, names)
 
-    with released(remove):
+    with closing_all(remove_scratch_files):
         make_scratch(new.parent, names)
         with session.polite_stop():
             build()
@@ -190,7 +191,7 @@ def rebuild(
         compared = compare()
         if new.is_file():
             close_into_file(new)
-            _checkpoint_and_clean(old)
+            _remove_log(old)
             new.replace(old)
     return compared
 
@@ -198,9 +199,10 @@ def rebuild(
 def settle_unread(
     ledger: Ledger, collection: contract.Collection, unread: Mapping[int, Reason], lost: Collection[int], old: Path
 ) -> None:
-    """Have later runs read the attempts again that a replay could not read by no fault of their documents.
+    """Record the attempts that a replay could not read, by no fault of their documents: later runs read them again.
 
-    `lost` are attempts with more records in `old`; if there are any, ReaderFailed is raised, so that `old` stays.
+    `lost` are the ones whose records the new store lacks, but `old` has; if there are any, ReaderFailed is raised, and
+    `old` is not replaced.
     """
     if lost:
         reasons = Counter(str(unread[number]) for number in lost)
@@ -213,16 +215,13 @@ def settle_unread(
         if isinstance(step, contract.Settle):
             unread_attempts = UnreadAttempts(ledger, collection.name, collection.phase(step.phase), step.version)
             with ledger.writing() as writer:
-                unread_attempts.note(
+                unread_attempts.record_unread(
                     writer, {attempt: reason for attempt, reason in unread.items() if attempt not in unread_attempts}
                 )
 
 
-def _checkpoint_and_clean(old: Path) -> None:
-    """Remove the log beside a database that will be replaced: it would be taken for part of the new one.
-
-    Processes that have it open keep reading the old database. Raises StoreError if its log cannot be emptied.
-    """
+def _remove_log(old: Path) -> None:
+    """Remove the log of a database that is replaced; raises StoreError if another process keeps reading it."""
     if old.is_file():
         with closing(sqlite3.connect(old)) as database:
             if not empty_wal(database):

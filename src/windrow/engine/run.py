@@ -1,4 +1,4 @@
-"""The state that the phases of a run share; and closing several resources, whichever of them fails."""
+"""What the phases of a run share, the protocols of a harvest's stores, and functions that close several resources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.clock import now
 from windrow.contract import Collection, ContentCheck, PendingAsk, Rows, Undecided
-from windrow.engine.fetchers.crew import FetcherPool
+from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
@@ -21,23 +21,24 @@ from windrow.ledger import Lease, Ledger, LedgerWriter
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 
-COMMENT = 2000
-"""Characters of a task's comment that are kept; a projection may keep fewer."""
+MAX_COMMENT_LENGTH = 2000
+"""Characters of a task's comment that are stored; a projection may store fewer."""
 
-TICK = 1.0
+TICK_SECONDS = 1.0
 """Seconds between two updates of the lease, the projection and the progress line."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""If nothing is transferred, a projection may take a twentieth of the time, but is at most these seconds behind."""
+"""If no transfer is in progress, updating a projection takes at most about one part in 20 of the time, unless it would
+then be more than 2 seconds behind."""
 
 
 class Store(Protocol):
     """The store of a collection's records; every call is one transaction and may be repeated."""
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
-        """Write documents' rows, not current yet."""
+        """Write the rows of documents; `judge` decides later whether they become current."""
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in their order; return the findings of each."""
+        """Make staged documents current or withhold them, in the given order; return the findings of each document."""
 
     def summarise(self, at: datetime) -> int:
         """Update the summaries and return how many rows changed."""
@@ -47,19 +48,19 @@ class Store(Protocol):
 
 
 class VersionStore(Protocol):
-    """A store of versions: it turns the results of attempts into histories; every call is one transaction."""
+    """A store of the histories of records or pages, built from results of attempts; each call is one transaction."""
 
     def checkpoint(self) -> int:
-        """Return the number of the last attempt that was written, 0 at first."""
+        """Return the number of the last attempt that was settled, 0 if there was none."""
 
-    def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
-        """If no session is recorded yet, record the last attempt of each earlier session, as `read` returns it."""
+    def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
+        """Record each earlier session's last attempt, unless the store has a session; the argument returns them."""
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write the results of attempts up to number `checkpoint`; changes belong to `session`."""
+        """Write entries, which the Settle step made of results, and set the checkpoint; changes belong to `session`."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do the work that needs all attempts, at a time in UNIX seconds; it ends early when `pulse` returns False."""
+        """Do the work that needs all attempts, at a time in UNIX seconds; it ends early if `pulse` returns False."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -67,7 +68,7 @@ class VersionStore(Protocol):
 
 @runtime_checkable
 class ContentStore(VersionStore, Protocol):
-    """A version store that remembers the content read from bytes, so that the same bytes are not read again."""
+    """A version store that remembers content by digest (`payload`), so that the same bytes are not read again."""
 
     def same(self, url: str, payload: str) -> bool:
         """Return whether the content of these bytes at this address is known."""
@@ -76,13 +77,13 @@ class ContentStore(VersionStore, Protocol):
         """Return whether the content of these bytes at this address was valid for a limited time only."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
-        """Return by address the content checks of each attempt after the first with content, oldest first."""
+        """Return the content checks of attempts by address, oldest first, from the second attempt with content on."""
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return up to `limit` attempts whose bytes must be read again."""
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Write the new readings of these attempts; None for one that could not be read."""
+        """Write the new readings of attempts by their numbers; None if the attempt could not be read."""
 
 
 @runtime_checkable
@@ -90,10 +91,10 @@ class WaitingStore(VersionStore, Protocol):
     """A version store that remembers which attempts wait for answers of services."""
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
-        """Return the requests of some attempts after number `after` whose step waits for answers of services."""
+        """Return the next attempts with numbers above `after` that wait for answers, and what each of them asked."""
 
     def count_waiting(self) -> tuple[int, int]:
-        """Return the number of attempts that wait, and the first of them, or 0 if none waits."""
+        """Return how many attempts wait, and the number of the first waiting attempt, which is 0 if none waits."""
 
 
 @runtime_checkable
@@ -101,7 +102,7 @@ class SearchedStore(VersionStore, Protocol):
     """A version store with its own search index; for other stores a phase builds the index."""
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
-        """Update the search index; it ends early when `pulse` returns False, and the next search continues."""
+        """Update the search index; it ends early when `pulse` returns False, and the next search updates the rest."""
 
 
 @runtime_checkable
@@ -109,10 +110,7 @@ class ValueStore(VersionStore, Protocol):
     """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for a record that is gone; unknown keys are left out.
-
-        Unless `before` is 0, attempts from that number on are ignored.
-        """
+        """Return records' values by key, None if gone; attempts from number `before` on are ignored unless it is 0."""
 
 
 @runtime_checkable
@@ -120,7 +118,7 @@ class VersionedStore(VersionStore, Protocol):
     """A version store that remembers which version of its step read its first records."""
 
     def reader_version(self) -> str:
-        """Return the version of the step that read the first records, or an empty text if it is not known."""
+        """Return the version of the step that read the first records, or an empty text if that is not known."""
 
     def set_reader_version(self, version: str) -> None:
         """Record the version of the step that fills an empty store."""
@@ -133,22 +131,22 @@ class Projection(Protocol):
         """Project every fact after the checkpoint."""
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Record how many bytes each open fetch has received, by the fetch's number."""
+        """Record how many bytes each transfer in progress has received, by the number of its attempt."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class Derived(NamedTuple):
-    """What a derivation did, in one line, and the errors of sources that failed, by name."""
+    """What a derivation did, as one line, and the errors by source, for sources that failed."""
 
-    told: str
-    failed: Mapping[str, str] = {}
+    message: str
+    errors: Mapping[str, str] = {}
 
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]
-"""Updates what is derived from the store, and returns a line on what it did. It is given a pulse to call between
-batches, which returns whether to go on; the next call repairs what a killed one left."""
+"""A function that updates what is derived from the store, and returns a line about its work. Its argument is a function
+to call between batches, which returns whether to continue. The next call completes the work of a killed one."""
 
 
 class WarcFile(NamedTuple):
@@ -171,25 +169,25 @@ class Harvest:
     projection: Projection | None = None
     version_store: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
-    listers: int = 4
-    downloaders: int = 4
-    attempts: int = 3
-    listing_deadline: float = 0.0  # seconds for all listings together, 0 for no bound; then slow ones are left behind
-    download_deadline: float = 0.0  # and for all transfers
-    limits: Limits | None = None  # where they are not those of the workspace
-    reread: bool = False  # what is kept is read anew: when addresses are due, and what is unread, stays as it is
-    unread: dict[int, Reason] = field(default_factory=dict)  # the attempts that were then not read, and why
-    services: tuple[Source, ...] = ()  # what steps may ask, each as a source that has its option `service`
-    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # for which records no service is asked: why
-    warc_files: tuple[WarcFile, ...] = ()  # WARC files of other makers, to be taken in
+    listers: int = 4  # listings in parallel
+    downloaders: int = 4  # batches of one source in parallel
+    attempts: int = 3  # at a file in one run
+    listing_deadline: float = 0.0  # seconds after which listings are left for the next run; 0: no bound
+    download_deadline: float = 0.0  # the same for all transfers
+    limits: Limits | None = None  # limits that replace those of the workspace
+    reread: bool = False  # a replay: due times of addresses and records of unread attempts are not changed
+    unread: dict[int, Reason] = field(default_factory=dict)  # attempts that a replay could not read, and why
+    services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
+    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # why no service is asked, by record key
+    warc_files: tuple[WarcFile, ...] = ()  # WARC files of other programs, to be imported
 
 
 @dataclass(slots=True)
-class SessionAnswers:
-    """Sources that a session's harvests asked, and when each origin got its last request, in UNIX seconds."""
+class SessionRequests:
+    """The sources, by name, that earlier harvests of a session asked, and the times of their last requests."""
 
     sources: dict[str, Source] = field(default_factory=dict)
-    asked: dict[str, float] = field(default_factory=dict)
+    last_requests: dict[str, float] = field(default_factory=dict)  # by origin, in UNIX seconds
 
 
 @dataclass(slots=True)
@@ -199,23 +197,23 @@ class HarvestRun:
     harvest: Harvest
     ledger: Ledger
     lease: Lease
-    crew: FetcherPool
+    fetchers: FetcherPool
     pool: Pool
-    session: int
-    archive: Path
+    session: int  # its number on the ledger
+    archive: Path  # the folder
     limits: Limits
     progress: Progress
-    stopping: Callable[[], int]  # 0 go on, 1 finish what is in hand, 2 stop at once
-    limit: int | None = None  # most items to fetch
-    since: datetime | None = None  # what its source dated earlier is not fetched
-    clock: Callable[[], datetime] = now  # when records become current: a replay tells its captures' time
-    keep: ArchiveSettings | None = None  # how the archive is written
-    shared: SessionAnswers = field(default_factory=SessionAnswers)
+    stopping: Callable[[], int]  # returns 0: continue, 1: finish the items in progress, 2: stop at once
+    limit: int | None = None  # the most items to fetch
+    since: datetime | None = None  # files with an older date are not fetched
+    clock: Callable[[], datetime] = now  # when records become current: in a replay, the captures' times
+    archive_settings: ArchiveSettings | None = None
+    session_requests: SessionRequests = field(default_factory=SessionRequests)
     failed: int = 0  # tasks that failed
-    grown: dict[int, int] = field(default_factory=dict)
-    _ticked: float = 0.0
+    received_bytes: dict[int, int] = field(default_factory=dict)  # of transfers in progress, by attempt
+    _last_tick: float = 0.0  # both by time.monotonic
     _projection_due: float = 0.0
-    _batches: int = 0
+    _last_batch: int = 0  # its number
 
     @property
     def collection(self) -> Collection:
@@ -224,36 +222,37 @@ class HarvestRun:
 
     def next_batch(self) -> int:
         """Return the number of a new batch of requests."""
-        self._batches += 1
-        return self._batches
+        self._last_batch += 1
+        return self._last_batch
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return the place of an attempt's bytes, for a revisit that of the original; None if it has no bytes."""
-        kept = attempt.kept
-        if kept is None or not kept.revisit:
-            return kept.place if kept else None
+        """Return where an attempt's bytes are, which for a revisit are those of the original; None if it has none."""
+        response = attempt.kept
+        if response is None or not response.revisit:
+            return response.place if response else None
         captures = self.ledger.captures
-        return captures.original(attempt.target, kept.digest) or captures.payload(kept.digest) or kept.place
+        return captures.original(attempt.target, response.digest) or captures.payload(response.digest) or response.place
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, bring the projection up to date, show progress; cheap when called often."""
+        """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""
         if self.stopping() > 1:
-            raise Stopped("stopped at once; the next run goes on from here")
-        at = time.monotonic()
-        if not force and at - self._ticked < TICK:
+            raise Stopped("stopped at once; the next run continues from here")
+        started = time.monotonic()
+        if not force and started - self._last_tick < TICK_SECONDS:
             return
-        self._ticked = at
+        self._last_tick = started
         self.lease.beat()
-        if self.harvest.projection and (force or self.grown or at >= self._projection_due):
+        if self.harvest.projection and (force or self.received_bytes or started >= self._projection_due):
             self.harvest.projection.catch_up(self.ledger)
-            if self.grown:
-                self.harvest.projection.grow(self.grown)
-            # What happened since is written together: the longer that takes, the longer more is gathered.
-            self._projection_due = at + min(PROJECTION_RATIO * (time.monotonic() - at), MAX_PROJECTION_DELAY)
+            if self.received_bytes:
+                self.harvest.projection.grow(self.received_bytes)
+            # The longer an update takes, the more facts are gathered for the next one.
+            delay = min(PROJECTION_RATIO * (time.monotonic() - started), MAX_PROJECTION_DELAY)
+            self._projection_due = started + delay
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
-        """Record the start of one phase of one source."""
+        """Record the start of a phase of a source, or of no particular one; return the number of the task."""
         with self.ledger.writing() as writer:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 
@@ -266,16 +265,16 @@ class HarvestRun:
         failed: bool = False,
         writer: LedgerWriter | None = None,
     ) -> None:
-        """Record the end of a task, in the transaction of `writer`, or in a new one."""
+        """Record the end of a task in the transaction of `writer`, or by default in a transaction of its own."""
         self.failed += failed
         if writer is not None:
-            writer.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
+            writer.sessions.close_task(task, reason, comment[:MAX_COMMENT_LENGTH], failed=failed)
             return
         with self.ledger.writing() as new_writer:
-            new_writer.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
+            new_writer.sessions.close_task(task, reason, comment[:MAX_COMMENT_LENGTH], failed=failed)
 
     def add_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
-        """Record a reading's findings; a failure without a finding is given one."""
+        """Record the findings of an item's reading; for a failed reading without one, its reason becomes a finding."""
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
             findings = (*findings, Finding(reading.reason.class_name, reading.reason.meaning))
@@ -283,18 +282,19 @@ class HarvestRun:
 
 
 Close = Callable[[], object]
+"""A function that closes or finishes something; what it returns is ignored."""
 
 
-def release(parts: Iterable[Close], error: BaseException | None = None) -> None:
-    """Call all `parts` in order; raise the first error at the end, with the others as notes.
+def close_all(parts: Iterable[Close], error: BaseException | None = None) -> None:
+    """Call all `parts` in order, even if some raise; then raise the first error, with the others as notes.
 
-    With an `error` that is being handled nothing is raised: all errors become notes of that one.
+    If an `error` is being handled, nothing is raised: all errors are added to it as notes.
     """
     first_error = error
     for part in parts:
         try:
             part()
-        except BaseException as failure:  # noqa: BLE001 the rest must be given back too
+        except BaseException as failure:  # noqa: BLE001 the other parts must be closed too
             if first_error is None:
                 first_error = failure
             else:
@@ -304,12 +304,12 @@ def release(parts: Iterable[Close], error: BaseException | None = None) -> None:
 
 
 @contextmanager
-def released(*parts: Close) -> Iterator[None]:
-    """Call all `parts` when the block ends, also by an error."""
+def closing_all(*parts: Close) -> Iterator[None]:
+    """Call all `parts` when the block ends, also if it ends by an error."""
     try:
         yield
     except BaseException as error:
-        release(parts, error)
+        close_all(parts, error)
         raise
     else:
-        release(parts)
+        close_all(parts)

@@ -1,4 +1,4 @@
-"""Fetch one file or page for `windrow try`, into a temporary archive."""
+"""Fetch one file or address for `windrow try`, into a temporary archive."""
 
 from __future__ import annotations
 
@@ -22,22 +22,19 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FetchJob, KeptResponse, Limits, ListedFile, Site, Source
 from windrow.reasons import Reason
 
-ROTATE = 1 << 40
-"""Bytes after which a WARC file is closed: never, for one capture."""
+ROLLOVER_SIZE = 1 << 40
+"""Bytes after which a WARC file is closed: more than one capture ever has."""
 
 
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch the file at a path of a site; return its capture and the seconds that it took.
-
-    Raises TerminalFailure with the reason if that fails, or for a redirect; its message begins with `name`.
-    """
+    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure with a message on `name`."""
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
             job = FetchJob(1, site.address(path), file=ListedFile(path, part="try"))
             return await fetch(job, TransferBatch(1, site, (job,)), connection, archive, lambda _event: None)
 
-    with closing(ArchiveWriter(folder, "try", limits, ROTATE, site.agent)) as archive:
+    with closing(ArchiveWriter(folder, "try", limits, ROLLOVER_SIZE, site.agent)) as archive:
         attempt = asyncio.run(transfer(archive))
     if attempt.kept is None:
         message = attempt.message if attempt.message.startswith(name) else f"{name}: {attempt.message}"
@@ -46,7 +43,7 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Request an address as a run does, with the secrets of its source; return and raise as `sample` does."""
+    """Request an address with secrets; return its capture and the seconds that it took, or raise TerminalFailure."""
     origin = parts(url).origin
     address = parts(f"{origin}/")
     site = replace(source.site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
@@ -57,7 +54,7 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
         async with HttpClient(site) as client:
             return await archiver.fetch(client, FetchJob(1, url, kind=1))
 
-    with closing(ArchiveWriter(folder, "try", limits, ROTATE, source.site.agent)) as archive:
+    with closing(ArchiveWriter(folder, "try", limits, ROLLOVER_SIZE, source.site.agent)) as archive:
         attempt = asyncio.run(transfer(archive)).attempt
     if attempt.kept is None or not 200 <= (attempt.status or 0) < 300:
         target = attempt.location
@@ -68,20 +65,20 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
 
 
 class SampledAnswer(NamedTuple):
-    """The response to one request: the address, the body as it was sent (still encoded), and the seconds it took."""
+    """The response to one request: its address, the body as it was sent (still encoded), and the seconds it took."""
 
     url: str
     body: bytes
     status: int
-    fields: Mapping[str, str]
+    fields: Mapping[str, str]  # of the header, with names in lower case
     seconds: float
 
 
 def sample_address(access: Callable[[str], Source], url: str, limits: Limits) -> SampledAnswer:
-    """Request an address and follow its redirects, at most `HOPS` and none twice; nothing is kept.
+    """Request an address and follow up to `HOPS` redirects; return the last response. Nothing is kept.
 
-    `access` returns for each address the source whose site, guard and secrets are used. A redirect that leads
-    nowhere is a TransportError with the reason REDIRECTED.
+    `access` returns for each address the source whose connection settings and secrets are used. Raises TransportError
+    with the reason REDIRECTED if a target is not a valid address, or was requested before.
     """
     requested: set[str] = set()
     while True:
@@ -96,6 +93,7 @@ def sample_address(access: Callable[[str], Source], url: str, limits: Limits) ->
 
 
 def _sample_once(source: Source, url: str, limits: Limits) -> SampledAnswer:
+    """Request one address; raises TransportError, also for a redirect."""
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as name:
         folder = Path(name)
         if source.credentials:

@@ -32,11 +32,11 @@ from windrow.contract import (
 )
 from windrow.digest import digest
 from windrow.engine.check import index_archive
-from windrow.engine.fetchers.crew import FetcherPool
+from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
-from windrow.engine.requests.origin_rules import walked
-from windrow.engine.run import Close, Harvest, HarvestRun, Projection, SessionAnswers, release, released
+from windrow.engine.requests.origin_rules import crawl_of
+from windrow.engine.run import Close, Harvest, HarvestRun, Projection, SessionRequests, close_all, closing_all
 from windrow.engine.runtime import signals_to, warm_up
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.settling import settle_step
@@ -48,7 +48,7 @@ from windrow.ledger.sessions import name_this_process
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-SOME_FAILED = 3
+SOME_FAILED = 3  # exit code: some tasks failed
 
 WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Read: take_step,
@@ -63,23 +63,23 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
 
 
 def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
-    """List the folders of all sources, fetch the files that are due, then compare files that several hosts have."""
+    """List the folders of all sources, fetch the files that are due, then compare files that several sources list."""
     from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415 a run loads only what it needs
 
-    down = listing.list_all(run)
+    failed_sources = listing.list_all(run)
     if not run.stopping():
-        fetching.Fetching(run, down).run()
+        fetching.Fetching(run, failed_sources).run()
     if not run.stopping():
-        comparing.compare_hosts(run, down)
+        comparing.compare_hosts(run, failed_sources)
 
 
 def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
-    """Request the addresses that are due, and those they lead to; does nothing if no source has an address."""
+    """Request due addresses and those that responses link to; does nothing if no source has an address."""
     if not any(source.site.scheme for source in run.harvest.sources):
         return
-    from windrow.engine.crawl.crawling import CrawlDispatcher  # noqa: PLC0415 as in _list_and_fetch_and_fetch
+    from windrow.engine.crawl.crawling import CrawlDispatcher  # noqa: PLC0415 as in _list_and_fetch
 
-    crawl = walked(run.collection)
+    crawl = crawl_of(run.collection)
     assert crawl is not None
     with CrawlDispatcher(run, crawl) as crawling:
         crawling.run()
@@ -87,7 +87,7 @@ def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
 
 def _take_captures(run: HarvestRun, discovery: Captures) -> None:
     """Take captures from other collections or archives."""
-    from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list_and_fetch_and_fetch
+    from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list_and_fetch
 
     Capturing(run, discovery).run()
 
@@ -98,46 +98,46 @@ FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
     Requests: _request_addresses,
     Captures: _take_captures,
 }
-"""The function that finds and fetches, by the kind of discovery."""
+"""The function that finds and fetches documents, by the kind of discovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """The settings of sessions on this machine: folders, limits, and numbers of processes."""
+    """The settings of sessions on this machine; `fetchers` and `workers` are numbers of processes."""
 
     ledger: Path
     archive: Path
     limits: Limits
-    rotate: int = 1 << 30
+    rollover_size: int = 1 << 30  # bytes after which a WARC file is closed and the next one begun
     fetchers: int = 2
     workers: int = 2
-    agent: str = "windrow"
+    agent: str = "windrow"  # the User-Agent of requests
 
 
 class Session:
-    """One run of a workspace, from lease to summary.
+    """One run of a workspace, from taking the lease to recording the end.
 
-    `number` is the number of its fact on the ledger, and in the names of its WARC files; `ordinal` is shown to
-    people: 1 for the first session, 2 for the second.
+    `number` is the number of the session's fact on the ledger, and is part of the names of its WARC files. `ordinal` is
+    shown to people: 1 for the first session, 2 for the second. `stops` counts Ctrl-C and SIGTERM.
     """
 
-    def __init__(self, setup: SessionSettings, command: str, progress: Progress | None = None) -> None:
-        """Take the lease, repair what a crash left in the archive, and record the session."""
-        self.setup = setup
+    def __init__(self, settings: SessionSettings, command: str, progress: Progress | None = None) -> None:
+        """Take the lease, repair what a crash left in the archive, and record the session with its `command`."""
+        self.settings = settings
         self.progress = progress or Progress(quiet=True)
-        self.ledger = Ledger(setup.ledger)
+        self.ledger = Ledger(settings.ledger)
         self.stops = 0
         self.failed = 0
-        self._shared = SessionAnswers()
+        self._session_requests = SessionRequests()
         self._projections: list[Projection] = []
         self._closed = False
         lease = None
         try:
             lease = self.lease = Lease(self.ledger)
-            with lock_archive(setup.archive):
-                promised = self.ledger.captures.promised()
-                refuse_other_ledger(setup.archive, self._identity(), promised)
-                self.mended = repair_archive(setup.archive, promised)
+            with lock_archive(settings.archive):
+                recorded_sizes = self.ledger.captures.promised()
+                refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_sizes)
+                self.repaired = repair_archive(settings.archive, recorded_sizes)
             last_end = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)
@@ -146,9 +146,9 @@ class Session:
                     task = writer.sessions.open_task(self.number, "", "", 1)
                     message = f"the last session ended at {last_end}"
                     writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
-            row = self.ledger.sessions.get(self.number)
-            self.ordinal = row.number if row else 0  # what people call it: 1, 2, 3
-            mark_ledger(setup.archive, self._identity())
+            session_row = self.ledger.sessions.get(self.number)
+            self.ordinal = session_row.number if session_row else 0
+            mark_ledger(settings.archive, self._ledger_identity())
         except BaseException:
             if lease is not None:
                 with suppress(WindrowError):
@@ -160,23 +160,32 @@ class Session:
         self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,
         fetch: bool = True, since: datetime | None = None,
     ) -> None:  # fmt: skip
-        """Run a harvest's phases in order; each begins when the phase before it is done for every item."""
-        setup = replace(self.setup, limits=harvest.limits or self.setup.limits)
+        """Run a harvest's phases in order; each begins when the phase before it is done for every item.
+
+        Only the steps of `phases` are run (None: all). At most `limit` items are fetched, none that its source dates
+        before `since`; nothing is fetched if `fetch` is false.
+        """
+        settings = replace(self.settings, limits=harvest.limits or self.settings.limits)
         is_listed = isinstance(harvest.collection.discovery, Listing)
         schemes = {source.site.scheme for source in harvest.sources} if is_listed else ()
         warm_up(schemes, _step_modules(harvest.collection))
         self._projections += [harvest.projection] if harvest.projection else []
-        keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
-        stores = [store.close for store in (harvest.store, harvest.version_store) if store]
+        archive_settings = ArchiveSettings(
+            settings.archive, self.number, settings.limits, settings.rollover_size, settings.agent
+        )
+        close_stores = [store.close for store in (harvest.store, harvest.version_store) if store]
         with ExitStack() as stack:
-            stack.enter_context(released(*stores))
-            crew = FetcherPool(keep, setup.fetchers)
-            stack.enter_context(released(lambda: crew.close(at_once=self.stops > 1)))
-            pool = Pool(WorkerConfig(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
-            stack.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))
+            stack.enter_context(closing_all(*close_stores))
+            fetchers = FetcherPool(archive_settings, settings.fetchers)
+            stack.enter_context(closing_all(lambda: fetchers.close(at_once=self.stops > 1)))
+            config = WorkerConfig(harvest.collection, settings.archive, settings.limits, harvest.resources)
+            pool = Pool(config, settings.workers)
+            stack.enter_context(closing_all(lambda: pool.close(at_once=self.stops > 1)))
             run = HarvestRun(
-                harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
-                self.progress, lambda: self.stops, limit, since, keep=keep, shared=self._shared,
+                harvest, ledger=self.ledger, lease=self.lease, fetchers=fetchers, pool=pool, session=self.number,
+                archive=settings.archive, limits=settings.limits, progress=self.progress,
+                stopping=lambda: self.stops, limit=limit, since=since, archive_settings=archive_settings,
+                session_requests=self._session_requests,
             )  # fmt: skip
             try:
                 self._run_phases(run, phases, fetch=fetch)
@@ -192,7 +201,7 @@ class Session:
             WarcImporter(run).run()
         if fetch:
             self._fetch(run)
-        run.crew.close()
+        run.fetchers.close()
         for step in run.collection.steps:
             if self.stops:
                 break
@@ -200,8 +209,8 @@ class Session:
                 WORK[type(step)](run, step)
                 run.tick()
 
-    def _identity(self) -> str:
-        """Return the identity of this ledger, or an empty text before its first session."""
+    def _ledger_identity(self) -> str:
+        """Return the digest of the ledger's first session, which identifies it; an empty text before that session."""
         first_session = self.ledger.sessions.first()
         return digest(first_session.encode()) if first_session else ""
 
@@ -210,31 +219,35 @@ class Session:
         for discovery in run.collection.discoveries:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
-        remove_old_parts(self.setup.archive)
+        remove_old_parts(self.settings.archive)  # removes old partial transfers
 
     def follow(self, projection: Projection) -> None:
-        """Update this projection at the session's end, and close it with the session."""
+        """Have a projection updated and closed at the end of the session."""
         self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
-        """Record the end, release the lease, and return the exit code; the ledger stays open for reading.
+        """Record the end, release the lease, and return the exit code: `outcome`, or by default the session's own.
 
-        All parts are done even if one fails: the first error is raised at the end, or becomes a note of `error`.
+        The ledger stays open for reading. All of this is done even if a part of it fails: the first error is raised at
+        the end, or added as a note to `error`, the error that is being handled.
         """
         self._closed = True
-        code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
-        parts: list[Close] = [lambda: index_archive(self.ledger, self.setup.archive), lambda: self._record_end(code)]
+        exit_code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
+        parts: list[Close] = [
+            lambda: index_archive(self.ledger, self.settings.archive),
+            lambda: self._record_end(exit_code),
+        ]
         for projection in self._projections:
             parts += [partial(projection.catch_up, self.ledger), projection.close]
-        release([*parts, self.lease.release], error)
-        return code
+        close_all([*parts, self.lease.release], error)
+        return exit_code
 
-    def _record_end(self, code: int) -> None:
+    def _record_end(self, exit_code: int) -> None:
         with self.ledger.writing() as writer:
-            writer.sessions.close(self.number, code)
+            writer.sessions.close(self.number, exit_code)
 
     def __enter__(self) -> Self:
-        """Hold the session, and close it with its ledger at the end of the block."""
+        """Return the session; the end of the block closes it and its ledger."""
         return self
 
     def __exit__(
@@ -244,18 +257,18 @@ class Session:
         parts: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)
-            code = 130 if stopped else 1 if error else None
-            parts.insert(0, lambda: self.close(code, error))
-        release(parts, error)
+            exit_code = 130 if stopped else 1 if error else None
+            parts.insert(0, lambda: self.close(exit_code, error))
+        close_all(parts, error)
 
     @contextmanager
     def polite_stop(self) -> Iterator[None]:
-        """Let the first Ctrl-C finish the items in progress, and the second stop at once."""
+        """In the block, let the first Ctrl-C finish the items in progress, and the second raise KeyboardInterrupt."""
 
         def count_stop(_number: int, _frame: FrameType | None) -> None:
             self.stops += 1
             if self.stops == 1:
-                os.write(2, b"\nfinishing what is in hand; Ctrl-C again stops at once\n")
+                os.write(2, b"\nfinishing the items in progress; Ctrl-C again stops at once\n")
             else:
                 raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""Count on the ledger, over all collections, the state of each source and what a session did there."""
+"""Count, from the ledger and over all collections, the files and addresses of each source and a session's attempts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from windrow.clock import now
 from windrow.contract import CAPTURED, NOT_MODIFIED
 from windrow.contract.registry import installed
-from windrow.engine.requests.origin_rules import walked
+from windrow.engine.requests.origin_rules import crawl_of
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptCount
 from windrow.reasons import Reason
 
-UNASKED = frozenset(
+NOT_REQUESTED = frozenset(
     (
         Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE, Reason.POLICY_DENIED, Reason.OUT_OF_SCOPE, Reason.QUERY_DENIED,
         Reason.CRAWLER_TRAP, Reason.SITE_GIVEN_UP, Reason.NOT_DUE, Reason.UNSUPPORTED, Reason.PRIVATE_ADDRESS,
@@ -32,8 +32,8 @@ GONE = frozenset({404, 410})
 class FrontierCount(NamedTuple):
     """Counts of a source's known files or addresses now.
 
-    `had` counts those that it offers or that have a body, `failing` and `due` count addresses. With `by_address` each
-    is due at its own time, the next one at `next`; otherwise the source is due as a whole.
+    `had` counts the files that it offers, or the addresses that have a body; `failing` and `due` count addresses. If
+    `by_address`, each address is due at its own time, the next one at `next`; otherwise the source is due as a whole.
     """
 
     known: int = 0
@@ -45,7 +45,7 @@ class FrontierCount(NamedTuple):
 
 
 class OutcomeCount(NamedTuple):
-    """How many requests of a crawl had one outcome, in the word of its collection."""
+    """How many requests of a crawl had one outcome, in the wording of its collection."""
 
     collection: str
     outcome: str
@@ -67,83 +67,83 @@ class SessionCounts:
 
 @lru_cache(maxsize=4)
 def _cached_attempt_counts(ledger: Ledger, first_fact: int, last_fact: int) -> tuple[AttemptCount, ...]:
-    """Count a session's attempts; a status asks for the same session several times, and a large one takes seconds."""
+    """Count a session's attempts; cached, since `status` needs them several times and a large session takes seconds."""
     return tuple(ledger.attempts.ended_between((first_fact, last_fact)))
 
 
-def count_session(ledger: Ledger, span: tuple[int, int]) -> SessionCounts:
-    """Count the results of the attempts between two facts."""
+def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
+    """Count the results of the attempts between two facts: `facts` has the numbers of the first and the last."""
     sources: dict[str, Counter[str]] = {}
     outcome_counts: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
-    crawls = {name: walked(collection) for name, collection in installed().items()}
-    for row in _cached_attempt_counts(ledger, *span):
-        counts = sources.setdefault(row.source, Counter())
-        if not row.taken:
-            counts["received"] += row.received
-        if row.listed:  # the state of its item has the reason
-            counts["failed" if row.reason else "fetched"] += row.number
-            counts["same"] += row.number if row.revisit else 0
+    crawls = {name: crawl_of(collection) for name, collection in installed().items()}
+    for attempts in _cached_attempt_counts(ledger, *facts):
+        counts = sources.setdefault(attempts.source, Counter())
+        if not attempts.taken:
+            counts["received"] += attempts.received
+        if attempts.listed:  # the state of its item has the reason
+            counts["failed" if attempts.reason else "fetched"] += attempts.number
+            counts["same"] += attempts.number if attempts.revisit else 0
             continue
-        if not row.taken:
-            counts["fetched"] += row.number if row.status is not None else 0
-        crawl = crawls.get(row.collection)
-        if crawl is not None and row.kind not in {crawl.page, CAPTURED}:
+        if not attempts.taken:
+            counts["fetched"] += attempts.number if attempts.status is not None else 0
+        crawl = crawls.get(attempts.collection)
+        if crawl is not None and attempts.kind not in {crawl.page, CAPTURED}:
             continue  # a hint, such as a sitemap, and not a page
-        counts[_classify(row)] += row.number
-        if row.reason:
-            reasons[row.reason] += row.number
+        counts[_classify(attempts)] += attempts.number
+        if attempts.reason:
+            reasons[attempts.reason] += attempts.number
         if crawl is not None:
-            outcome_counts[row.collection, crawl.outcome(row.status, row.reason, row.mime)] += row.number
-    outcomes = tuple(OutcomeCount(kind, word, count) for (kind, word), count in outcome_counts.most_common())
-    return SessionCounts(sources, outcomes, reasons.most_common(), _robots_errors(ledger, span))
+            outcome = crawl.outcome(attempts.status, attempts.reason, attempts.mime)
+            outcome_counts[attempts.collection, outcome] += attempts.number
+    outcomes = tuple(OutcomeCount(name, word, count) for (name, word), count in outcome_counts.most_common())
+    return SessionCounts(sources, outcomes, reasons.most_common(), _robots_errors(ledger, facts))
 
 
-def _robots_errors(ledger: Ledger, span: tuple[int, int]) -> dict[str, str]:
-    """Return by source a message on the first host whose robots.txt failed, and the number of further ones."""
+def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
+    """Return a message for each source at which a robots.txt failed between two facts, naming the first origin."""
     troubles: dict[str, list[str]] = {}
     for name, collection in installed().items():
-        if crawl := walked(collection):
+        if crawl := crawl_of(collection):
             for source, origin, status, reason, message in ledger.attempts.rules_failed_between(
-                span, name, crawl.robots
+                facts, name, crawl.robots
             ):
-                problem = message or (reason.meaning if reason else f"the server answers {status}")
-                troubles.setdefault(source, []).append(f"{origin}: its robots.txt could not be read: {problem}")
+                error_text = message or (reason.meaning if reason else f"the server answers {status}")
+                troubles.setdefault(source, []).append(f"{origin}: its robots.txt could not be read: {error_text}")
     return {
-        source: hosts[0] + (f" (and {len(hosts) - 1:,} hosts more)" if len(hosts) > 1 else "")
-        for source, hosts in troubles.items()
+        source: messages[0] + (f" (and {len(messages) - 1:,} more origins)" if len(messages) > 1 else "")
+        for source, messages in troubles.items()
     }
 
 
-def _classify(row: AttemptCount) -> str:
-    """Return what attempts mean for their addresses: new, changed, same, gone, redirected, refused or failed."""
-    if row.reason is not None:
-        return "refused" if row.reason in UNASKED else "failed"
-    if row.revisit or row.status == NOT_MODIFIED:
+def _classify(attempts: AttemptCount) -> str:
+    """Return the class of attempts with one result: new, changed, same, gone, redirected, refused or failed."""
+    if attempts.reason is not None:
+        return "refused" if attempts.reason in NOT_REQUESTED else "failed"
+    if attempts.revisit or attempts.status == NOT_MODIFIED:
         return "same"
-    if row.status is not None and row.status < 300:
-        return "changed" if row.earlier else "new"
-    if row.status is not None and row.status < 400:
+    if attempts.status is not None and attempts.status < 300:
+        return "changed" if attempts.earlier else "new"
+    if attempts.status is not None and attempts.status < 400:
         return "redirected"
-    return "gone" if row.status in GONE and row.earlier else "failed"
+    return "gone" if attempts.status in GONE and attempts.earlier else "failed"
 
 
 def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
-    """Return the counts of every known source; addresses are counted only for `collections`.
-
-    `collections` are names, None means all: counting the addresses of a large crawl takes seconds.
-    """
+    """Count each source's files, and the addresses of collections in `collections` (None: all), which takes longer."""
     counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
-    crawls = {name: walked(collection) for name, collection in installed().items()}
+    crawls = {name: crawl_of(collection) for name, collection in installed().items()}
     if collections is not None and all(name in crawls and crawls[name] is None for name in collections):
         return counts
-    for row in ledger.addresses.by_source(int(now().timestamp())):
-        count = counts.get(row.source, FrontierCount())
-        due = count.due + row.due
-        crawl = crawls.get(row.collection)
-        if crawl is not None and row.kind != crawl.page:
-            counts[row.source] = count._replace(due=due, by_address=True)
+    for addresses in ledger.addresses.by_source(int(now().timestamp())):
+        count = counts.get(addresses.source, FrontierCount())
+        due = count.due + addresses.due
+        crawl = crawls.get(addresses.collection)
+        if crawl is not None and addresses.kind != crawl.page:
+            counts[addresses.source] = count._replace(due=due, by_address=True)
             continue
-        moment = datetime.fromtimestamp(row.next_due, UTC) if row.next_due is not None else None
-        counts[row.source] = FrontierCount(row.known, row.pages, row.failing, due, moment, by_address=True)
+        next_due = datetime.fromtimestamp(addresses.next_due, UTC) if addresses.next_due is not None else None
+        counts[addresses.source] = FrontierCount(
+            addresses.known, addresses.pages, addresses.failing, due, next_due, by_address=True
+        )
     return counts

@@ -1,8 +1,7 @@
 """Take down an address or an origin: first a tombstone on the ledger, then the removal of all its bytes.
 
-The tombstone is written before anything is removed, and closed when no file has any of it: the next run finishes
-what a killed run left, from the start; every part may be repeated. In between, `remove` removes the
-records from the stores, and `clean` overwrites them in the stores' files.
+The tombstone is written before anything is removed, and closed when no file contains any of the target's bytes. If the
+run is killed in between, the next one does all of the removal again, which every part allows.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from windrow.model import ArchivePlace
 
 
 class TakedownTarget(NamedTuple):
-    """A target and its collection: its name, and the number of its address or of its origin on the ledger.
+    """An address or an origin to take down: its name, and its number on the ledger as `address` or as `host`.
 
-    The name of an origin is its address; with another name, only what one source requested there is taken down.
+    An origin is named by its address; with another name, only what one source requested there is taken down.
 
-    A `shared` address also has other content: what came from it is removed, and it is requested again.
+    An address is `shared` if it has other content too: its captures are removed, and it is requested again.
     """
 
     name: str
@@ -46,9 +45,10 @@ class TakedownTarget(NamedTuple):
 
 
 class TakedownResult(NamedTuple):
-    """What was removed: captures and their bytes, and records of the stores; `errors` says what remains.
+    """How many captures, bytes of them and records were removed; `errors` are messages about what remains.
 
-    It is not `done` if another process keeps old bytes in a file; then the tombstone stays open.
+    `done` is false if some bytes remain, for example since another process reads a database; then the tombstone stays
+    open, and `windrow forget` continues.
     """
 
     target: str
@@ -62,9 +62,9 @@ class TakedownResult(NamedTuple):
 class CollectionStores(NamedTuple):
     """How a target is removed from a collection's stores.
 
-    `remove` removes the records of a target and of these attempts, and returns their number; it may be repeated.
-    `clean` overwrites them in the stores' files, calls its argument often, and
-    returns a sentence for each file in which some remain.
+    `remove` removes the records of a target and of the given attempts, and returns their number; it may be repeated.
+    `clean` overwrites removed records in the stores' files. It often calls its argument, which renews the lease, and
+    returns a message for each file in which some bytes remain.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]
@@ -72,40 +72,35 @@ class CollectionStores(NamedTuple):
 
 
 class _Takedown(NamedTuple):
-    """A target, the attempts that are removed, and the collections that may have records of them.
+    """A target, the attempts removed with it, those at services made only for them, and the collections concerned."""
 
-    `asked` are the addresses of requests to services that were made only for these attempts, `answers` the attempts
-    at them: they are removed with the target.
-    """
-
-    seq: int
+    tombstone: int  # its number on the ledger
     target: TakedownTarget
     attempts: list[int]
-    asked: list[str]
-    answers: list[int]
+    service_urls: list[str]
+    service_attempts: list[int]
     collections: set[str]
 
     @property
-    def every(self) -> list[int]:
-        """The attempts at the target, and those at services for them."""
-        return [*self.attempts, *self.answers]
+    def all_attempts(self) -> list[int]:
+        """The attempts at the target, and the attempts at services for them."""
+        return [*self.attempts, *self.service_attempts]
 
 
 def take_down_targets(
     session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take down targets, and those that an earlier run left unfinished, in all collections that have some of them.
-
-    They are recorded as done only when no file has any of them.
-    """
+    """Take down targets, and those left unfinished, in all `stores`; done only if no file contains their bytes."""
     ledger = session.ledger
     _record_tombstones(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()
-    takedowns = [_read_takedown(ledger, row) for row in ledger.takedowns.open()]
+    takedowns = [_read_takedown(ledger, tombstone) for tombstone in ledger.takedowns.open()]
     if not takedowns:
         return []
-    removed_attempts = {attempt for takedown in takedowns for attempt in takedown.every}
-    results = {takedown.seq: _remove_target(session, takedown, removed_attempts, stores) for takedown in takedowns}
+    removed_attempts = {attempt for takedown in takedowns for attempt in takedown.all_attempts}
+    results = {
+        takedown.tombstone: _remove_target(session, takedown, removed_attempts, stores) for takedown in takedowns
+    }
     errors: tuple[str, ...] = ()
     for name in sorted({name for takedown in takedowns for name in takedown.collections}):
         if name in stores:
@@ -119,8 +114,8 @@ def take_down_targets(
     if errors:
         return [result._replace(errors=(*result.errors, *errors), done=False) for result in results.values()]
     with ledger.writing() as writer:
-        for fact, result in results.items():
-            writer.takedowns.done(session.number, fact, (result.captures, result.bytes, result.records))
+        for tombstone, result in results.items():
+            writer.takedowns.done(session.number, tombstone, (result.captures, result.bytes, result.records))
         for takedown in takedowns:
             if takedown.target.shared:
                 writer.takedowns.due_again(takedown.target.address, takedown.target.host)
@@ -128,7 +123,7 @@ def take_down_targets(
 
 
 def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
-    """Record the tombstones, and whether a target is shared, for the run that finishes this."""
+    """Record a tombstone for each target; that of a shared target is lifted at once, so that it is requested again."""
     with session.ledger.writing() as writer:
         for target in targets:
             tombstone = writer.takedowns.begin(
@@ -138,21 +133,24 @@ def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reas
                 writer.takedowns.lift(session.number, tombstone)
 
 
-def _read_takedown(ledger: Ledger, row: OpenTombstone) -> _Takedown:
-    attempts = ledger.takedowns.attempts(row.address, row.host)
+def _read_takedown(ledger: Ledger, tombstone: OpenTombstone) -> _Takedown:
+    """Return the takedown of an open tombstone, with the attempts that it removes."""
+    attempts = ledger.takedowns.attempts(tombstone.address, tombstone.host)
     requests = ledger.takedowns.asked(attempts)
     return _Takedown(
-        row.seq,
-        TakedownTarget(row.target, row.address, row.host, row.collection, bool(row.shared)),
+        tombstone.seq,
+        TakedownTarget(
+            tombstone.target, tombstone.address, tombstone.host, tombstone.collection, bool(tombstone.shared)
+        ),
         attempts,
         [target.url for target in requests],
         [attempt for target in requests for attempt in ledger.takedowns.attempts(target.digest, 0)],
-        {row.collection, *ledger.takedowns.collections(attempts)},
+        {tombstone.collection, *ledger.takedowns.collections(attempts)},
     )
 
 
 def kept_by_reader(path: Path) -> str:
-    """Return the message that removed data stay in the log of a database, and what to do."""
+    """Return the message for a database whose log still contains removed bytes, with the command that helps."""
     return (
         f"not removed completely: another process kept reading {path}, so old bytes stay in"
         f" {path.name}-wal; end it, then: windrow forget"
@@ -173,21 +171,21 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
 
 
 def _remove_target(
-    session: Session, takedown: _Takedown, gone: set[int], stores: Mapping[str, CollectionStores]
+    session: Session, takedown: _Takedown, removed: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove a target from the archive, the stores and the ledger; return what was removed."""
+    """Remove a target from archive, stores and ledger; `removed` are the attempts that any takedown removes."""
     ledger, target = session.ledger, takedown.target
-    captures = ledger.takedowns.captures(takedown.every)
-    lent, errors = _find_shared_bytes(ledger, takedown.every, gone, captures)
-    places = ledger.takedowns.spans(takedown.seq)
+    captures = ledger.takedowns.captures(takedown.all_attempts)
+    kept_ids, errors = _find_shared_bytes(ledger, takedown.all_attempts, removed, captures)
+    places = ledger.takedowns.spans(takedown.tombstone)
     if not places:
-        _mark_records(session, takedown, [capture.place for capture in captures if capture.attempt not in lent])
-        places = ledger.takedowns.spans(takedown.seq)
+        _mark_records(session, takedown, [capture.place for capture in captures if capture.attempt not in kept_ids])
+        places = ledger.takedowns.spans(takedown.tombstone)
     size = 0
     for warc, group in groupby(places, key=attrgetter("warc")):
         try:
             spans = [ErasedSpan(place.offset, place.length) for place in group]
-            size += erase(session.setup.archive, warc, spans, now())
+            size += erase(session.settings.archive, warc, spans, now())
         except ArchiveError as error:
             errors.append(str(error))
         session.lease.beat()
@@ -195,43 +193,42 @@ def _remove_target(
         stores[name].remove(target, takedown.attempts) for name in sorted(takedown.collections) if name in stores
     )
     for session_number in {capture.session for capture in captures}:
-        (session.setup.archive / index_name(session_number)).unlink(
-            missing_ok=True
-        )  # made anew when the session closes
-    kept_attempts = {capture.attempt for capture in captures if capture.attempt in lent and not capture.borrowed}
+        # A missing index is made anew when the session closes.
+        (session.settings.archive / index_name(session_number)).unlink(missing_ok=True)
+    own_kept_ids = {capture.attempt for capture in captures if capture.attempt in kept_ids and not capture.borrowed}
     with ledger.writing() as writer:
-        writer.takedowns.clear(takedown.seq, target.host, takedown.every, kept_attempts)
-    count = sum(capture.attempt not in lent and not capture.borrowed for capture in captures)
+        writer.takedowns.clear(takedown.tombstone, target.host, takedown.all_attempts, own_kept_ids)
+    count = sum(capture.attempt not in kept_ids and not capture.borrowed for capture in captures)
     return TakedownResult(target.name, count, size, records, tuple(errors))
 
 
 def _find_shared_bytes(
-    ledger: Ledger, attempts: Sequence[int], gone: set[int], captures: Iterable[TargetCapture]
+    ledger: Ledger, attempts: Sequence[int], removed_attempts: set[int], captures: Iterable[TargetCapture]
 ) -> tuple[set[int], list[str]]:
-    """Return the attempts whose bytes must stay, since others refer to them, and messages that say whose they are."""
-    digests = ledger.takedowns.lent(attempts, gone)
-    shared = ledger.takedowns.shared(attempts, gone)
-    lent = {capture.attempt for capture in captures if capture.digest in digests} | {
-        capture.attempt for capture in shared
+    """Return the attempts whose bytes must stay, since others refer to them, and a message for each source of those."""
+    shared_digests = ledger.takedowns.lent(attempts, removed_attempts)
+    shared_captures = ledger.takedowns.shared(attempts, removed_attempts)
+    kept_attempts = {capture.attempt for capture in captures if capture.digest in shared_digests} | {
+        capture.attempt for capture in shared_captures
     }
-    keepers: dict[tuple[str, str], set[int]] = {}
-    for capture in shared:
+    attempts_by_source: dict[tuple[str, str], set[int]] = {}
+    for capture in shared_captures:
         if capture.same_address:
-            keepers.setdefault((capture.collection, capture.source), set()).add(capture.attempt)
+            attempts_by_source.setdefault((capture.collection, capture.source), set()).add(capture.attempt)
     errors = [
-        f"{counted(len(group), 'capture')} stay, since {collection} has them for its source {source};"
+        f"{counted(len(group), 'capture')} not removed, since {collection} uses them for its source {source};"
         f" to take them down there: windrow forget {source}"
-        for (collection, source), group in sorted(keepers.items())
+        for (collection, source), group in sorted(attempts_by_source.items())
     ]
-    others = lent - {attempt for keeper in keepers.values() for attempt in keeper}
+    others = kept_attempts - {attempt for source_attempts in attempts_by_source.values() for attempt in source_attempts}
     if others:
-        number = counted(len(others), "capture")
-        errors.append(f"{number} cannot go: other addresses have their bytes by reference only")
-    return lent, errors
+        capture_count = counted(len(others), "capture")
+        errors.append(f"{capture_count} cannot be removed, since captures of other addresses refer to their bytes")
+    return kept_attempts, errors
 
 
 def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
-    """Mark the records to erase: the captures, and other records about the same addresses in their files."""
+    """Record on the ledger which records to erase: the captures, and other records about the target in their files."""
     spans: list[tuple[str, ErasedSpan]] = []
     for warc, group in groupby(places, key=attrgetter("warc")):
         target_spans = [ErasedSpan(place.offset, place.length) for place in group]
@@ -240,37 +237,37 @@ def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePla
             spans += [(warc, span) for span in _find_related(session, warc, target_spans, takedown)]
         session.lease.beat()
     with session.ledger.writing() as writer:
-        writer.takedowns.record_spans(takedown.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)])
+        writer.takedowns.record_spans(
+            takedown.tombstone, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(spans)]
+        )
 
 
 def _find_related(
     session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown
 ) -> Iterator[ErasedSpan]:
-    """Yield the other records of a file about a target, or about requests to services for it.
-
-    Our requests are just before their responses; other programs may put related records anywhere in a file.
-    """
-    path, ledger = session.setup.archive / warc, session.ledger
+    """Yield the other records of a WARC file about a target, or about requests to services for its attempts."""
+    path, ledger = session.settings.archive / warc, session.ledger
     places = ledger.takedowns.records_of(warc)
     shared = {place.offset for place in places} - {span.offset for span in target_spans}
-    target, urls = takedown.target, {takedown.target.name, *takedown.asked}
-    if target.host and not target.name.startswith(("http://", "https://")):  # what one source asked of an origin
+    target, urls = takedown.target, {takedown.target.name, *takedown.service_urls}
+    if target.host and not target.name.startswith(("http://", "https://")):  # only what one source requested
         requested = {recorded.attempt.url for recorded in ledger.attempts.by_numbers(takedown.attempts)}
         urls |= requested | {f"{parts(url).origin}/robots.txt" for url in requested}
 
-    def ours(uri: str) -> bool:
+    def is_about_target(uri: str) -> bool:
         url = normalise(uri).url
         return url in urls or (
             bool(url) and (parts(url).origin == target.name if target.host else hash64(url) == target.address)
         )
 
     if ledger.imports.get(warc):
-        bounds = [(0, path.stat().st_size if path.is_file() else 0)]
+        search_ranges = [(0, path.stat().st_size if path.is_file() else 0)]
     else:
         ends = sorted(offset + length for offset, length in places)
         preceding = (bisect_right(ends, span.offset) for span in target_spans)
-        bounds = [(ends[at - 1] if at else 0, span.offset) for at, span in zip(preceding, target_spans, strict=True)]
-    for bound in bounds:
-        for span in related_records(path, bound, session.setup.limits, ours):
+        starts = [ends[count - 1] if count else 0 for count in preceding]
+        search_ranges = [(start, span.offset) for start, span in zip(starts, target_spans, strict=True)]
+    for search_range in search_ranges:
+        for span in related_records(path, search_range, session.settings.limits, is_about_target):
             if span.offset not in shared:
                 yield span

@@ -122,7 +122,9 @@ def test_each_odd_answer_is_told_apart(grobid_answer, status, reason, passing):
 @pytest.mark.parametrize("grobid_answer", [answer(500, b"[NO_BLOCKS] x"), answer(200, TEI), answer(200, TEI[:900])])
 @pytest.mark.parametrize("ends", [1, 2])
 def test_a_paper_over_which_its_reader_was_ended_says_so_and_keeps_what_grobid_said(grobid_answer, ends):
-    ended = Reading(Reason.WORKER_DIED, (Finding("WorkerDied", "its process ended twice, with -11"),))
+    ended = Reading(
+        Reason.WORKER_DIED, (Finding("WorkerDied", "its process ended twice, the last time with exit code -11"),)
+    )
     content = pdf("The paper that ends its reader")
     grobid_answer.view.seek(0)
     task = Task(Item(1, "papers", "attempt", "http://x/"), io.BytesIO(content), Limits(), {}, {"grobid": "http://g/", "thumbnails": "True"},

@@ -147,7 +147,9 @@ BOMBS = {
 
 
 def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(crawling, "PATIENCE", 1.0)  # what is unreadable each time is asked for with growing pauses
+    monkeypatch.setattr(
+        crawling, "MAX_SERVICE_WAIT", 1.0
+    )  # what is unreadable each time is asked for with growing pauses
     papers = {name: pdf(f"The paper called {name} by everybody") for name in [*BOMBS, "good"]}
     names = {content: name for name, content in papers.items()}
     server = Server(lambda asked: BOMBS.get(names[asked.form()["input"][2]], (200, TEI, XML)))

@@ -1,4 +1,4 @@
-"""Store how far each source has read an index of captures, with what it took, in one transaction."""
+"""Store on the ledger how far each source has read an index of captures, and the captures that it takes."""
 
 from __future__ import annotations
 
@@ -9,25 +9,32 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from windrow.contract import CAPTURED, Captures
-from windrow.digest import digest
-from windrow.engine.captures.rules import RULES, LeftOutLines
+from windrow.digest import EMPTY_DIGESTS, digest
+from windrow.engine.captures.rules import MAX_RULES, LeftOutLines
 from windrow.engine.run import HarvestRun
 from windrow.formats.url import parts
-from windrow.ledger import LedgerWriter
+from windrow.ledger import Ledger, LedgerWriter
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.ledger.typed.captures import IndexRow, RuleRow
-from windrow.model import ArchivePlace, Attempt, CdxLine, FoundUrl, Source
+from windrow.model import ArchivePlace, Attempt, CdxLine, FoundUrl, KeptResponse, Source
 from windrow.reasons import Reason
 
-THROUGH = -1
+END_OF_FILE = -1
 """The position of an index or WARC file that was read to its end."""
 
 _MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
 
 
+def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
+    """Return an imported or empty response with this payload digest, or None if there is none."""
+    if payload_digest in EMPTY_DIGESTS:
+        return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
+    return ledger.imports.payload(payload_digest) if payload_digest else None
+
+
 class IndexProgress(NamedTuple):
-    """Lines of an index that were read: the position after them, their number, and what rules left out."""
+    """Lines of an index that were read: the position after them, their number, and the lines that rules left out."""
 
     place: int
     lines: int
@@ -35,10 +42,7 @@ class IndexProgress(NamedTuple):
 
 
 class TakenCapture(NamedTuple):
-    """A capture that a source takes: its attempt, the place where it was found, and the number of the index.
-
-    `original` is the attempt of the collection that keeps it, `line` the index line of a foreign capture.
-    """
+    """A capture to take: `original` is another collection's attempt, `line` that of a foreign index (`found_by`)."""
 
     attempt: Attempt
     found_at: ArchivePlace
@@ -49,16 +53,16 @@ class TakenCapture(NamedTuple):
 
 @dataclass(slots=True)
 class CaptureTally:
-    """The counts of a source's index lines."""
+    """The counts of a source's index lines in this run."""
 
     source: Source
     task: int
     seen: int = 0
     taken: int = 0
-    known: int = 0
-    failed: Counter[str] = field(default_factory=Counter)
+    known: int = 0  # captures that were taken, or failed, before
+    failed: Counter[str] = field(default_factory=Counter)  # by reason
     left_out: Counter[Reason] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)  # messages about files
 
     def summary(self) -> str:
         """Return the counts as one line."""
@@ -69,59 +73,63 @@ class CaptureTally:
         if self.failed:
             reasons = ", ".join(f"{reason} {count}" for reason, count in self.failed.most_common(5))
             summary += f"; {self.failed.total()} could not be read: {reasons}"
-        return summary + "".join(f"; {fault}" for fault in self.broken[:3])
+        return summary + "".join(f"; {fault}" for fault in self.errors[:3])
 
 
 class CaptureLedger:
-    """Stores what the sources of one run read and took."""
+    """Stores what the sources of one run have read and taken; `taken` counts the captures of all of them."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
         self.run = run
         self.captures = captures
         self.taken = 0
-        self._hosts: dict[str, int] = {}
+        self._hosts: dict[str, int] = {}  # numbers on the ledger, by origin
 
-    def full(self) -> bool:
-        """Return whether to stop: a person asked for it, or the run's limit is reached."""
+    def must_stop(self) -> bool:
+        """Return whether the run is being stopped or its limit of items is reached."""
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
-    def index(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return how far a source has read an index; 0 again if the rules or the file changed."""
+    def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
+        """Return how far a source has read an index; 0 again if rules, options or the file (`identity`) changed."""
         run, version = self.run, self.captures.version
         options = sorted((key, str(setting)) for key, setting in source.options.items())
-        rules = digest(json.dumps([version, identity, options]).encode())
-        row = run.ledger.captures.index(run.collection.name, source.name, name)
-        if row is None or row.rules != rules:
+        rules_digest = digest(json.dumps([version, identity, options]).encode())
+        index = run.ledger.captures.index(run.collection.name, source.name, name)
+        if index is None or index.rules != rules_digest:
             with run.ledger.writing() as writer:
-                writer.captures.begin(run.collection.name, source.name, name, rules)
-            row = run.ledger.captures.index(run.collection.name, source.name, name)
-        assert row is not None
-        return row
+                writer.captures.begin(run.collection.name, source.name, name, rules_digest)
+            index = run.ledger.captures.index(run.collection.name, source.name, name)
+        assert index is not None
+        return index
 
-    def reach(self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally) -> None:
-        """Store how far an index was read, and what rules left out."""
+    def store_progress(
+        self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally
+    ) -> None:
+        """Store how far an index was read, and how many lines each rule left out; count both in `tally`."""
         known_rules = {(row.reason, row.rule) for row in self.run.ledger.captures.left_out(index.id)}
-        for reason, rule, count, url in progress.left_out:
-            rule_name = rule if (reason, rule) in known_rules or len(known_rules) < RULES else OTHER_RULES
+        for reason, rule, line_count, url in progress.left_out:
+            rule_name = rule if (reason, rule) in known_rules or len(known_rules) < MAX_RULES else OTHER_RULES
             known_rules.add((reason, rule_name))
-            writer.captures.leave_out(index.id, RuleRow(reason, rule_name, count, url))
-            tally.left_out[reason] += count
+            writer.captures.leave_out(index.id, RuleRow(reason, rule_name, line_count, url))
+            tally.left_out[reason] += line_count
         writer.captures.record_progress(index.id, progress.place, progress.lines)
         tally.seen += progress.lines
 
-    def take(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
-        """Store a capture as an attempt without a request."""
+    def take_capture(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
+        """Store a capture as an attempt of the collection, and count it."""
         number = self.record_attempt(writer, tally.source, capture.attempt)
-        row = CapturedRow(
+        captured_row = CapturedRow(
             number, capture.original, "", "", "", capture.found_at.warc, capture.found_at.offset, capture.line
         )
-        writer.captures.record_taken(number, self.run.collection.name, tally.source.name, row, capture.found_by)
+        writer.captures.record_taken(
+            number, self.run.collection.name, tally.source.name, captured_row, capture.found_by
+        )
         writer.captures.count(capture.found_by, 1)
         self.taken += 1
         tally.taken += 1
 
     def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Store an attempt that made no request."""
+        """Store an attempt that made no request, and return its number."""
         run = self.run
         host = self._host_number(writer, source, parts(attempt.url).origin)
         writer.addresses.add_known(host, FoundUrl(attempt.target, "", attempt.url, kind=CAPTURED))
@@ -129,6 +137,7 @@ class CaptureLedger:
         return writer.attempts.record_attempt(run.session, host, capture)
 
     def _host_number(self, writer: LedgerWriter, source: Source, origin: str) -> int:
+        """Return the number of an origin on the ledger, to which it is added if it is new."""
         run = self.run
         host = self._hosts.get(origin) or run.ledger.addresses.host(origin, run.collection.name)
         if host is None:

@@ -1,7 +1,7 @@
-"""Capturing: read existing captures line by line; those that a collection wants become attempts of its own.
+"""Capturing: run a collection's rules on existing captures; those that it wants become attempts of its own.
 
-How far each source has read is stored with what rules left out and what was taken, in one transaction for up to PAGE
-lines: a killed run continues there.
+For each page of captures, the captures taken, the counts of those left out, and how far the source has read are stored
+in one transaction, so that after a kill the next run continues there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from windrow.contract import Captures
 from windrow.digest import hash64
 from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, IndexProgress, TakenCapture
 from windrow.engine.captures.foreign_captures import ForeignCapturing
-from windrow.engine.captures.rules import PARTS, Selection, SelectJob, kept_line, left_out_by_fault, sum_left_out
+from windrow.engine.captures.rules import PARTS, Selection, SelectJob, index_line, left_out_by_fault, sum_left_out
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
@@ -22,18 +22,18 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, RecordedAttempt, Source
 
-PAGE = 1000
-"""Lines that are read, and stored, together."""
+PAGE_SIZE = 1000
+"""Captures that are read, and stored, together."""
 
-AHEAD = 8
-"""Pages that the pool works on at a time."""
+PAGES_AHEAD = 8
+"""Pages that are given to the pool at a time."""
 
 
 class _Page(NamedTuple):
-    """Responses that were read together, the position after them, and what was selected."""
+    """Responses that were read together, the number of the last attempt read, and the positions of those selected."""
 
-    lines: Sequence[RecordedAttempt]
-    place: int
+    responses: Sequence[RecordedAttempt]
+    last_attempt: int
     selection: Selection
 
 
@@ -47,7 +47,7 @@ class Capturing:
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Read all inputs from where each source stopped; then follow what was taken."""
+        """Read all inputs of the sources, each from where its last run stopped; then follow the captures taken."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:
@@ -60,53 +60,56 @@ class Capturing:
             if inputs.cdx or inputs.warc:
                 with closing(ForeignCapturing(self._capture_ledger, tally)) as foreign:
                     foreign.run(inputs)
-            run.close_task(tally.task, tally.summary(), failed=bool(tally.broken))
+            run.close_task(tally.task, tally.summary(), failed=bool(tally.errors))
         self._follow_taken()
         run.progress.end()
 
     def _follow_taken(self) -> None:
-        """Follow captures of sources that make no requests; those of others are followed with their responses."""
+        """Follow captures of sources that make no requests; those of other sources are followed by the crawl."""
         run = self._run
         if self._captures.follow is None:
             return
         following = AnswerFollower(
             run, [source for source in self._sources if requests_of(run.collection, source) is None]
         )
-        while not run.stopping() and following.step(_refuse_requests):
+        while not run.stopping() and following.follow_next(_refuse_requests):
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Read what a collection, or one of its sources, has kept since the last time."""
+        """Take the captures that `name`, which is a collection or `collection:source`, made since the last run."""
         run = self._run
-        index = self._capture_ledger.index(source, name)
-        collection, _, only = name.partition(":")
+        index = self._capture_ledger.index_row(source, name)
+        collection, _, source_name = name.partition(":")
         position = index.place
-        while not self._capture_ledger.full():
+        kept_by = [(collection, source_name)]
+        while not self._capture_ledger.must_stop():
             pages: list[list[RecordedAttempt]] = []
-            while len(pages) < AHEAD and (
-                page := run.ledger.captures.after(position, PAGE, [(collection, only)], self._captures.statuses)
+            while len(pages) < PAGES_AHEAD and (
+                page := run.ledger.captures.after(position, PAGE_SIZE, kept_by, self._captures.statuses)
             ):
                 position = page[-1].seq
                 pages.append(page)
             if not pages:
                 return
-            documents = [[line for line in page if self._is_document(line)] for page in pages]
-            selections = self._select_pages(source, [[kept_line(line) for line in lines] for lines in documents])
-            for page, lines, selection in zip(pages, documents, selections, strict=True):
-                if self._capture_ledger.full():
+            documents = [[recorded for recorded in page if self._is_document(recorded)] for page in pages]
+            lines = [[index_line(recorded) for recorded in responses] for responses in documents]
+            selections = self._select_pages(source, lines)
+            for page, responses, selection in zip(pages, documents, selections, strict=True):
+                if self._capture_ledger.must_stop():
                     return
-                self._record_page(source, index, _Page(lines, page[-1].seq, selection), tally)
+                self._record_page(source, index, _Page(responses, page[-1].seq, selection), tally)
                 run.progress.step(len(page), 0)
                 run.tick()
 
     def _is_document(self, recorded: RecordedAttempt) -> bool:
-        """Return whether a response is of a plain GET, and not a repeat unless repeats are wanted."""
+        """Return whether a response is of a plain GET, and has new bytes unless the collection wants repeats too."""
         attempt = recorded.attempt
         return hash64(attempt.url) == attempt.target and (
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
+        """Run the rules in the pool on pages of lines, and return the selection of each page."""
         jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
         outcomes = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
         return [
@@ -114,10 +117,10 @@ class Capturing:
             for outcome, lines in zip(outcomes, pages, strict=True)
         ]
 
-    def _search_fault(self, source: Source, lines: Sequence[CdxLine], failed: Reading) -> Selection:
-        """Run the rules on smaller parts, down to the line that killed their process: it alone is left out."""
+    def _search_fault(self, source: Source, lines: Sequence[CdxLine], failure: Reading) -> Selection:
+        """Run the rules on smaller and smaller parts of `lines`, and leave out only the line that they failed at."""
         if len(lines) == 1:
-            return Selection((), (left_out_by_fault(failed, lines[0].url),))
+            return Selection((), (left_out_by_fault(failure, lines[0].url),))
         size = -(-len(lines) // PARTS)
         starts = range(0, len(lines), size)
         parts = self._select_pages(source, [lines[start : start + size] for start in starts])
@@ -125,28 +128,31 @@ class Capturing:
         return Selection(tuple(wanted), tuple(sum_left_out(rule for part in parts for rule in part.left_out)))
 
     def _record_page(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
-        """Store what is taken, what rules left out, and how far a source has read."""
+        """Store the captures taken, up to the run's limit, the counts of the others, and how far a source has read."""
         run, name, capture_ledger = self._run, self._run.collection.name, self._capture_ledger
         if run.limit is not None and capture_ledger.taken + len(page.selection.wanted) > run.limit:
-            lines = page.lines[: page.selection.wanted[run.limit - capture_ledger.taken - 1] + 1]
-            page = _Page(lines, lines[-1].seq, self._select_pages(source, [[kept_line(line) for line in lines]])[0])
+            last_allowed = page.selection.wanted[run.limit - capture_ledger.taken - 1]
+            responses = page.responses[: last_allowed + 1]
+            (selection,) = self._select_pages(source, [[index_line(recorded) for recorded in responses]])
+            page = _Page(responses, responses[-1].seq, selection)
         taken_places: set[ArchivePlace] = set()  # two collections may have the same record
         with run.ledger.writing() as writer:
             for position in page.selection.wanted:
-                recorded = page.lines[position]
-                kept = recorded.attempt.kept
-                assert kept is not None
-                if kept.place in taken_places or run.ledger.captures.taken(name, kept.place):
+                recorded = page.responses[position]
+                response = recorded.attempt.kept
+                assert response is not None
+                if response.place in taken_places or run.ledger.captures.taken(name, response.place):
                     tally.known += 1
                     continue
-                taken_places.add(kept.place)
+                taken_places.add(response.place)
                 attempt = recorded.attempt._replace(message="")
-                capture_ledger.take(writer, TakenCapture(attempt, kept.place, index.id, recorded.seq), tally)
-            capture_ledger.reach(
-                writer, index, IndexProgress(page.place, len(page.lines), page.selection.left_out), tally
-            )
+                capture_ledger.take_capture(
+                    writer, TakenCapture(attempt, response.place, index.id, recorded.seq), tally
+                )
+            progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
+            capture_ledger.store_progress(writer, index, progress, tally)
 
 
 def _refuse_requests(writer: LedgerWriter, source: Source, via: int, requests: Sequence[FoundUrl]) -> None:
-    """Do nothing: these sources make no requests."""
+    """Do nothing, since these sources make no requests."""
     del writer, source, via, requests

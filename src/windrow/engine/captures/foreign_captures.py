@@ -1,7 +1,7 @@
-"""Foreign captures: read WARC files or the CDX files that index them, and copy wanted records into the archive.
+"""Captures of other programs: read WARC files, or the CDX files that index them, and copy wanted records.
 
-A wanted record is read completely in the pool, verified, and copied unchanged. From then on it is a capture like any
-other: it can be read again, checked and taken down.
+A wanted record is read completely in the pool, verified, and copied unchanged into the archive. From then on it is a
+capture like any other: it can be read again, checked and taken down.
 """
 
 from __future__ import annotations
@@ -18,8 +18,15 @@ from typing import Any, cast
 from windrow.archive import ArchiveWriter, read_blocks
 from windrow.archive.warc_reader import WARC_SUFFIXES
 from windrow.contract import CAPTURED, Inputs
-from windrow.digest import EMPTY_DIGESTS, Hasher, digest, hash64
-from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, IndexProgress, TakenCapture
+from windrow.digest import Hasher, hash64
+from windrow.engine.captures.capture_ledger import (
+    END_OF_FILE,
+    CaptureLedger,
+    CaptureTally,
+    IndexProgress,
+    TakenCapture,
+    original_response,
+)
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import PARTS, LeftOutLines, left_out_by_fault, sum_left_out
@@ -32,46 +39,52 @@ from windrow.reasons import TRANSIENT_REASONS, Reason
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
 
-RETRIED = (
+RETRIED_REASONS = (
     *sorted(TRANSIENT_REASONS),
     *(Reason.NOT_FOUND, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
     *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Reasons of failure after which each run tries a record again; after others an operator has to ask for it."""
+"""Reasons of failure after which each run tries a record again; after others, only `windrow retry` does."""
 
-BATCH = 128
-"""Records that are copied, and stored, together."""
+BATCH_RECORDS = 128
+"""The most records that are copied, and stored, together."""
 
-ROOM = 256 * 2**20
-"""Bytes of records that are fetched together."""
+BATCH_BYTES = 256 * 2**20
+"""The most bytes of records that are fetched together."""
 
-_ASSUMED_LENGTH = ROOM // 64  # bytes assumed for a record whose line has no length
+_ASSUMED_LENGTH = BATCH_BYTES // 64  # the bytes assumed for a record whose line has no length
 
-FILES = 8
+PARALLEL_FILES = 8
 """WARC files, or blocks of an index file, that are read in parallel."""
 
 
 class _WantedRecord:
-    """A wanted line, the path of its file (None: not found), and the `key` of the record in the ledger.
+    """A wanted line of an index, and where its record is.
 
-    `before` is the key under which an earlier failure is stored. `held` is the file that has the record at `offset`:
-    the WARC file itself, or one with this record only.
+    `warc_path` is the WARC file that the line names, None if no folder of the source has it. `source_path` is the file
+    from which the record is copied, at `offset`: the WARC file, or a file with this record only that was fetched from
+    another machine. `key` identifies the record in the ledger; `failed_key` is the (file, offset) under which its
+    earlier failure is stored, None if it did not fail before.
     """
 
-    __slots__ = ("before", "held", "key", "line", "offset", "path")
+    __slots__ = ("failed_key", "key", "line", "offset", "source_path", "warc_path")
 
-    def __init__(self, line: CdxLine, path: Path | None, before: tuple[str, int] | None = None) -> None:
+    def __init__(self, line: CdxLine, warc_path: Path | None, failed_key: tuple[str, int] | None = None) -> None:
         self.line = line
-        self.path = self.held = path
+        self.warc_path = self.source_path = warc_path
         self.offset = line.offset
-        self.key = ArchivePlace(str(path) if path else line.warc, line.offset or 0, 0)
-        self.before = before
+        self.key = ArchivePlace(str(warc_path) if warc_path else line.warc, line.offset or 0, 0)
+        self.failed_key = failed_key
 
 
 class ForeignCapturing:
-    """Reads the WARC files, or their indexes, of one source."""
+    """Reads the WARC files of one source, or their indexes.
+
+    An `index` is the ledger's row for an index file or WARC file: its number, and the place up to which it was read,
+    which is a line number, or a position in bytes.
+    """
 
     def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
         self._capture_ledger = capture_ledger
@@ -79,52 +92,53 @@ class ForeignCapturing:
         self._source = tally.source
         self._tally = tally
         self._archive: ArchiveWriter | None = None
-        self._files: dict[str, Path] = {}
+        self._warc_paths: dict[str, Path] = {}  # by file name
         self._taken_down = capture_ledger.run.ledger.takedowns.addresses()
         self._remote: RemoteRecords | None = None
 
     def close(self) -> None:
-        """Close the archive's file, if one was written."""
+        """Close the WARC file into which records were copied, if there is one."""
         if self._archive is not None:
             self._archive.close()
 
     def run(self, inputs: Inputs) -> None:
-        """Retry records that failed before, then read what is new."""
-        assert self._run.keep is not None
-        with RemoteRecords(inputs.remote, self._run.keep.folder) if inputs.remote else nullcontext() as self._remote:
-            self._look_through_all(inputs)
+        """Retry records that failed before, then read new index lines, or new WARC files if there is no index."""
+        folder = self._run.archive
+        with RemoteRecords(inputs.remote, folder) if inputs.remote else nullcontext() as self._remote:
+            self._read_inputs(inputs)
 
-    def _look_through_all(self, inputs: Inputs) -> None:
+    def _read_inputs(self, inputs: Inputs) -> None:
+        """Retry failed records, then read all index files, or all WARC files if the source has no indexes."""
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES)]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
         indexes += self._store_piped(pipes) if pipes else ()
         neighbours = [*self._find_files({path.parent for path in indexes}, WARC_SUFFIXES)] if indexes else []
         for path in (*neighbours, *files):
-            self._files[path.name] = path
-        self._try_again()
+            self._warc_paths[path.name] = path
+        self._retry_failed()
         for path in indexes:
-            if not self._capture_ledger.full():
-                self._look_through_index(path)
+            if not self._capture_ledger.must_stop():
+                self._read_index(path)
         if not inputs.cdx:
             self._scan_files(files)
 
-    def _find_files(self, paths: Iterable[Path], names: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files of some paths; of a folder, those with one of the endings."""
+    def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the files among `paths`, and the files in its folders whose names have one of the endings `endings`."""
         for path in sorted(paths):
             if path.is_dir():
                 yield from sorted(
-                    file for file in path.rglob("*") if file.name.lower().endswith(names) and file.is_file()
+                    file for file in path.rglob("*") if file.name.lower().endswith(endings) and file.is_file()
                 )
             elif path.is_file():
                 yield path
             else:
-                self._tally.broken.append(f"{path} is not there")
+                self._tally.errors.append(f"{path} does not exist")
 
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
-        """Copy pipes, such as /dev/stdin, into files; return these and those of earlier runs."""
-        assert self._run.keep is not None
-        folder = self._run.keep.folder / "indexes"
+        """Copy pipes, such as /dev/stdin, into files; return these, and the files of earlier runs' pipes."""
+        assert self._run.archive_settings is not None
+        folder = self._run.archive_settings.folder / "indexes"
         folder.mkdir(parents=True, exist_ok=True)
         for pipe in pipes:
             part = folder / ".part"
@@ -139,23 +153,24 @@ class ForeignCapturing:
         return sorted(folder.glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
+        """Return the ledger's row for a file; if the size or time changed, the file is read from its start again."""
         stat = path.stat()
-        return self._capture_ledger.index(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
+        return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
     def _run_jobs(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
         return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
 
-    def _look_through_index(self, path: Path) -> None:
-        """Read an index file, from its stored position."""
+    def _read_index(self, path: Path) -> None:
+        """Read an index file from the line up to which earlier runs read it, and copy the wanted records."""
         run, index = self._run, self._index_row(path)
-        if index.place == THROUGH:
+        if index.place == END_OF_FILE:
             return
         blocks = read_blocks(path, index.place)
         try:
-            while not self._capture_ledger.full():
-                batch = [*islice(blocks, FILES)]
+            while not self._capture_ledger.must_stop():
+                batch = [*islice(blocks, PARALLEL_FILES)]
                 if not batch:
-                    self._store_position(index, THROUGH, ChosenLines((), (), 0))
+                    self._store_position(index, END_OF_FILE, ChosenLines((), (), 0))
                     return
                 jobs = [
                     BlockJob(
@@ -169,16 +184,16 @@ class ForeignCapturing:
                     if not self._take_chosen(index, last_line, lines):
                         return
         except ArchiveError as error:
-            self._tally.broken.append(str(error))
+            self._tally.errors.append(str(error))
 
-    def _search_fault(self, job: BlockJob, failed: Reading) -> ChosenLines:
-        """Run the rules on smaller parts, down to the line that killed their process: it alone is left out."""
+    def _search_fault(self, job: BlockJob, failure: Reading) -> ChosenLines:
+        """Run the rules on ever smaller parts of a job's lines, to leave out only the line that they failed at."""
         lines = job.content.split(b"\n")
         if len(lines) == 1:
             url = lines[0][:200].decode("utf-8", "replace")
-            return ChosenLines((), (left_out_by_fault(failed, url),), 1)
+            return ChosenLines((), (left_out_by_fault(failure, url),), 1)
         size = -(-len(lines) // PARTS)
-        jobs = [job._replace(content=b"\n".join(lines[at : at + size])) for at in range(0, len(lines), size)]
+        jobs = [job._replace(content=b"\n".join(lines[start : start + size])) for start in range(0, len(lines), size)]
         wanted: list[CdxLine] = []
         left_out: list[LeftOutLines] = []
         count = 0
@@ -190,14 +205,14 @@ class ForeignCapturing:
         return ChosenLines(tuple(wanted), tuple(sum_left_out(left_out)), count)
 
     def _scan_files(self, files: Sequence[Path]) -> None:
-        """Read WARC files completely, FILES in parallel."""
+        """Read WARC files to their ends, PARALLEL_FILES at a time, and copy the wanted records."""
         run, waiting = self._run, list(reversed(files))
         under_way: list[tuple[Path, IndexRow, int]] = []
-        while not self._capture_ledger.full():
-            while waiting and len(under_way) < FILES:
+        while not self._capture_ledger.must_stop():
+            while waiting and len(under_way) < PARALLEL_FILES:
                 path = waiting.pop()
                 index = self._index_row(path)
-                if index.place != THROUGH:
+                if index.place != END_OF_FILE:
                     under_way.append((path, index, index.place))
             if not under_way:
                 return
@@ -210,24 +225,28 @@ class ForeignCapturing:
             for (path, index, _), chosen in zip(under_way, outcomes, strict=True):
                 if isinstance(chosen, Reading):
                     fault = chosen.findings[0].message if chosen.findings else ""
-                    self._tally.broken.append(f"{path}: {chosen.reason} {fault}".rstrip())
+                    self._tally.errors.append(f"{path}: {chosen.reason} {fault}".rstrip())
                 elif not self._take_chosen(index, chosen.next, chosen, path):
                     return
-                elif chosen.next != THROUGH:
+                elif chosen.next != END_OF_FILE:
                     unfinished.append((path, index, chosen.next))
             under_way = unfinished
 
     def _take_chosen(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
-        """Copy the wanted records of some lines, and store the position; return False if the run's limit is reached."""
+        """Copy the wanted records of some lines, and store that the index was read up to `place`.
+
+        Returns False if the run's limit is reached; then the place is not stored. `path` is the WARC file if it was
+        read without an index.
+        """
         capture_ledger = self._capture_ledger
         for batch in _batches(chosen.wanted):
-            if capture_ledger.full():
+            if capture_ledger.must_stop():
                 return False
             lines = batch
             if self._run.limit is not None:
                 lines = lines[: self._run.limit - capture_ledger.taken]
             self._copy_records(
-                index.id, [_WantedRecord(line, path or self._files.get(_file_name(line.warc))) for line in lines]
+                index.id, [_WantedRecord(line, path or self._warc_paths.get(_file_name(line.warc))) for line in lines]
             )
             if len(lines) < len(batch):
                 return False
@@ -235,80 +254,82 @@ class ForeignCapturing:
         return True
 
     def _store_position(self, index: IndexRow, place: int, chosen: ChosenLines) -> None:
+        """Store that an index was read up to `place`, with the number of lines and what rules left out."""
         with self._run.ledger.writing() as writer:
-            self._capture_ledger.reach(writer, index, IndexProgress(place, chosen.lines, chosen.left_out), self._tally)
+            progress = IndexProgress(place, chosen.lines, chosen.left_out)
+            self._capture_ledger.store_progress(writer, index, progress, self._tally)
         self._run.progress.step(chosen.lines, 0)
         self._run.tick()
 
-    def _try_again(self) -> None:
-        """Retry failed records whose reason may pass, or for which an operator asked."""
+    def _retry_failed(self) -> None:
+        """Copy failed records whose reason may have passed, or that an operator retried."""
         run, last_place = self._run, ("", -1)
-        while not self._capture_ledger.full():
-            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last_place, RETRIED, BATCH)
-            if not rows:
+        while not self._capture_ledger.must_stop():
+            source, name = self._source.name, run.collection.name
+            failures = run.ledger.captures.failed(name, source, last_place, RETRIED_REASONS, BATCH_RECORDS)
+            if not failures:
                 return
-            last_place = (rows[-1].warc, rows[-1].offset)
-            for index, group in groupby(rows, key=attrgetter("found_in")):
+            last_place = (failures[-1].warc, failures[-1].offset)
+            for index, group in groupby(failures, key=attrgetter("found_in")):
                 failed = [*group]
                 earlier_rows = iter(failed)
-                for batch in _batches([CdxLine(*json.loads(row.line)) for row in failed]):
-                    keys = [(row.warc, row.offset) for row in islice(earlier_rows, len(batch))]
-                    pairs = zip(batch, keys, strict=True)
-                    self._copy_records(
-                        index, [_WantedRecord(line, self._files.get(_file_name(line.warc)), key) for line, key in pairs]
-                    )
+                for batch in _batches([CdxLine(*json.loads(failure.line)) for failure in failed]):
+                    keys = [(failure.warc, failure.offset) for failure in islice(earlier_rows, len(batch))]
+                    paths = [self._warc_paths.get(_file_name(line.warc)) for line in batch]
+                    self._copy_records(index, map(_WantedRecord, batch, paths, keys))
             with run.ledger.writing() as writer:
-                writer.addresses.due_at(run.collection.name, [row.address for row in rows], None)
+                writer.addresses.due_at(run.collection.name, [failure.address for failure in failures], None)
 
     def _copy_records(self, index: int, wanted: Iterable[_WantedRecord]) -> None:
-        """Read records and verify them, copy them into the archive, and store them as attempts."""
+        """Verify and copy records that an index (by number) names, and store them as attempts or failures."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
-        fresh: dict[tuple[ArchivePlace, str], _WantedRecord] = {}
+        new_records: dict[tuple[ArchivePlace, str], _WantedRecord] = {}
         for record in wanted:
             if self._taken_down.hold(record.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
                 continue
-            claim = (record.key, record.line.digest)
-            if claim in fresh or ledger.captures.taken(name, record.key) or self._failed_before(record):
+            record_id = (record.key, record.line.digest)
+            if record_id in new_records or ledger.captures.taken(name, record.key) or self._failed_before(record):
                 self._tally.known += 1
             else:
-                fresh[claim] = record
+                new_records[record_id] = record
+        records = new_records.values()
         outcomes: dict[_WantedRecord, Any] = self._fetch_records(
-            [candidate for candidate in fresh.values() if candidate.path is None]
+            [record for record in records if record.warc_path is None]
         )
-        readable = [candidate for candidate in fresh.values() if candidate.held and candidate.offset is not None]
+        readable = [record for record in records if record.source_path and record.offset is not None]
         jobs = [
-            RecordJob(cast("Path", candidate.held), candidate.line._replace(offset=candidate.offset))
-            for candidate in readable
+            RecordJob(cast("Path", record.source_path), record.line._replace(offset=record.offset))
+            for record in readable
         ]
         outcomes |= dict(zip(readable, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
-        attempts = [
-            (candidate, self._copy_record(candidate, outcomes.get(candidate), payloads)) for candidate in fresh.values()
-        ]
+        attempts = [(record, self._copy_record(record, outcomes.get(record), payloads)) for record in records]
         if self._archive is not None:
             self._archive.sync()
-        taken: set[ArchivePlace] = set()
+        taken_keys: set[ArchivePlace] = set()
         with ledger.writing() as writer:
             for record, attempt in attempts:
                 if attempt is None:
                     continue
-                if record.key in taken:
+                if record.key in taken_keys:
                     self._tally.known += 1
                     continue
                 if attempt.kept is None:
                     self._record_failure(writer, index, record, attempt)
                     continue
-                taken.add(record.key)
+                taken_keys.add(record.key)
                 line = record.line._replace(length=outcomes[record].length)
-                self._capture_ledger.take(writer, TakenCapture(attempt, record.key, index, line=line), self._tally)
-                writer.captures.remove_failure(name, record.before or (record.key.warc, record.key.offset))
-            for spelled, kept in payloads.items():
-                writer.imports.payload(spelled, kept)
+                self._capture_ledger.take_capture(
+                    writer, TakenCapture(attempt, record.key, index, line=line), self._tally
+                )
+                writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
+            for payload_digest, response in payloads.items():
+                writer.imports.payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a line's record failed before; a mismatch counts for the same digest only."""
-        if record.before is not None:
+        """Return whether a line's record failed before; for a digest mismatch, only if the line has the same digest."""
+        if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)
         reason = self._run.ledger.captures.failure(name, key)
@@ -318,21 +339,25 @@ class ForeignCapturing:
         return CdxLine(*json.loads(line)).digest == record.line.digest
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from other machines; return the failures."""
-        failed: dict[_WantedRecord, Any] = {}
+        """Fetch records from other machines into files; return a failed reading for each record that failed."""
+        failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
-            return failed
+            return failures
         largest = self._run.limits.transfer_size
         outcomes = self._remote.fetch([record.line for record in records], largest, self._run.tick)
         for record, outcome in zip(records, outcomes, strict=True):
             if isinstance(outcome, Path):
-                record.held, record.offset = outcome, 0
+                record.source_path, record.offset = outcome, 0
             else:
-                failed[record] = outcome
-        return failed
+                failures[record] = outcome
+        return failures
 
     def _copy_record(self, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
-        """Copy a verified record and return its attempt, with a reason if the record failed; None if not wanted."""
+        """Copy a verified record into the archive and return its attempt; None if it is not wanted.
+
+        If the `outcome` is a failure, the attempt has its reason. `payloads` has the responses that were copied before,
+        by the digest of their payload; this one is added.
+        """
         if not isinstance(outcome, VerifiedRecord):
             return self._failed_attempt(record, outcome)
         imported = outcome.imported
@@ -344,38 +369,36 @@ class ForeignCapturing:
                 return None
             message = imported.finding.message if imported.finding else attempt.message if attempt else ""
             return self._failed_attempt(record, Reading(reason, (Finding("Record", message),)))
-        repeated: KeptResponse | None = None
+        original: KeptResponse | None = None
         if imported.refers:
-            repeated = payloads.get(imported.payload) or self._original_response(imported.payload)
-            if repeated is None:
+            original = payloads.get(imported.payload) or original_response(self._run.ledger, imported.payload)
+            if original is None:
                 return self._failed_attempt(record, Reading(Reason.NO_ORIGINAL))
-        assert record.held is not None
+        assert record.source_path is not None
         place = self._open_archive().copy(
-            record.held, outcome.offset, outcome.length, packed=outcome.packed, arc=outcome.arc
+            record.source_path, outcome.offset, outcome.length, packed=outcome.packed, arc=outcome.arc
         )
-        if repeated is not None:
-            return attempt._replace(kept=repeated._replace(place=place, revisit=True))
+        if original is not None:
+            return attempt._replace(kept=original._replace(place=place, revisit=True))
         assert attempt.kept is not None
-        kept = attempt.kept._replace(place=place)
-        if imported.payload and kept.size:
-            payloads.setdefault(imported.payload, kept)
-        return attempt._replace(kept=kept)
-
-    def _original_response(self, spelled: str) -> KeptResponse | None:
-        if spelled in EMPTY_DIGESTS:
-            return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))
-        return self._run.ledger.imports.payload(spelled) if spelled else None
+        response = attempt.kept._replace(place=place)
+        if imported.payload and response.size:
+            payloads.setdefault(imported.payload, response)
+        return attempt._replace(kept=response)
 
     def _open_archive(self) -> ArchiveWriter:
+        """Return the archive to copy records into; it is opened when it is first needed."""
         if self._archive is None:
-            run, keep = self._run, self._run.keep
-            assert keep is not None
+            run, settings = self._run, self._run.archive_settings
+            assert settings is not None
             prefix = f"windrow-{run.session:06}-0"
-            self._archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
+            self._archive = ArchiveWriter(
+                settings.folder, prefix, settings.limits, settings.rollover_size, settings.agent
+            )
         return self._archive
 
     def _failed_attempt(self, record: _WantedRecord, fault: Reading | None) -> Attempt | None:
-        """Return an attempt with the reason of a failure; None if the line has no valid address."""
+        """Return an attempt with the reason of `fault`, by default NOT_FOUND; None if the address is not valid."""
         url = normalise(record.line.url).url
         if not url:
             self._tally.left_out[Reason.BAD_ADDRESS] += 1
@@ -386,39 +409,40 @@ class ForeignCapturing:
         if fault is not None:
             reason = fault.reason or Reason.STEP_FAILED
             message = fault.findings[0].message if fault.findings else reason.meaning
-        at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-        return Attempt(hash64(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
+        captured_at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        return Attempt(hash64(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message[:1000])
 
     def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
-        """Store the failure of a wanted record; once for each reason."""
+        """Store the failure of a wanted record, unless its earlier failure had the same reason."""
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
-        if record.before is not None:
-            if self._run.ledger.captures.failure(name, record.before) == reason:
+        if record.failed_key is not None:
+            if self._run.ledger.captures.failure(name, record.failed_key) == reason:
                 return
-            writer.captures.remove_failure(name, record.before)
+            writer.captures.remove_failure(name, record.failed_key)
         attempt_number = self._capture_ledger.record_attempt(writer, self._source, attempt)
-        row = FailedRow(index, record.key.warc, record.key.offset, json.dumps([*record.line]), reason, attempt.target)
-        writer.captures.fail(attempt_number, name, self._source.name, row)
+        key, line = record.key, json.dumps([*record.line])
+        failed_row = FailedRow(index, key.warc, key.offset, line, reason, attempt.target)
+        writer.captures.fail(attempt_number, name, self._source.name, failed_row)
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
-    """Yield batches of at most BATCH lines whose records take at most ROOM bytes."""
+    """Yield batches of at most BATCH_RECORDS lines, whose records have at most BATCH_BYTES together."""
     batch: list[CdxLine] = []
-    room = ROOM
+    remaining_bytes = BATCH_BYTES
     for line in lines:
         length = _ASSUMED_LENGTH if line.length is None else line.length
-        if batch and (len(batch) == BATCH or length > room):
+        if batch and (len(batch) == BATCH_RECORDS or length > remaining_bytes):
             yield batch
-            batch, room = [], ROOM
+            batch, remaining_bytes = [], BATCH_BYTES
         batch.append(line)
-        room -= length
+        remaining_bytes -= length
     if batch:
         yield batch
 
 
 def _file_name(warc: str) -> str:
-    """Return the name of a WARC file, without the folders that its index puts before it.
+    """Return the name of a WARC file without the folders that index lines may put before it.
 
     >>> _file_name("crawl-7/a.warc.gz")
     'a.warc.gz'

@@ -1,4 +1,4 @@
-"""Records of foreign WARC files: interpret them, and verify them against their index, in the pool."""
+"""Records of WARC files of other programs: interpret them, and verify them against their index, in the pool."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
-    """One of three: an `attempt`, a word for why it is `skipped`, or a `finding` with the reason `wrong`.
+    """The interpretation of a record, which is one of three.
 
-    `payload` is the digest of the body and `url` the address, both as the file spells them; an attempt that `refers` is
-    a revisit, whose bytes are in another record.
+    It is an `attempt`, or a record to ignore with a word for why it is `skipped`, or a faulty record with a `finding`
+    and the reason `wrong`. `payload` is the digest of the body and `url` the address, both as the file has them. If
+    `refers`, the attempt is a revisit, whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -45,15 +46,12 @@ class ImportedRecord(NamedTuple):
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
-    """Yield records, with the method of its request for a response whose request is next to it.
-
-    Crawlers write a request just before its response or just after it, tied by WARC-Concurrent-To.
-    """
+    """Yield records, a response with the method of its request if that is just before or after it, others with ""."""
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None
     for record in records:
         if response is not None:
-            yield response, _method(response, preceding) or _method(response, record)
+            yield response, _request_method(response, preceding) or _request_method(response, record)
             preceding, response = response, None
         if record.kind == "response":
             response = record
@@ -61,22 +59,22 @@ def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, st
             yield record, ""
             preceding = record
     if response is not None:
-        yield response, _method(response, preceding)
+        yield response, _request_method(response, preceding)
 
 
-def _method(response: WarcRecord, request: WarcRecord | None) -> str:
-    """Return the method of a request if it belongs to the response, or an empty text if it does not."""
+def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
+    """Return the HTTP method of a request if it belongs to the response, or an empty text if it does not."""
     if request is None or request.kind != "request":
         return ""
-    names = [response.fields.get("warc-record-id", ""), request.fields.get("warc-record-id", "")]
-    concurrent_ids = [request.fields.get("warc-concurrent-to", ""), response.fields.get("warc-concurrent-to", "")]
-    if not any(name and name == concurrent for name, concurrent in zip(names, concurrent_ids, strict=True)):
-        return ""
-    return request.head[:16].partition(b" ")[0].decode("latin-1")
+    for record, other in ((response, request), (request, response)):
+        record_id = record.fields.get("warc-record-id", "")
+        if record_id and record_id == other.fields.get("warc-concurrent-to", ""):
+            return request.head[:16].partition(b" ")[0].decode("latin-1")
+    return ""
 
 
 def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
-    """Interpret a record of the file `warc_digest`; `kind` is the collection's number for a page."""
+    """Interpret a record of the WARC file `warc`; `method` is that of its request, `kind` that of its address."""
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
     address_text = (
@@ -84,21 +82,21 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
         if _is_not_modified(record)
         else record.fields.get("warc-target-uri", "").strip("<> ")
     )
-    if word := _skip_word(record, address_text, method):
+    if word := _why_skipped(record, address_text, method):
         return ImportedRecord(skipped=word)
-    address, at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
+    address, captured_at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
     if not address.url:
         message = f"{address_text[:200]!r} is not a web address" if address_text else "the record has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
-    if at is None:
+    if captured_at is None:
         return _report_fault(record, Reason.BAD_DATE, f"{record.fields.get('warc-date', '')[:40]!r} is not a date")
     if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
-    return _import_response(record, warc, address.url, at, kind)._replace(url=address_text)
+    return _import_response(record, warc, address.url, captured_at, kind)._replace(url=address_text)
 
 
-def _skip_word(record: WarcRecord, address: str, method: str) -> str:
-    """Return a word that says why a record is skipped, or an empty text if it is not skipped."""
+def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
+    """Return a word for why a record is ignored, or an empty text if it is not ignored."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
@@ -108,11 +106,12 @@ def _skip_word(record: WarcRecord, address: str, method: str) -> str:
 
 
 def _is_not_modified(record: WarcRecord) -> bool:
-    """Return whether a record is a 304 response as windrow stores it."""
+    """Return whether a record is a response with status 304, as windrow stores it."""
     return record.kind == "metadata" and bool(record.head) and read_head(record.head).status == NOT_MODIFIED
 
 
 def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> ImportedRecord:
+    """Interpret a record as the response to a request of `url` that was made at the time `at`."""
     head = read_head(record.head)
     status = head.status if record.head else None
     if record.kind != "response":
@@ -124,15 +123,15 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
     if "warc-segment-number" in record.fields:
         return _report_fault(record, Reason.UNSUPPORTED, "the record is a segment of a larger one")
     fields = head.fields
-    kept: KeptResponse | None = None
+    response: KeptResponse | None = None
     refers = record.kind == "revisit" and _UNMODIFIED not in record.fields.get("warc-profile", "")
     if record.kind in {"response", "resource"} and record.reason is None:
         mime = read_media_type(fields if record.head else record.fields)
-        kept = KeptResponse(
+        response = KeptResponse(
             record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=at, mime=mime
         )
     attempt = Attempt(
-        hash64(url), url, kind, True, at, 0.0, status, kept, record.reason, record.message,
+        hash64(url), url, kind, True, at, 0.0, status, response, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
     return ImportedRecord(
@@ -141,10 +140,10 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
 
 
 def _parse_date(text: str) -> datetime | None:
-    """Read a WARC-Date; a time without a zone is UTC.
+    """Return the time of a WARC-Date, None if it is not valid; without a time zone it is in UTC.
 
-    WARC/1.1 allows dates of less precision, down to the year (ISO 28500:2017, section 5.4), which stand for their first
-    moment. Some makers write 14 digits, as ARC does.
+    WARC/1.1 allows dates of less precision, down to the year (ISO 28500:2017, section 5.4), which are read as their
+    first moment. Some programs write 14 digits, as in ARC files.
 
     >>> str(_parse_date("2024-03")), str(_parse_date("20240301120000")), _parse_date("2024-13")
     ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
@@ -154,28 +153,29 @@ def _parse_date(text: str) -> datetime | None:
     elif _DIGITS.fullmatch(text):
         text = f"{text[:8]}T{text[8:]}"
     try:
-        at = datetime.fromisoformat(text)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        date = datetime.fromisoformat(text)
+        return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
 def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
+    """Return a record that cannot be imported, with a finding that has the reason and the record's position."""
     finding = Finding(reason.class_name, f"at byte {record.offset}: {message}", Level.WARN)
     return ImportedRecord(finding=finding, wrong=reason)
 
 
-SCAN = 256
-"""Records of a WARC file that are read together."""
+SCAN_RECORDS = 256
+"""Records of a WARC file that are read by one job."""
 
-_INDEXED = "sha1"  # the payload digest of indexes
+_INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
 
 REVISIT = "warc/revisit"
 """The media type of a revisit in an index."""
 
 
 class BlockJob(NamedTuple):
-    """Lines of an index file, to be parsed and selected; `legend` is the column layout before the first."""
+    """Lines of an index file, to be parsed and selected; `legend` is the layout of their columns."""
 
     captures: Captures
     source: Source
@@ -184,26 +184,26 @@ class BlockJob(NamedTuple):
     legend: Layout | None
 
     def run(self, _limits: Limits) -> ChosenLines:
-        """Parse lines and run the rules on them; a line that cannot be parsed is counted by its fault."""
+        """Parse the lines and run the rules on them; a line that cannot be parsed is left out with its fault."""
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count = 0
         for line in parse_lines(self.content.split(b"\n"), self.legend):
             if type(line) is CaptureColumns:
                 count += len(line.key)
-                wanted += rules.wanted(line)
+                wanted += rules.select_columns(line)
             elif type(line) is CdxLine:
                 count += 1
-                if rules.want(line):
+                if rules.is_wanted(line):
                     wanted.append(line)
             elif type(line) is CdxFault:
                 count += 1
-                rules.count(Skip(line.reason, "", line.reason.meaning), line.line)
+                rules.count_left_out(Skip(line.reason, "", line.reason.meaning), line.line)
         return ChosenLines(tuple(wanted), rules.left_out(), count)
 
 
 class ScanJob(NamedTuple):
-    """Records of a WARC file from a position on, to be turned into index lines and selected."""
+    """Records of a WARC file, from the position `start` in bytes on, to be made into index lines and selected."""
 
     captures: Captures
     source: Source
@@ -212,32 +212,31 @@ class ScanJob(NamedTuple):
     start: int
 
     def run(self, limits: Limits) -> ChosenLines:
-        """Make index lines of the records of a WARC file, and run the rules on them."""
+        """Make index lines of about SCAN_RECORDS records, and run the rules on them."""
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count, position = 0, self.start
-        for record, method in with_methods(read_records(self.path, self.start, limits, _INDEXED)):
+        for record, method in with_methods(read_records(self.path, self.start, limits, _INDEX_DIGEST)):
             count, position = count + 1, record.next
             imported = interpret_record(record, self.path.name, CAPTURED, method)
             if imported.attempt is None:
                 reason = imported.wrong or Reason.NOT_WANTED
-                rules.count(Skip(reason, "", reason.meaning if imported.wrong else f"it is {imported.skipped}"), "")
+                why = reason.meaning if imported.wrong else f"it is {imported.skipped}"
+                rules.count_left_out(Skip(reason, "", why), "")
             elif imported.attempt.reason is not None:
-                rules.count(Skip(imported.attempt.reason, "", imported.attempt.reason.meaning), imported.attempt.url)
+                reason = imported.attempt.reason
+                rules.count_left_out(Skip(reason, "", reason.meaning), imported.attempt.url)
             else:
                 line = _index_line(record, imported, self.path)
-                if rules.want(line):
+                if rules.is_wanted(line):
                     wanted.append(line)
-            if count >= SCAN and record.kind != "request":  # whose response may follow it
+            if count >= SCAN_RECORDS and record.kind != "request":  # its response may follow
                 return ChosenLines(tuple(wanted), rules.left_out(), count, position)
         return ChosenLines(tuple(wanted), rules.left_out(), count, -1)
 
 
 class ChosenLines(NamedTuple):
-    """The wanted lines of a job, what rules left out, and the number of lines.
-
-    `next` is the position after them in a WARC file.
-    """
+    """The wanted lines of a job, those left out, the number of lines, and the `next` position (-1: end of file)."""
 
     wanted: tuple[CdxLine, ...]
     left_out: tuple[LeftOutLines, ...]
@@ -252,7 +251,7 @@ class RecordJob(NamedTuple):
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read a record; raises ArchiveError if it is missing, broken, or not as its index says."""
+        """Read a record; raises ArchiveError if it is missing or broken, or its digest is not that of the line."""
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest
         record = verify_record(self.path, line.offset or 0, limits, digest=digest)
@@ -263,20 +262,22 @@ class RecordJob(NamedTuple):
 
 
 class VerifiedRecord(NamedTuple):
-    """A verified record: its position in bytes, whether it is compressed or of ARC, and its interpretation."""
+    """A verified record: its position in the file, in bytes, and its interpretation."""
 
     offset: int
     length: int
-    packed: bool
+    packed: bool  # it is compressed
     imported: ImportedRecord
-    arc: bool = False
+    arc: bool = False  # it is of an ARC file, and not of a WARC file
 
 
 def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> CdxLine:
-    """Return the index line of a record; without a payload digest, as in ARC, the digest is computed."""
+    """Return a record as an index line; a payload digest that it lacks, as in ARC files, is computed."""
     attempt = imported.attempt
     assert attempt is not None
     mime = REVISIT if imported.refers else attempt.kept.mime if attempt.kept else ""
     stamp = attempt.started.strftime("%Y%m%d%H%M%S")
-    digest = imported.payload or ("" if imported.refers else warc_digest(f"{_INDEXED}:{record.digests[_INDEXED]}"))
+    digest = imported.payload or (
+        "" if imported.refers else warc_digest(f"{_INDEX_DIGEST}:{record.digests[_INDEX_DIGEST]}")
+    )
     return CdxLine("", stamp, imported.url, mime, attempt.status, digest, record.length, record.offset, path.name)

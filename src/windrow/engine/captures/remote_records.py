@@ -1,8 +1,8 @@
-"""Records of remote WARC files, fetched by byte range.
+"""Fetch records of WARC files on other machines, by byte range.
 
-They are fetched in parallel into a folder of the archive, from which they are copied once they are verified. A record
+They are fetched in parallel into a folder of the archive, from which they are copied after they were verified. A record
 without a length in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. A busy
-server is asked again after a pause; one that keeps failing is given up for the run.
+server is asked again after a pause; a server that fails repeatedly is given up for the run.
 """
 
 from __future__ import annotations
@@ -26,119 +26,124 @@ from windrow.fetch.transport import server_path
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
 
-HEAD = 64 * 2**10
+MAX_HEADER_BYTES = 64 * 2**10
 """Bytes within which the header of an uncompressed record must end."""
 
-_INFLATED = 2**20  # bytes that are inflated at a time, and discarded
-_GZIP = b"\x1f\x8b"
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
-_AFTER = 4  # bytes of the two line ends after a record
+_MAX_INFLATED = 2**20  # the most bytes that are inflated at a time, and discarded
+_GZIP_MAGIC = b"\x1f\x8b"
+_CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
+_LINE_ENDS = 4  # the bytes of the two line ends after a header or a record
 
 
 class GrowingRecord:
-    """Writes a gzip member, or an uncompressed WARC record, up to its end.
+    """Finds the end of a record of unknown length while it is received, and writes it to a file.
 
-    A member ends with its stream, a record after its Content-Length. Anything else is refused: the length of an
-    uncompressed ARC record is known to an index only.
+    A gzip member ends with its stream, an uncompressed WARC record after its Content-Length. Other records are refused,
+    since only an index has the length of an uncompressed ARC record. `seen` counts the bytes received; `has_ended` is
+    true after the last byte of the record.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
-        """Write to a file; `name` stands for the record in errors."""
+        """Write to a file; `name` is that of the record in error messages."""
         self._file = file
         self._name = name
-        self._inflating: zlib._Decompress | None = None
+        self._inflater: zlib._Decompress | None = None
         self._head = b""
-        self._left: int | None = None  # remaining bytes of an uncompressed record, once its header was read
+        self._remaining: int | None = None  # bytes of an uncompressed record, once its header was read
         self.seen = 0
-        self.ended = False
+        self.has_ended = False
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes; those after the end are dropped."""
+        """Write the next bytes, without those after the end; raises TerminalFailure if this is not a record."""
         self.seen += len(block)
-        if self.ended:
+        if self.has_ended:
             return
-        if self._inflating is not None:
+        if self._inflater is not None:
             self._inflate(block)
-        elif self._left is not None:
+        elif self._remaining is not None:
             self._write_plain(block)
         else:
             self._head += block
             self._detect_format()
 
     def _detect_format(self) -> None:
-        if len(self._head) < len(_GZIP):
+        """Begin to inflate a gzip member, or read the header of an uncompressed record."""
+        if len(self._head) < len(_GZIP_MAGIC):
             return
-        if self._head.startswith(_GZIP):
-            self._inflating, head, self._head = zlib.decompressobj(31), self._head, b""
+        if self._head.startswith(_GZIP_MAGIC):
+            self._inflater, head, self._head = zlib.decompressobj(31), self._head, b""
             self._inflate(head)
         else:
             self._read_header(self._head)
 
     def _inflate(self, block: bytes | memoryview) -> None:
-        member, remaining = self._inflating, block
-        assert member is not None
+        """Write compressed bytes up to the end of the gzip member, which is found by inflating them."""
+        inflater, remaining = self._inflater, block
+        assert inflater is not None
         try:
-            while remaining and not member.eof:
-                member.decompress(remaining, _INFLATED)
-                remaining = member.unconsumed_tail
+            while remaining and not inflater.eof:
+                inflater.decompress(remaining, _MAX_INFLATED)
+                remaining = inflater.unconsumed_tail
         except zlib.error as error:
             raise TerminalFailure(f"{self._name}: the gzip member is not complete: {error}", Reason.CORRUPT) from error
-        self.ended = member.eof
-        self._file.write(block[: len(block) - len(member.unused_data)])
+        self.has_ended = inflater.eof
+        self._file.write(block[: len(block) - len(inflater.unused_data)])
 
     def _read_header(self, head: bytes) -> None:
-        """Read the record's length from its header once that is complete."""
+        """Read the record's length from its header if that is complete, and write what was received so far."""
         if not head.startswith(b"WARC/"[: len(head)]):
             message = "the line has no length, and its offset is not the start of a gzip member or WARC record"
             raise TerminalFailure(f"{self._name}: {message}", Reason.BAD_LINE)
         end = head.find(b"\r\n\r\n")
         if end < 0:
-            if len(head) > HEAD:
+            if len(head) > MAX_HEADER_BYTES:
                 raise TerminalFailure(f"{self._name}: the record's header has no end", Reason.CORRUPT)
             return
-        length = _LENGTH.search(head, 0, end + 2)
+        length = _CONTENT_LENGTH.search(head, 0, end + 2)
         if length is None:
             raise TerminalFailure(f"{self._name}: the record's header has no Content-Length", Reason.CORRUPT)
-        self._left, self._head = end + _AFTER + int(length[1]) + _AFTER, b""
+        self._remaining, self._head = end + _LINE_ENDS + int(length[1]) + _LINE_ENDS, b""
         self._write_plain(head)
 
     def _write_plain(self, block: bytes | memoryview) -> None:
-        assert self._left is not None
-        self._file.write(block[: self._left])
-        self._left -= min(len(block), self._left)
-        self.ended = self._left == 0
+        assert self._remaining is not None
+        self._file.write(block[: self._remaining])
+        self._remaining -= min(len(block), self._remaining)
+        self.has_ended = self._remaining == 0
 
 
-AT_ONCE = 8
+PARALLEL_RECORDS = 8
 """Records that are fetched in parallel."""
 
-TRIES = 4
-"""Requests for a record whose server is busy or breaks off."""
+MAX_ATTEMPTS = 4
+"""The most requests for a record whose server is busy or interrupts the transfer."""
 
-WAIT = 1.0
-"""Seconds before the second try, if the server names none; doubled before each further one."""
+FIRST_WAIT = 1.0
+"""Seconds before the second attempt, if the server does not ask for more; doubled before each further attempt."""
 
 LONGEST_WAIT = 60.0
-"""Seconds of pause that a server may ask for; after a longer one the record is for the next run."""
+"""The longest pause in seconds that is waited for; if the server asks for more, the record is left to the next run."""
 
-FAILURES = 16
-"""Failures in a row after which a folder's server is given up."""
+MAX_FAILURES = 16
+"""Failures in a row after which the servers of the source's folders are given up."""
 
-FIRST_PART, LARGER = 256 * 2**10, 4
-"""Bytes of the first part of a record of unknown length, and how many times larger each further one is."""
+FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
+"""Bytes of the first part of a record of unknown length, and the factor by which each further part is larger."""
 
-_TICK = 0.5  # seconds
-_ELSEWHERE = frozenset({Reason.NOT_FOUND, Reason.GONE})
+_TICK_SECONDS = 0.5
+_MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})
 
 
 class _Folder(NamedTuple):
+    """A remote folder with its connection, and a function that returns the authorization headers for a URL."""
+
     folder: RemoteFolder
     connection: HttpFiles
     headers: Callable[[str], Mapping[str, str]]
 
 
 class _RecordRange(NamedTuple):
-    """Where a record is in its file, in bytes: `length` is None if unknown, `largest` the limit."""
+    """Where a record is in its file, in bytes; `length` is None if it is not known, `largest` the most allowed."""
 
     offset: int
     length: int | None
@@ -146,19 +151,20 @@ class _RecordRange(NamedTuple):
 
 
 class RemoteRecords:
-    """Fetches records of one source from its remote folders."""
+    """Fetches records of one source from its remote folders; used as a context."""
 
-    def __init__(self, folders: Sequence[RemoteFolder], keep: Path) -> None:
-        """Fetch into a folder below `keep`; leftovers of a killed run are removed."""
+    def __init__(self, folders: Sequence[RemoteFolder], archive: Path) -> None:
+        """Fetch into the folder `.fetched` in `archive`."""
         self._remote_folders = folders
-        self._keep = keep / ".fetched"
+        self._fetched_folder = archive / ".fetched"
         self._folders: list[_Folder] = []
         self._failed = 0
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Self:
-        shutil.rmtree(self._keep, ignore_errors=True)
-        self._keep.mkdir(parents=True)
+        """Make the folder for the records, without what a killed run left there."""
+        shutil.rmtree(self._fetched_folder, ignore_errors=True)
+        self._fetched_folder.mkdir(parents=True)
         self._runner.__enter__()
         return self
 
@@ -167,21 +173,22 @@ class RemoteRecords:
         for folder in self._folders:
             self._runner.run(folder.connection.close())
         self._runner.close()
-        shutil.rmtree(self._keep, ignore_errors=True)
+        shutil.rmtree(self._fetched_folder, ignore_errors=True)
 
     def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        """Fetch the record of each line; return a file with this record only, or the failure."""
+        """Fetch each line's record of at most `largest` bytes into a file; return the file, or a failed reading."""
         return self._runner.run(self._fetch(lines, largest, tick))
 
     async def _fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        slots = asyncio.Semaphore(AT_ONCE)
+        """Fetch the records in parallel tasks, which are cancelled if `tick` raises an error."""
+        slots = asyncio.Semaphore(PARALLEL_RECORDS)
         tasks = [
             asyncio.create_task(self._fetch_record(line, number, largest, slots)) for number, line in enumerate(lines)
         ]
         waiting = {*tasks}
         try:
             while waiting:
-                _, waiting = await asyncio.wait(waiting, timeout=_TICK)
+                _, waiting = await asyncio.wait(waiting, timeout=_TICK_SECONDS)
                 tick()
         finally:
             for task in waiting:
@@ -189,13 +196,14 @@ class RemoteRecords:
             await asyncio.gather(*waiting, return_exceptions=True)
         return [task.result() for task in tasks]
 
-    async def _fetch_record(self, line: CdxLine, number: int, largest: int, free: asyncio.Semaphore) -> Path | Reading:
+    async def _fetch_record(self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore) -> Path | Reading:
+        """Fetch the record of a line when one of the `slots` is free, into a file that is called `number`."""
         if line.length == 0 or line.offset is None:
             return _failed_reading(Reason.BAD_LINE, "the line has no offset of the record in its file")
         if line.length is not None and line.length > largest:
             return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes, {largest} are allowed")
-        path = self._keep / str(number)
-        async with free:
+        path = self._fetched_folder / str(number)
+        async with slots:
             try:
                 await self._fetch_from_any(line.warc, _RecordRange(line.offset, line.length, largest), path)
             except WindrowError as error:
@@ -203,14 +211,14 @@ class RemoteRecords:
                 return _failed_reading(error.reason or Reason.CONNECT_FAILED, str(error))
         return path
 
-    async def _fetch_from_any(self, name: str, place: _RecordRange, path: Path) -> None:
-        """Fetch a record from the first folder that has its file."""
+    async def _fetch_from_any(self, name: str, span: _RecordRange, path: Path) -> None:
+        """Fetch a record of the WARC file `name` into the file `path`, from the first folder that has the WARC file."""
         last_error: TransportError | None = None
-        for connection in self._connections():
+        for folder in self._connections():
             try:
-                await self._fetch_from(connection, name, place, path)
+                await self._fetch_from(folder, name, span, path)
             except TransportError as error:
-                if error.reason not in _ELSEWHERE:
+                if error.reason not in _MISSING_REASONS:
                     raise
                 last_error = error
             else:
@@ -218,20 +226,20 @@ class RemoteRecords:
         assert last_error is not None
         raise last_error
 
-    async def _fetch_from(self, folder: _Folder, name: str, place: _RecordRange, path: Path) -> None:
-        """Fetch a record from a folder; repeat if its server is busy or breaks off."""
+    async def _fetch_from(self, folder: _Folder, name: str, span: _RecordRange, path: Path) -> None:
+        """Fetch a record from a folder; repeat the request if the server is busy or interrupts the transfer."""
         site = folder.folder.site
         url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
-        for number in range(TRIES):
-            if self._failed >= FAILURES:
+        for attempt in range(MAX_ATTEMPTS):
+            if self._failed >= MAX_FAILURES:
                 raise TerminalFailure(f"{site.address()}: {Reason.SITE_GIVEN_UP.meaning}", Reason.SITE_GIVEN_UP)
             with path.open("wb") as file:
                 try:
-                    await _fetch_bytes(folder, url, place, file)
+                    await _fetch_bytes(folder, url, span, file)
                 except TransportError as error:
-                    self._failed += error.reason not in _ELSEWHERE and error.reason is not Reason.TRUNCATED
-                    wait = error.wait if error.wait is not None else WAIT * 2**number
-                    if not error.retry or number + 1 == TRIES or wait > LONGEST_WAIT:
+                    self._failed += error.reason not in _MISSING_REASONS and error.reason is not Reason.TRUNCATED
+                    wait = error.wait if error.wait is not None else FIRST_WAIT * 2**attempt
+                    if not error.retry or attempt + 1 == MAX_ATTEMPTS or wait > LONGEST_WAIT:
                         raise
                 else:
                     self._failed = 0
@@ -239,7 +247,7 @@ class RemoteRecords:
             await asyncio.sleep(wait)
 
     def _connections(self) -> list[_Folder]:
-        """Return the folders, each with a connection and a function for its authorization headers."""
+        """Return the folders, each with a connection, which is opened at its first request."""
         if not self._folders:
             for folder in self._remote_folders:
                 headers: Callable[[str], Mapping[str, str]] = lambda _: {}  # noqa: E731
@@ -251,22 +259,22 @@ class RemoteRecords:
         return self._folders
 
 
-async def _fetch_bytes(folder: _Folder, url: str, place: _RecordRange, file: BinaryIO) -> None:
-    """Fetch a record; one of unknown length in parts until it ends."""
-    if place.length is not None:
-        await folder.connection.get_range(url, place.offset, place.length, file.write, folder.headers(url))
+async def _fetch_bytes(folder: _Folder, url: str, span: _RecordRange, file: BinaryIO) -> None:
+    """Fetch a record into a file; if its length is not known, in parts until it ends."""
+    if span.length is not None:
+        await folder.connection.get_range(url, span.offset, span.length, file.write, folder.headers(url))
         return
-    record, size = GrowingRecord(file, url), FIRST_PART
-    while not record.ended:
-        offset, count = place.offset + record.seen, min(size, place.largest - record.seen)
+    record, size = GrowingRecord(file, url), FIRST_PART_BYTES
+    while not record.has_ended:
+        offset, count = span.offset + record.seen, min(size, span.largest - record.seen)
         if count <= 0:
-            raise TerminalFailure(f"{url}: the record has more than {place.largest} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{url}: the record has more than {span.largest} bytes", Reason.TOO_LARGE)
         received = await folder.connection.get_range(
             url, offset, count, record.write, folder.headers(url), may_be_short=True
         )
-        if received < count and not record.ended:
+        if received < count and not record.has_ended:
             raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
-        size *= LARGER
+        size *= PART_GROWTH
 
 
 def _authorization(secret: str, url: str) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Run the rules of a collection on the lines of an index, and count what they leave out."""
+"""Run the rules of a collection on the lines of an index of captures, and count the lines that they leave out."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from windrow.reasons import Reason
 if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
-RULES = 200
-"""Rules of one index that are counted separately; further ones are counted together."""
+MAX_RULES = 200
+"""The most rules of one index that are counted separately; further rules are counted together."""
 
-KINDS = 10_000
-"""Pairs of media type and status whose verdict is remembered."""
+MAX_KINDS = 10_000
+"""The most kinds, which are pairs of media type and status, for which the rules' result is remembered."""
 
 PARTS = 16
-"""Parts into which lines are split repeatedly, to find the one that killed the rules' process."""
+"""Parts into which lines are split repeatedly to find the line at which the rules failed."""
 
-_RULE = 200  # characters of a rule's name that are kept
+_MAX_RULE_LENGTH = 200  # characters of a rule's name that are stored
 
 
 class SelectJob(NamedTuple):
@@ -38,47 +38,47 @@ class SelectJob(NamedTuple):
     lines: Sequence[CdxLine]
 
     def run(self, _limits: Limits) -> Selection:
-        """Run the rules on each line."""
-        return select(self)
+        """Return which lines the rules select."""
+        return select_lines(self)
 
 
 class LeftOutLines(NamedTuple):
     """Lines that a rule left out: how many, and the address of the first one."""
 
     reason: Reason
-    rule: str
+    rule: str  # its name
     lines: int
     url: str
 
 
-def left_out_by_fault(failed: Reading, url: str) -> LeftOutLines:
-    """Return a line that killed the rules' process as left out for that reason."""
-    reason = failed.reason or Reason.STEP_FAILED
-    message = failed.findings[0].message if failed.findings else reason.meaning
-    return LeftOutLines(reason, message[:_RULE], 1, url)
+def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
+    """Return the line of an address as left out, because the rules failed at it with the reason of `failure`."""
+    reason = failure.reason or Reason.STEP_FAILED
+    message = failure.findings[0].message if failure.findings else reason.meaning
+    return LeftOutLines(reason, message[:_MAX_RULE_LENGTH], 1, url)
 
 
 class Selection(NamedTuple):
-    """The positions of the wanted lines of a job, and what rules left out."""
+    """The positions of the wanted lines of a job, and the lines that rules left out."""
 
     wanted: tuple[int, ...]
     left_out: tuple[LeftOutLines, ...]
 
 
 class IndexRules:
-    """Runs the rules of one source, and counts what they leave out."""
+    """Runs the rules of one source on lines, and counts those left out by the rule's reason, which is a `Skip`."""
 
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
         self._rules = captures.select(source, options)
         self._skip_kind = captures.kinds(source, options) if captures.kinds else None
-        self._kinds: dict[tuple[str, str], Skip | None] = {}
-        self._counts: dict[Skip, list[Any]] = {}
+        self._kinds: dict[tuple[str, str], Skip | None] = {}  # by (media type, status): why all are left out
+        self._counts: dict[Skip, list[Any]] = {}  # [number of lines, address of the first one]
 
-    def want(self, line: CdxLine) -> bool:
-        """Return whether a line is wanted; a rule that raises an error leaves it out, named after the error."""
+    def is_wanted(self, line: CdxLine) -> bool:
+        """Return whether a line is wanted, and count it if not; an error of the rules counts as a rule of its own."""
         try:
             skip = self._rules(line)
-        except Exception as error:  # noqa: BLE001 an error at one line must not lose the others, nor pass unseen
+        except Exception as error:  # noqa: BLE001 an error at one line must be reported, and not lose the other lines
             skip = Skip(Reason.STEP_FAILED, "", f"{type(error).__name__}: {error}")
         if skip is None:
             return True
@@ -89,50 +89,50 @@ class IndexRules:
             count[0] += 1
         return False
 
-    def wanted(self, columns: CaptureColumns) -> list[CdxLine]:
-        """Return the wanted ones of many lines; lines of an unwanted kind are left out together."""
+    def select_columns(self, columns: CaptureColumns) -> list[CdxLine]:
+        """Return the wanted lines of many, given as columns; lines of an unwanted kind are left out together."""
         kinds = [*zip(columns.mime, columns.status, strict=True)]
         counts = Counter(kinds)
         for kind in counts:
             if kind not in self._kinds:
-                if len(self._kinds) >= KINDS:
+                if len(self._kinds) >= MAX_KINDS:
                     self._kinds.clear()
                 self._kinds[kind] = self._skip_of_kind(*columns.lines([kinds.index(kind)]))
         for kind, count in counts.items():
             if (skip := self._kinds.get(kind)) is not None:
-                self.count(skip, columns.url[kinds.index(kind)], count)
+                self.count_left_out(skip, columns.url[kinds.index(kind)], count)
         undecided_kinds = {kind for kind in counts if self._kinds.get(kind) is None}
         positions = (
             [position for position, kind in enumerate(kinds) if kind in undecided_kinds] if undecided_kinds else ()
         )
         lines = columns.lines(positions)
-        with suppress(Exception):  # the line at fault is found below
+        with suppress(Exception):  # the faulty line is found below
             if not any(map(self._rules, lines)):
                 return lines
-        return [line for line in lines if self.want(line)]
+        return [line for line in lines if self.is_wanted(line)]
 
     def _skip_of_kind(self, line: CdxLine) -> Skip | None:
-        """Return why no line of this kind is wanted; None if each line must be checked."""
+        """Return why no line of this line's kind is wanted; None if each line of the kind must be checked."""
         if self._skip_kind is None:
             return None
         try:
             return self._skip_kind(line.mime, line.status)
-        except Exception:  # noqa: BLE001 each line is checked then, and its error counted
+        except Exception:  # noqa: BLE001 each line is checked instead, and its error is counted
             return None
 
-    def count(self, skip: Skip, url: str, lines: int = 1) -> None:
-        """Count lines that are left out before any rule."""
+    def count_left_out(self, skip: Skip, url: str, lines: int = 1) -> None:
+        """Count lines that are left out without running the rules on each; `url` is the address of the first one."""
         self._counts.setdefault(skip, [0, url])[0] += lines
 
     def left_out(self) -> tuple[LeftOutLines, ...]:
-        """Return what was left out, by rule."""
+        """Return the lines that were left out, summed by rule."""
         return tuple(sum_left_out(_left_out(self._counts)))
 
 
-def select(job: SelectJob) -> Selection:
-    """Run the rules on each line."""
+def select_lines(job: SelectJob) -> Selection:
+    """Run the rules on each line of a job."""
     rules = IndexRules(job.captures, job.source, job.options)
-    positions = tuple(number for number, line in enumerate(job.lines) if rules.want(line))
+    positions = tuple(position for position, line in enumerate(job.lines) if rules.is_wanted(line))
     return Selection(positions, rules.left_out())
 
 
@@ -142,16 +142,16 @@ def _left_out(counts: Mapping[Skip, Sequence[Any]]) -> Iterable[LeftOutLines]:
 
 
 def rule_name(skip: Skip) -> str:
-    """Return the name of the rule that left a line out."""
-    return (skip.message or skip.reason.meaning)[:_RULE]
+    """Return the name of the rule that left a line out: its message, or the meaning of its reason."""
+    return (skip.message or skip.reason.meaning)[:_MAX_RULE_LENGTH]
 
 
 def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
-    """Add up what was left out, rule by rule; beyond RULES, all other rules together."""
+    """Add up the lines that were left out by rule; those of further rules after MAX_RULES are added up together."""
     sums: dict[tuple[Reason, str], LeftOutLines] = {}
     for part in parts:
         key = (part.reason, part.rule)
-        if key not in sums and len(sums) >= RULES:
+        if key not in sums and len(sums) >= MAX_RULES:
             key = (part.reason, OTHER_RULES)
         earlier = sums.get(key)
         lines, url = (earlier.lines, earlier.url) if earlier else (0, part.url)
@@ -160,35 +160,35 @@ def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
 
 
 class ExplainedCapture(NamedTuple):
-    """A capture that a collection keeps, and why rules leave it out today: None if it is wanted."""
+    """A capture that a collection keeps, and the rule that leaves it out now; None if it is wanted."""
 
     recorded: RecordedAttempt
-    found_in: str
+    found_in: str  # the input of the source: a collection, or `collection:source`
     left_out: LeftOutLines | None
 
 
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run the rules again on each capture of an address that a source could take."""
+    """Run the rules again on each capture of an address that a source could take, and return the results."""
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:
         return explained
     for name in captures.inputs(source).kept:
-        keeper, _, only = name.partition(":")
-        for recorded in ledger.captures.of_address(keeper, address):
-            if only in {"", recorded.source}:
-                selection = select(SelectJob(captures, source, options, (kept_line(recorded),)))
+        collection_name, _, source_name = name.partition(":")
+        for recorded in ledger.captures.of_address(collection_name, address):
+            if source_name in {"", recorded.source}:
+                selection = select_lines(SelectJob(captures, source, options, (index_line(recorded),)))
                 explained.append(ExplainedCapture(recorded, name, next(iter(selection.left_out), None)))
     return explained
 
 
-def kept_line(recorded: RecordedAttempt) -> CdxLine:
-    """Return a stored response as an index line."""
-    attempt, kept = recorded.attempt, recorded.attempt.kept
-    assert kept is not None
-    at = spell(attempt.started)
-    stamp = at[:4] + at[5:7] + at[8:10] + at[11:13] + at[14:16] + at[17:19]
+def index_line(recorded: RecordedAttempt) -> CdxLine:
+    """Return a stored response as a line of a CDX index; a response with status 304 has that of the page, 200."""
+    attempt, response = recorded.attempt, recorded.attempt.kept
+    assert response is not None
+    started = spell(attempt.started)
+    timestamp = started[:4] + started[5:7] + started[8:10] + started[11:13] + started[14:16] + started[17:19]
     status = OK if attempt.status == NOT_MODIFIED else attempt.status
-    return CdxLine("", stamp, attempt.url, kept.mime, status, kept.digest, kept.place.length, kept.place.offset,
-                   kept.place.warc)  # fmt: skip
+    warc, offset, length = response.place
+    return CdxLine("", timestamp, attempt.url, response.mime, status, response.digest, length, offset, warc)

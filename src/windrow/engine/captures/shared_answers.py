@@ -1,7 +1,7 @@
 """Share responses between the collections of a run: an address that two of them want is requested once.
 
-Only plain GETs without secrets are shared, and only between sources with the same connection settings. The pause
-between two requests holds over all collections: a walk waits for it after the last request to the origin.
+Only responses to plain GETs without secrets are shared, and only between sources with the same connection settings. The
+pause between two requests to an origin is kept over all collections.
 """
 
 from __future__ import annotations
@@ -15,39 +15,46 @@ from windrow.model import Attempt, HeldAnswer, HttpRequest, RecordedAttempt, Sou
 
 
 class SharedAnswers:
-    """Responses that earlier harvests of this session got, for a later one."""
+    """The responses to requests of earlier harvests of this session, which a later harvest may use."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Use what earlier harvests left; what this one adds is for later ones."""
+        """Use the sources and request times that earlier harvests of the session left."""
         self._run = run
-        self._lenders = {
-            name: source for name, source in run.shared.sources.items() if source.collection != run.collection.name
+        self._lenders = {  # by name, the sources of other collections
+            name: source
+            for name, source in run.session_requests.sources.items()
+            if source.collection != run.collection.name
         }
-        self._before = dict(run.shared.asked) if self._lenders else {}
-        self._asked: dict[str, float] = {}
+        self._last_requests = dict(run.session_requests.last_requests) if self._lenders else {}
+        self._own_last_requests: dict[str, float] = {}  # UNIX times by origin
 
-    def note(self, origin: str, attempt: Attempt) -> None:
-        """Note the end of the last request to an origin."""
-        self._asked[origin] = attempt.started.timestamp() + attempt.seconds
+    def note_request(self, origin: str, attempt: Attempt) -> None:
+        """Note the time at which a request to an origin ended."""
+        self._own_last_requests[origin] = attempt.started.timestamp() + attempt.seconds
 
-    def close(self, sources: Iterable[Source]) -> None:
-        """Leave this harvest's sources and request times to later ones."""
-        self._run.shared.sources.update((source.name, source) for source in sources)
-        for origin, at in self._asked.items():
-            self._run.shared.asked[origin] = max(at, self._run.shared.asked.get(origin, 0.0))
+    def leave_for_later(self, sources: Iterable[Source]) -> None:
+        """Leave this harvest's sources and request times to later harvests of the session."""
+        self._run.session_requests.sources.update((source.name, source) for source in sources)
+        for origin, last_request in self._own_last_requests.items():
+            self._run.session_requests.last_requests[origin] = max(
+                last_request, self._run.session_requests.last_requests.get(origin, 0.0)
+            )
 
-    def wait(self, source: Source, origin: str) -> float:
-        """Return the seconds still to wait after another collection's last request to an origin."""
-        at = self._before.get(origin, 0.0)
-        return max(0.0, at + float(source.options.get("delay", source.pace or 0.0)) - now().timestamp()) if at else 0.0
+    def remaining_pause(self, source: Source, origin: str) -> float:
+        """Return the seconds that a source must still wait after another collection's last request to an origin."""
+        last_request = self.last_request(origin)
+        if not last_request:
+            return 0.0
+        delay = float(source.options.get("delay", source.pace or 0.0))
+        return max(0.0, last_request + delay - now().timestamp())
 
-    def last(self, origin: str) -> float:
-        """Return the UNIX time of another collection's last request to an origin, 0 for none."""
-        return self._before.get(origin, 0.0)
+    def last_request(self, origin: str) -> float:
+        """Return the UNIX time of another collection's last request to an origin; 0 if there was none."""
+        return self._last_requests.get(origin, 0.0)
 
-    def rules(self, source: Source, origin: str) -> HeldAnswer | None:
-        """Return the robots.txt of an origin that another collection got in this run."""
-        if origin not in self._before:
+    def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
+        """Return the robots.txt of an origin if another collection requested it in this run; otherwise None."""
+        if origin not in self._last_requests:
             return None
         run = self._run
         recorded = run.ledger.captures.newest_rules(origin, run.session, run.collection.name)
@@ -55,35 +62,37 @@ class SharedAnswers:
             self._held_answer(source, recorded) if recorded and recorded.attempt.url == f"{origin}/robots.txt" else None
         )
 
-    def of(
-        self, source: Source, origin: str, rows: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
+    def answers_for(
+        self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the responses of an origin that another collection got in this run, by address."""
+        """Return by address the responses that other collections requested; `requests` are those not plain GETs."""
         answers: dict[int, HeldAnswer] = {}
-        if origin not in self._before:
+        if origin not in self._last_requests:
             return answers
         run = self._run
-        for row in rows:
-            request = requests.get(row.digest)
+        for address in addresses:
+            request = requests.get(address.digest)
             if request is not None and (request.method != "GET" or request.headers or request.attachments):
                 continue
-            recorded = run.ledger.captures.newest(row.digest, run.session, run.collection.name)
+            recorded = run.ledger.captures.newest(address.digest, run.session, run.collection.name)
             if recorded is not None and (held_answer := self._held_answer(source, recorded)):
-                answers[row.digest] = held_answer
+                answers[address.digest] = held_answer
         return answers
 
     def _held_answer(self, source: Source, recorded: RecordedAttempt) -> HeldAnswer | None:
+        """Return another source's attempt as a response for `source`, or None if that may not use it."""
         lender = self._lenders.get(recorded.source)
-        if lender is None or recorded.attempt.kept is None or not alike(source, lender):
+        if lender is None or recorded.attempt.kept is None or not may_share(source, lender):
             return None
         place = self._run.place_of(recorded.attempt)
         return HeldAnswer(recorded.seq, recorded.attempt, place) if place else None
 
 
-def alike(borrower: Source, lender: Source) -> bool:
-    """Return whether a source may use the responses of another: neither has secrets, both connect alike.
+def may_share(borrower: Source, lender: Source) -> bool:
+    """Return whether the source `borrower` may use the responses of the source `lender`.
 
-    It may not if the other is allowed hosts that it is not.
+    Neither may have secrets, their connection settings must be equal, and the lender must not be allowed any host that
+    the borrower is not.
     """
 
     def connection_settings(source: Source) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Make one request within the run's limits, archive the response, and count redirects in a row."""
+"""Make one request within the limits of the run, archive its response, and count redirects in a row."""
 
 from __future__ import annotations
 
@@ -25,28 +25,30 @@ from windrow.model import Attempt, FetchJob, HeldAnswer, HttpRequest, LeftOut, L
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
-BLOCK = 1 << 18
-"""Bytes read at a time."""
+BLOCK_BYTES = 1 << 18
+"""Bytes of a body that are read at a time."""
 
 
 class _Segment(NamedTuple):
+    """A part of a body: `length` bytes of a file from `offset` on."""
+
     view: BinaryIO
     offset: int
     length: int
 
 
 class Upload:
-    """The body of a request that sends kept documents; `size` in bytes. Must be closed."""
+    """The body of a request that sends kept documents; `size` is in bytes. It must be closed after use."""
 
     def __init__(self, folder: Path, request: HttpRequest, limits: Limits) -> None:
-        """Open the documents to send; StepError if one is no longer kept or has too few bytes."""
+        """Open the documents to send, in the archive's `folder`; raises StepError if one is missing or too short."""
         self._segments: list[_Segment] = []
-        at = 0
+        position = 0
         for attachment in sorted(request.attachments, key=attrgetter("at")):
             if attachment.place is None:
-                raise StepError("the document to send is not kept any more", Reason.NOT_FOUND)
-            self._add_bytes(request.body[at : attachment.at])
-            at = attachment.at
+                raise StepError("the document to send is not in the archive any more", Reason.NOT_FOUND)
+            self._add_bytes(request.body[position : attachment.at])
+            position = attachment.at
             answer = open_response(folder, attachment.place)
             view = body_of(answer.view, answer.fields, limits)
             size = view.seek(0, io.SEEK_END)
@@ -56,7 +58,7 @@ class Upload:
                 message = f"the request sends bytes {attachment.offset} to {end} of a document of {size}"
                 raise StepError(message, Reason.STEP_FAILED)
             self._segments.append(_Segment(view, attachment.offset, length))
-        self._add_bytes(request.body[at:])
+        self._add_bytes(request.body[position:])
         self.size = sum(segment.length for segment in self._segments)
 
     def _add_bytes(self, content: bytes) -> None:
@@ -64,14 +66,14 @@ class Upload:
             self._segments.append(_Segment(io.BytesIO(content), 0, len(content)))
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the body in blocks of at most BLOCK bytes."""
+        """Yield the body in blocks of at most BLOCK_BYTES; raises StepError if a document has become shorter."""
         for view, offset, length in self._segments:
             view.seek(offset)
             remaining = length
             while remaining:
-                block = view.read(min(BLOCK, remaining))
+                block = view.read(min(BLOCK_BYTES, remaining))
                 if not block:
-                    raise StepError("the document to send ends early", Reason.NOT_FOUND)
+                    raise StepError("the document to send is shorter than it was", Reason.NOT_FOUND)
                 remaining -= len(block)
                 yield block
 
@@ -81,27 +83,24 @@ class Upload:
             segment.view.close()
 
 
-RULES = 1 << 20
-"""Bytes of a robots.txt that are fetched; RFC 9309, section 2.5, requires at least 500 KiB."""
+MAX_ROBOTS_BYTES = 1 << 20
+"""The most bytes of a robots.txt that are fetched; RFC 9309, section 2.5, requires at least 500 KiB."""
 
-PARTIAL = 206
+PARTIAL_CONTENT = 206  # the HTTP status
 
 Reading = Callable[[int], AbstractContextManager[None]]
-"""Returns the context in which the bytes of an address (0: robots.txt) are read within the time limit."""
+"""Returns a context that limits the time for reading the response to an address, 0 for robots.txt."""
 
 
 def secrets_of(source: Source, origin: str) -> SentSecrets | None:
-    """Return the secrets of a source; None for any origin but its own."""
+    """Return the secrets of a source, or None if `origin` is not its own origin."""
     if not source.credentials or parts(source.site.address("/")).origin != origin:
         return None
     return SentSecrets(source.site, source.credentials)
 
 
 class CrawlResult(NamedTuple):
-    """The attempt of one request, with the header and body of its response.
-
-    `body` is decoded, and empty if that failed.
-    """
+    """The attempt of one request, the response's header fields, and its decoded body (empty if decoding failed)."""
 
     attempt: Attempt
     fields: Mapping[str, str] = {}
@@ -109,7 +108,7 @@ class CrawlResult(NamedTuple):
 
     @property
     def status(self) -> int | None:
-        """The status of a complete response, None without one."""
+        """The status of the response, or None if there was no complete response."""
         return None if self.attempt.retry else self.attempt.status
 
 
@@ -117,40 +116,41 @@ class ArchivingClient:
     """Makes the requests of one walk, and archives the responses."""
 
     def __init__(
-        self, archive: ArchiveWriter, rules: int, large: Mapping[int, int], reading: Reading,
+        self, archive: ArchiveWriter, robots_kind: int, large: Mapping[int, int], reading: Reading,
         service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
     ) -> None:  # fmt: skip
-        """Write to `archive`; `rules` is the kind of a robots.txt, `large` has the byte limits of larger kinds.
+        """Write to `archive`; `robots_kind` is the kind of a robots.txt, `large` has byte limits by kind of address.
 
-        A `service` sets its own limits. `secrets` are looked up at the first request, and sent with all but those for
-        robots.txt.
+        A `service` has its own limits. `secrets` is called at the first request; they are sent with all requests but
+        those for robots.txt. `reading` limits the time for reading a response.
         """
         self._archive = archive
-        self._reveal = secrets
+        self._look_up_secrets = secrets
         self._secrets: SentSecrets | None = None
         self._service = service
         self.reading = reading
-        self._rules = rules
+        self._robots_kind = robots_kind
         self._large = large
         self._limits_by_kind: dict[int, ReplyLimits] = {}
 
     def _reply_limits(self, kind: int, seconds: float) -> ReplyLimits:
+        """Return the limits for responses of a kind; a service may take `seconds`, if that is not 0."""
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
             return ReplyLimits(int(self._service.largest), seconds, silence=seconds)
         bounds = self._limits_by_kind.get(kind)
         if bounds is None:
-            is_robots = kind == self._rules
-            most = RULES if is_robots else self._large.get(kind, limits.transfer_size)
-            bounds = self._limits_by_kind[kind] = ReplyLimits(most, limits.answer_time, cuts_body=is_robots)
+            is_robots = kind == self._robots_kind
+            max_bytes = MAX_ROBOTS_BYTES if is_robots else self._large.get(kind, limits.transfer_size)
+            bounds = self._limits_by_kind[kind] = ReplyLimits(max_bytes, limits.answer_time, cuts_body=is_robots)
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and archive its response."""
+        """Make one request, and archive its response; errors of the transfer are part of the attempt."""
         request = job.request or GET
-        if self._secrets is None and job.kind != self._rules:
-            self._secrets = self._reveal()
+        if self._secrets is None and job.kind != self._robots_kind:
+            self._secrets = self._look_up_secrets()
         if not request.attachments:
             return await self._request(client, job, request, None)
         try:
@@ -163,10 +163,10 @@ class ArchivingClient:
             upload.close()
 
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
-        """Return the response that another collection got, or None if it cannot be read or is too large."""
+        """Return the response that another collection requested; None if it cannot be read or is too large."""
         attempt, limits = held.attempt, self._archive.limits
-        kept, most = attempt.kept, self._reply_limits(job.kind, 0.0).max_size
-        if kept is None or kept.size > most:
+        response, max_bytes = attempt.kept, self._reply_limits(job.kind, 0.0).max_size
+        if response is None or response.size > max_bytes:
             return None
         try:
             with self.reading(job.target):
@@ -174,26 +174,27 @@ class ArchivingClient:
                 with answer.view as view:
                     raw = view.read()
                 fields = dict(answer.fields)
-                if kept.revisit:
-                    head = open_response(self._archive.folder, kept.place)
+                if response.revisit:
+                    head = open_response(self._archive.folder, response.place)
                     head.view.close()
                     fields = {**fields, **head.fields} if head.status == NOT_MODIFIED else dict(head.fields)
                 body = decode_body(
-                    raw, _content_codings(fields), most=max(most, limits.member_size), ratio=limits.ratio
+                    raw, _content_codings(fields), most=max(max_bytes, limits.member_size), ratio=limits.ratio
                 )
         except (ArchiveError, StepError, MemoryError):
             return None
         status = attempt.status
-        if status == NOT_MODIFIED and job.last.digest != kept.digest:
-            status = 200  # only the other collection knows the earlier version
+        if status == NOT_MODIFIED and job.last.digest != response.digest:
+            status = 200  # this collection does not have the version that was not modified
         reused = job.attempt(attempt.started)._replace(
-            status=status, kept=kept, validators=attempt.validators, location=attempt.location
+            status=status, kept=response, validators=attempt.validators, location=attempt.location
         )
         return CrawlResult(reused, fields, body if status == 200 else b"")
 
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
+        """Send a request, conditional if the address has validators, and return the attempt."""
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
         headers = {"If-None-Match": etag} if etag else {}
@@ -204,20 +205,20 @@ class ArchivingClient:
         sink = CaptureSink(self._archive, job, started)
         sink.request_cut = upload is not None
         bounds = self._reply_limits(job.kind, request.seconds)
-        secrets = None if job.kind == self._rules else self._secrets
+        secrets = None if job.kind == self._robots_kind else self._secrets
         try:
             reply = await client.send(job.url, headers, sink, bounds, request, body=upload, secrets=secrets)
         except TransportError as error:
             return _discard_response(job.attempt(started, time.monotonic() - clock), sink, error)
         except BaseException:
-            sink.leave()  # an error of the archive, or the end of the process: the address is not to blame
+            sink.leave()  # an error of the archive, or the end of the process: not a failure of the address
             raise
         return self._keep_reply(job.attempt(started, time.monotonic() - clock), sink, reply, bounds, job)
 
     def _keep_reply(
         self, attempt: Attempt, sink: CaptureSink, reply: Reply, bounds: ReplyLimits, job: FetchJob
     ) -> CrawlResult:
-        """Archive a response, and decode the body of a successful one."""
+        """Archive a response, and decode its body if its status is a success."""
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
@@ -232,28 +233,28 @@ class ArchivingClient:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:
                 body, reason, message = b"", Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
-        ranged = job.request is not None and any(name.lower() == "range" for name, _ in job.request.headers)
-        if not reason and (fault := _find_fault(reply.status, fields, ranged=ranged)):
+        is_range_request = job.request is not None and any(name.lower() == "range" for name, _ in job.request.headers)
+        if not reason and (fault := _find_fault(reply.status, fields, is_range_request=is_range_request)):
             (reason, message), body = fault, b""
         if reply.is_cut:
             reason, message, sink.cut = Reason.TOO_LARGE, f"more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
-            message = "the response contains the secret, compressed although that was not requested: it is not kept"
+            message = "the response may contain the secret, compressed although that was not requested: it was not kept"
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
         try:
-            kept = sink.finish(unchanged=reply.status == NOT_MODIFIED and bool(job.last.digest))
+            response = sink.finish(unchanged=reply.status == NOT_MODIFIED and bool(job.last.digest))
         except TransportError as error:
             return _discard_response(attempt, sink, error)
         validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
         attempt = Attempt(
-            *attempt[:6], reply.status, kept, reason, message, validators, read_location(fields), wait=reply.wait
+            *attempt[:6], reply.status, response, reason, message, validators, read_location(fields), wait=reply.wait
         )
         return CrawlResult(attempt, fields, body)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ReplyLimits, fields: Mapping[str, str]) -> bool:
-        """Return whether a compressed response may contain a secret; one that cannot be decoded may."""
+        """Return whether a compressed response contains a secret, or may do so because it cannot be decoded."""
         assert self._secrets is not None
         limits = self._archive.limits
         try:
@@ -265,19 +266,22 @@ class ArchivingClient:
             return True
 
 
-def _find_fault(status: int, fields: Mapping[str, str], *, ranged: bool) -> tuple[Reason, str] | None:
-    """Return the reason if a response is partial or in a coding that was not offered, or None."""
-    if status == PARTIAL and not ranged:
-        return Reason.PROTOCOL_ERROR, "a partial response (206) to a request for the whole"
+def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: bool) -> tuple[Reason, str] | None:
+    """Return the reason and a message if a response is partial, or in a transfer coding that was not requested."""
+    if status == PARTIAL_CONTENT and not is_range_request:
+        return Reason.PROTOCOL_ERROR, "the response is partial (206), but the request was for the whole"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")
     unknown_codings = [coding for word in codings if (coding := word.strip(" \t")) not in {"", "chunked", "identity"}]
-    return (Reason.UNSUPPORTED, f"sent in {', '.join(unknown_codings)[:200]}, unasked") if unknown_codings else None
+    if not unknown_codings:
+        return None
+    message = f"sent in the transfer coding {', '.join(unknown_codings)[:200]}, which was not requested"
+    return Reason.UNSUPPORTED, message
 
 
 def _content_codings(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields of the codings still on a body; chunks were removed during the transfer."""
+    """Return the header fields of codings that the body still has; chunks were removed during the transfer."""
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
@@ -299,19 +303,19 @@ _MAX_REMEMBERED = 10_000  # targets of redirects that are remembered until they 
 
 
 class RedirectChains:
-    """Counts redirects in a row, over all hosts of a run: each `OriginCrawler` sees one host only."""
+    """Counts redirects in a row over all hosts of a run: an `OriginCrawler` could count those of one origin only."""
 
     def __init__(self) -> None:
-        self._hops: dict[int, int] = {}
+        self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Leave out the target of a redirect that is one too many in a row."""
+        """Return an attempt's event, with the target of its redirect left out if there were HOPS redirects before."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event
         if hops > HOPS:
             left_out = [LeftOut(url.digest, url.url, Reason.CRAWLER_TRAP, ENDLESS_REDIRECTS) for url in event.found]
-            return event._replace(found=(), left=(*event.left, *left_out))
+            return event._replace(found=(), left_out=(*event.left_out, *left_out))
         if len(self._hops) < _MAX_REMEMBERED:  # beyond that, addresses are not counted until others are done
             self._hops |= {url.digest: hops for url in event.found}
         return event

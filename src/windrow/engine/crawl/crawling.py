@@ -1,4 +1,4 @@
-"""Crawl: walk hosts in parallel, hand out the due addresses of the ledger, and store those that are found."""
+"""The crawl of a run: send due addresses of the ledger to the fetchers, and store the attempts and new addresses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.asking import RedirectChains
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
-from windrow.engine.listed.connection_pool import LONGEST
+from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE
 from windrow.engine.requests.answers import context_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
-from windrow.engine.run import Close, HarvestRun, release
+from windrow.engine.run import Close, HarvestRun, close_all
 from windrow.errors import Stopped
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import ABOVE_EVERY_ORDER
@@ -31,43 +31,43 @@ from windrow.model import Attempt, FetchJob, FoundUrl, HeldAnswer, HttpRequest, 
 from windrow.reasons import Reason
 
 MAX_PER_HOST = 128
-"""Addresses handed out per host at most; it gets more once half of its share is done."""
+"""The most addresses of a host that a fetcher has at a time; it gets more once half of the host's share is done."""
 
 MAX_IN_HAND = 32_768
-"""Addresses handed out to all hosts together, about: with many hosts each gets fewer."""
+"""About the most addresses that all fetchers have at a time: if there are many hosts, each of them gets fewer."""
 
 MIN_PER_HOST = 8
-"""Addresses handed out per host at least, however many hosts there are."""
+"""The share of a host, in addresses, however many hosts there are."""
 
-SEEDS_NAMED = 5
-"""Failed seeds named in the comment of a source."""
+MAX_SEEDS_NAMED = 5
+"""The most failed seeds that are named in the comment of a source's task."""
 
 MAX_RULES = 50
-"""Rules of a source whose left-out addresses are counted separately."""
+"""The most rules of a source whose left-out addresses are counted separately."""
 
-PATIENCE = 60.0
-"""Seconds that a run waits at most for a busy service; after that the rest is for the next run."""
+MAX_SERVICE_WAIT = 60.0
+"""The most seconds that a run waits for a busy service; its other requests are left to the next run."""
 
-ENDLESS = "{}, where new addresses bring nothing new"
-REDIRECT = 300
+ENDLESS_RULE = "{}, where new addresses bring nothing new"
+FIRST_REDIRECT_STATUS = 300
 
-_UNKNOWN = KnownCapture()
+_NEVER_CAPTURED = KnownCapture()
 
 
 @dataclass(slots=True)
 class _Host:
-    """An origin in this run; `handed_out` has pause, failures and kind of each address that was handed out."""
+    """An origin in this run; `handed_out` has (pause in seconds, failures in a row, kind) of addresses at a fetcher."""
 
-    seq: int
+    number: int  # on the ledger
     source: Source
     origin: str
     handed_out: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    walk: int = 0  # the number of its walk, 0 while it has none
-    given_up: bool = False  # for this run
-    endless: bool = False  # its new addresses have long brought nothing new
-    exhausted: bool = False  # no further address of it is due
-    deaths: int = 0
-    suspect: int = 0  # an address while reading whose response a process died once
+    walk: int = 0  # the number of its walk, 0 while no fetcher walks it
+    is_given_up: bool = False  # for this run
+    is_endless: bool = False  # its new addresses have brought nothing new for a long time
+    is_exhausted: bool = False  # no further address of it is due
+    broken_walks: int = 0
+    suspect: int = 0  # the address whose response a fetcher was reading when it died
 
 
 @dataclass(slots=True)
@@ -75,49 +75,50 @@ class _Tally:
     """The counts of one source in this run."""
 
     task: int
-    handed_out: int = 0
-    attempts: int = 0
-    shared: int = 0  # responses that another collection got in this run
-    found: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    origins: set[str] = field(default_factory=set)  # the origins of its seeds
-    ended: str = ""  # why its discovery ended, if that says so
+    handed_out: int = 0  # addresses sent to fetchers
+    attempts: int = 0  # requests with a response
+    shared: int = 0  # responses that another collection requested in this run
+    found: int = 0  # addresses that responses link to
+    reasons: Counter[str] = field(default_factory=Counter)  # of failures
+    seed_origins: set[str] = field(default_factory=set)
+    discovery_end: str = ""  # why its discovery ended, if that is known
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
-    pages: int = 0  # responses with a page, or 304 for an unchanged one
-    empty_seeds: list[str] = field(default_factory=list)  # why seeds returned no page
-    left: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: the count, and the first
-    broken: str = ""
-    failed: bool = False
-    why: Reason | None = None
+    pages: int = 0  # responses with a page, or with status 304 for an unchanged page
+    seed_faults: list[str] = field(default_factory=list)  # why seeds returned no page
+    left_out: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: count, first address
+    problem: str = ""  # why an origin was given up, or no seed returned a page
+    is_failed: bool = False
+    failure_reason: Reason | None = None
 
 
 class CrawlDispatcher:
-    """Hands out addresses to the fetchers, and stores every attempt in the ledger."""
+    """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active sources of a run's harvest, or those given."""
+        """Crawl the active ones of `sources`, by default those of the run's harvest that have an address."""
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
         self._sources = {source.name: source for source in harvested if source.active}
         self._tallies = {name: _Tally(run.open_task(1, name)) for name in self._sources}
-        self._hosts: dict[int, _Host] = {}
-        self._walks: dict[int, _Host] = {}
-        self._share = MAX_PER_HOST  # addresses that may be handed out per host
-        self._origins: dict[tuple[str, str], int] = {}  # by origin and, if each source has hosts of its own, by source
+        self._hosts: dict[int, _Host] = {}  # by number
+        self._walks: dict[int, _Host] = {}  # by the number of the walk
+        self._share = MAX_PER_HOST  # the most addresses of one host that a fetcher has at a time
+        self._host_numbers: dict[tuple[str, str], int] = {}  # by `_origin_key`
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
-            self._origins[self._origin_key(host.source, host.origin)] = host.seq
+            self._host_numbers[self._origin_key(host.source, host.origin)] = host.seq
             if host.source in self._sources:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
-        self._shared = SharedAnswers(run)
+        self._shared_answers = SharedAnswers(run)
         self._redirects = RedirectChains()
-        self._pauses = run.ledger.addresses.rests(int(now().timestamp()))
-        self._share_out()
-        self._short_hosts = set(self._hosts)  # hosts that may need more addresses
-        self._following = AnswerFollower(run, self._sources_by_request()) if crawl.by_request else None
+        self._paused_until = run.ledger.addresses.rests(int(now().timestamp()))
+        self._set_share()
+        self._short_hosts = set(self._hosts)  # numbers of hosts that may need more addresses
+        followed = [source for source in self._sources.values() if SERVICE not in source.options]
+        self._follower = AnswerFollower(run, followed) if crawl.by_request else None
         self._began = int(now().timestamp())
-        self._in_hand = 0  # addresses handed out and not done, of all hosts
-        self._handed_out = 0
+        self._in_hand = 0  # addresses that fetchers have now, of all hosts
+        self._handed_out = 0  # addresses that fetchers were sent so far
         self._halted = False
 
     def run(self) -> None:
@@ -130,11 +131,11 @@ class CrawlDispatcher:
                 self._hand_out_more()
             elif not self._halted:
                 self._halted = True
-                run.crew.halt()
-            busy = not run.stopping() and self._follow_answers()
-            if not self._in_hand and not busy and (run.stopping() or not self._await_services()):
+                run.fetchers.halt()
+            has_followed = not run.stopping() and self._follow_answers()
+            if not self._in_hand and not has_followed and (run.stopping() or not self._await_services()):
                 break
-            events = run.crew.events(0.0 if busy else 0.05)
+            events = run.fetchers.events(0.0 if has_followed else 0.05)
             if events:
                 with run.ledger.writing() as writer:
                     for event in events:
@@ -148,68 +149,64 @@ class CrawlDispatcher:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the sources' tasks, as failed after an error; a run stopped at once leaves them open."""
-        self._shared.close(self._sources.values())
+        """Close the sources' tasks, as failed after an error; if the run was stopped at once, leave them open."""
+        self._shared_answers.leave_for_later(self._sources.values())
         parts: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
             parts.insert(0, lambda: self._close_tasks(error))
-        release(parts, error)
+        close_all(parts, error)
 
     def _await_services(self) -> bool:
-        """Return whether a request to a busy service is due within PATIENCE; hosts with due requests are used again."""
-        at, soonest = int(now().timestamp()), None
+        """Return whether a request to a busy service is due within MAX_SERVICE_WAIT; if one is due, have it sent."""
+        current_time, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
-            if not host.given_up and service_of(host.source) is not None:
-                due_at = self._run.ledger.addresses.next_due(host.seq)
-                if due_at is not None and due_at <= at:
-                    host.exhausted = False
-                    self._short_hosts.add(host.seq)
+            if not host.is_given_up and service_of(host.source) is not None:
+                due_at = self._run.ledger.addresses.next_due(host.number)
+                if due_at is not None and due_at <= current_time:
+                    host.is_exhausted = False
+                    self._short_hosts.add(host.number)
                 soonest = due_at if soonest is None or (due_at is not None and due_at < soonest) else soonest
-        room = self._run.limit is None or self._handed_out < self._run.limit
-        return room and soonest is not None and soonest - at <= PATIENCE
+        is_below_limit = self._run.limit is None or self._handed_out < self._run.limit
+        return is_below_limit and soonest is not None and soonest - current_time <= MAX_SERVICE_WAIT
 
-    def given_up(self) -> set[str]:
+    def sources_given_up(self) -> set[str]:
         """Return the names of the sources with an origin that is given up for this run."""
-        return {host.source.name for host in self._hosts.values() if host.given_up}
-
-    def _sources_by_request(self) -> list[Source]:
-        """Return the sources without services, which only steps ask."""
-        return [source for source in self._sources.values() if SERVICE not in source.options]
+        return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _follow_answers(self) -> bool:
-        """Follow stored answers; return whether there were any."""
-        if self._following is None:
+        """Have the discovery follow the next stored responses; return whether there were any."""
+        if self._follower is None:
             return False
-        outcomes = self._following.step(self._add_urls)
+        outcomes = self._follower.follow_next(self._add_urls)
         for outcome in outcomes:
             tally = self._tallies[outcome.source]
             tally.found += outcome.found
-            tally.ended = outcome.end or tally.ended
+            tally.discovery_end = outcome.end or tally.discovery_end
             if outcome.reason:
                 tally.reasons[outcome.reason] += 1
         return bool(outcomes)
 
     def _store_seeds(self) -> None:
-        """Store the seeds of the sources; hosts that were taken down are not walked."""
+        """Store the seeds of all sources, and give up the hosts that were taken down."""
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
-            self._hosts[number].given_up = True
+            self._hosts[number].is_given_up = True
         with run.ledger.writing() as writer:
             for source in self._sources.values():
                 seeds = self._seeds(source)
-                self._tallies[source.name].origins.update(seed.origin for seed in seeds)
+                self._tallies[source.name].seed_origins.update(seed.origin for seed in seeds)
                 self._tallies[source.name].seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
                 self._add_urls(writer, source, 0, seeds)
-                if self._following is not None and SERVICE not in source.options:
-                    self._following.move(writer, source, seeds)
+                if self._follower is not None and SERVICE not in source.options:
+                    self._follower.update_source_address(writer, source, seeds)
 
     def _seeds(self, source: Source) -> Sequence[FoundUrl]:
-        if self._following is None:
+        if self._follower is None:
             return self._crawl.seeds(source, self._run.harvest.options)
-        return () if SERVICE in source.options else self._following.begin(source)
+        return () if SERVICE in source.options else self._follower.first_requests(source)
 
     def _close_tasks(self, error: BaseException | None) -> None:
-        """Close the task of each source with its counts, after `error` as failed."""
+        """Close the task of each source with its counts, as failed if there was an `error`."""
         for name, tally in self._tallies.items():
             if error is None:
                 self._check_seeds(name, tally)
@@ -218,52 +215,53 @@ class CrawlDispatcher:
             reasons = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.attempts} asked, {tally.found} found" + (f" ({reasons})" if reasons else "")
             comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
-            comment += f"; {tally.ended}" if tally.ended else ""
-            comment += f"; {tally.broken}" if tally.broken else ""
-            most = self._sources[name].most
-            comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.handed_out else ""
+            comment += f"; {tally.discovery_end}" if tally.discovery_end else ""
+            comment += f"; {tally.problem}" if tally.problem else ""
+            limit = self._sources[name].most
+            comment += f"; one run asks for {limit} addresses at most" if 0 < limit <= tally.handed_out else ""
             comment += f"; {error}" if error else ""
-            failed, reason = tally.failed or error is not None, tally.why if tally.failed else None
+            failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
             self._run.close_task(tally.task, comment, getattr(error, "reason", None) or reason, failed=failed)
 
     def _check_seeds(self, name: str, tally: _Tally) -> None:
-        """Mark a source failed if none of its seeds returned a page, now or, without requests, in the last run."""
+        """Mark a source failed if none of its seeds returned a page; if it made no request, the last run's count."""
         if not tally.attempts and not tally.handed_out:
-            tally.empty_seeds = self._earlier_seed_faults(name, tally)
-        if tally.empty_seeds and not tally.pages:
-            tally.failed = True
-            tally.broken = "; ".join(filter(None, [*tally.empty_seeds[:SEEDS_NAMED], tally.broken]))
+            tally.seed_faults = self._earlier_seed_faults(name, tally)
+        if tally.seed_faults and not tally.pages:
+            tally.is_failed = True
+            tally.problem = "; ".join(filter(None, [*tally.seed_faults[:MAX_SEEDS_NAMED], tally.problem]))
 
     def _earlier_seed_faults(self, name: str, tally: _Tally) -> list[str]:
-        """Return why each seed of a source had no page last time; empty if one had a page or was never requested."""
-        run, reasons = self._run, []
+        """Return why the last attempt at each seed returned no page; [] if one returned a page or was not requested."""
+        run, faults = self._run, []
         why_no_page = self._crawl.why_no_page
-        for digest in sorted(tally.seeds)[: SEEDS_NAMED + 1] if why_no_page else ():
-            address_row = run.ledger.addresses.get(run.collection.name, digest)
-            last_attempts = run.ledger.attempts.of_address(address_row.host, digest)[-1:] if address_row else []
-            if address_row is None or not last_attempts:
+        for digest in sorted(tally.seeds)[: MAX_SEEDS_NAMED + 1] if why_no_page else ():
+            address = run.ledger.addresses.get(run.collection.name, digest)
+            last_attempts = run.ledger.attempts.of_address(address.host, digest)[-1:] if address else []
+            if address is None or not last_attempts:
                 return []
-            row = last_attempts[0]
-            attempt = Attempt(digest, address_row.url, row.kind, row.allowed, row.started, row.seconds, row.status)
-            attempt = attempt._replace(reason=row.reason, message=row.message or "", location=row.location or "")
-            reason = why_no_page(self._sources[name], attempt) if why_no_page else ""
-            if not reason:
+            last = last_attempts[0]
+            attempt = Attempt(digest, address.url, last.kind, last.allowed, last.started, last.seconds, last.status)
+            attempt = attempt._replace(reason=last.reason, message=last.message or "", location=last.location or "")
+            fault = why_no_page(self._sources[name], attempt) if why_no_page else ""
+            if not fault:
                 return []
-            reasons.append(reason)
-        sources = run.ledger.addresses.by_source(int(now().timestamp())) if reasons else ()
-        return [] if any(source.source == name and source.pages for source in sources) else reasons
+            faults.append(fault)
+        sources = run.ledger.addresses.by_source(int(now().timestamp())) if faults else ()
+        return [] if any(source.source == name and source.pages for source in sources) else faults
 
     def _count_trapped(self, name: str, tally: _Tally) -> None:
+        """Count the addresses of a source that are not requested because their origin is endless."""
         for host in self._hosts.values():
-            if host.endless and host.source.name == name:
-                number, example = self._run.ledger.addresses.never_asked(host.seq)
+            if host.is_endless and host.source.name == name:
+                number, example = self._run.ledger.addresses.never_asked(host.number)
                 if number:
-                    tally.left[Reason.CRAWLER_TRAP, ENDLESS.format(host.origin)] = (number, example)
+                    tally.left_out[Reason.CRAWLER_TRAP, ENDLESS_RULE.format(host.origin)] = (number, example)
 
     def _record_left_out(self, name: str, tally: _Tally) -> None:
-        """Store how many addresses each rule left out, as one task per rule."""
+        """Store how many addresses of a source each rule left out, as a task for each rule."""
         run = self._run
-        rules = sorted(tally.left.items(), key=lambda entry: -entry[1][0])
+        rules = sorted(tally.left_out.items(), key=lambda rule_count: -rule_count[1][0])
         with run.ledger.writing() as writer:
             for (reason, rule), (count, url) in rules:
                 task = writer.sessions.open_task(run.session, run.collection.name, name, 1)
@@ -271,52 +269,55 @@ class CrawlDispatcher:
                 writer.sessions.close_task(task, reason, message, failed=False)
 
     def _hand_out_more(self) -> None:
-        """Hand out addresses to each host that has too few."""
-        short, self._short_hosts = self._short_hosts, set()
-        for number in sorted(short):
+        """Send due addresses to the fetchers, for each host of which they have too few."""
+        short_hosts, self._short_hosts = self._short_hosts, set()
+        for number in sorted(short_hosts):
             host = self._hosts[number]
-            if not host.given_up and not host.exhausted and self._is_short(host):
+            if not host.is_given_up and not host.is_exhausted and self._is_short(host):
                 self._hand_out(host)
 
-    def _share_out(self) -> None:
-        """Divide MAX_IN_HAND among the hosts."""
+    def _set_share(self) -> None:
+        """Set how many addresses of each host may be sent at a time, from MAX_IN_HAND and the number of hosts."""
         self._share = max(MIN_PER_HOST, min(MAX_PER_HOST, MAX_IN_HAND // max(1, len(self._hosts))))
 
     def _is_short(self, host: _Host) -> bool:
+        """Return whether the fetchers have so few addresses of a host that they should get more."""
         return len(host.handed_out) <= self._share // 2
 
     def _hand_out(self, host: _Host) -> None:
-        """Hand out due addresses of a host; start its walk if it has none."""
+        """Send due addresses of a host to its walk, which is started if there is none."""
         run, share = self._run, self._share
-        tally, most = self._tallies[host.source.name], host.source.most
+        tally, source_limit = self._tallies[host.source.name], host.source.most
         count = share if run.limit is None else min(share, run.limit - self._handed_out)
-        count = min(count, most - tally.handed_out) if most else count
-        # Requests may be due again every second: a run makes those that were due when it began.
-        at = self._began if self._following and not service_of(host.source) else int(now().timestamp())
-        priority_limit = BEHIND if host.endless else ABOVE_EVERY_ORDER
-        rows = run.ledger.addresses.due(host.seq, at, count + len(host.handed_out), priority_limit) if count > 0 else []
-        fresh = [row for row in rows if row.digest not in host.handed_out][:count]
-        host.exhausted = len(fresh) < count
-        if not fresh or (not host.walk and not self._start_walk(host)):
+        count = min(count, source_limit - tally.handed_out) if source_limit else count
+        # Some requests are due again every second: a run makes only those that were due when it began.
+        due_before = self._began if self._follower and not service_of(host.source) else int(now().timestamp())
+        priority_limit = BEHIND if host.is_endless else ABOVE_EVERY_ORDER
+        limit = count + len(host.handed_out)
+        due = run.ledger.addresses.due(host.number, due_before, limit, priority_limit) if count > 0 else []
+        addresses = [address for address in due if address.digest not in host.handed_out][:count]
+        host.is_exhausted = len(addresses) < count
+        if not addresses or (not host.walk and not self._start_walk(host)):
             return
-        requests = self._requests_at(host, fresh)
-        held_answers = {} if service_of(host.source) else self._shared.of(host.source, host.origin, fresh, requests)
-        for row in fresh:
-            request = requests.get(row.digest)
-            pause = context_of(request).get("every") or 0 if request else row.pause
-            host.handed_out[row.digest] = (pause, row.failures, row.kind)
-        jobs = [_make_job(row, requests.get(row.digest), held_answers.get(row.digest)) for row in fresh]
-        run.crew.submit(host.walk, jobs)
-        self._in_hand += len(fresh)
-        self._handed_out += len(fresh)
-        tally.handed_out += len(fresh)
+        requests, held = self._requests_at(host, addresses), dict[int, HeldAnswer]()
+        if not service_of(host.source):
+            held = self._shared_answers.answers_for(host.source, host.origin, addresses, requests)
+        for address in addresses:
+            request = requests.get(address.digest)
+            pause = context_of(request).get("every") or 0 if request else address.pause
+            host.handed_out[address.digest] = (pause, address.failures, address.kind)
+        jobs = [_make_job(address, requests.get(address.digest), held.get(address.digest)) for address in addresses]
+        run.fetchers.submit(host.walk, jobs)
+        self._in_hand += len(addresses)
+        self._handed_out += len(addresses)
+        tally.handed_out += len(addresses)
 
-    def _requests_at(self, host: _Host, rows: Sequence[DueAddress]) -> dict[int, HttpRequest]:
-        """Return the requests of addresses that are not plain GETs, with the places of documents that they send."""
-        if self._following is None and service_of(host.source) is None:
+    def _requests_at(self, host: _Host, addresses: Sequence[DueAddress]) -> dict[int, HttpRequest]:
+        """Return by address the requests that are not plain GETs, with the places of the documents that they send."""
+        if self._follower is None and service_of(host.source) is None:
             return {}
         run = self._run
-        requests = run.ledger.addresses.requests(host.seq, [row.digest for row in rows])
+        requests = run.ledger.addresses.requests(host.number, [address.digest for address in addresses])
         attempt_numbers = {part.attempt for request in requests.values() for part in request.attachments}
         if not attempt_numbers:
             return requests
@@ -330,127 +331,129 @@ class CrawlDispatcher:
         }
 
     def _start_walk(self, host: _Host) -> bool:
-        """Start the walk of a host, or give it up if its pause is too long for a run; return whether it started."""
+        """Start the walk of a host, or give the host up if its pause is too long; return whether it started."""
         run = self._run
-        wait = max(0.0, self._pauses.get(host.origin, 0) - now().timestamp())
-        if wait > LONGEST:
-            host.given_up = True
+        wait = max(0.0, self._paused_until.get(host.origin, 0) - now().timestamp())
+        if wait > MAX_WALK_PAUSE:
+            host.is_given_up = True
             message = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
             self._record_give_up(host, Reason.RATE_LIMITED, message)
             return False
         host.walk = run.next_batch()
         self._walks[host.walk] = host
-        shared, options = self._shared, run.harvest.options
-        wait = max(wait, shared.wait(host.source, host.origin))
-        rules, last = shared.rules(host.source, host.origin), shared.last(host.origin)
-        run.crew.start_walk(CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last))
+        shared, options = self._shared_answers, run.harvest.options
+        wait = max(wait, shared.remaining_pause(host.source, host.origin))
+        rules, last = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
+        walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last)
+        run.fetchers.start_walk(walk)
         return True
 
     def _record_give_up(self, host: _Host, reason: Reason, message: str) -> None:
-        """Record why a host was given up; its source has failed if one of its seeds is there."""
+        """Note in its source's tally why a host was given up; the source has failed if one of its seeds is there."""
         tally = self._tallies[host.source.name]
-        tally.broken, tally.why = message, reason
-        tally.failed = tally.failed or host.origin in tally.origins
+        tally.problem, tally.failure_reason = message, reason
+        tally.is_failed = tally.is_failed or host.origin in tally.seed_origins
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         if isinstance(event, AttemptEnded):
             self._record_attempt(writer, self._walks[event.batch], event)
-        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # else of a listing left behind
+        elif isinstance(event, BatchEnded) and event.batch in self._walks:  # or of a listing left behind
             self._end_walk(writer, self._walks.pop(event.batch), event)
 
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
+        """Store an attempt with the next due time of its address, the addresses it found, and its counts."""
         event = self._redirects.limit_chain(event)
-        run, attempt, tally = self._run, event.attempt, self._tallies[host.source.name]
-        again, failed = None, _has_failed(attempt)
-        if attempt.kind == self._crawl.beside:  # it may have become a page meanwhile, due again
-            host.exhausted = False
+        run, attempt, tally, beside = self._run, event.attempt, self._tallies[host.source.name], self._crawl.beside
+        schedule, is_failed = None, _has_failed(attempt)
+        if attempt.kind == beside:  # it may have become a page meanwhile, and be due again
+            host.is_exhausted = False
         if attempt.target in host.handed_out:
             pause, failures, _ = host.handed_out.pop(attempt.target)
             self._in_hand -= 1
             if self._is_short(host):
-                self._short_hosts.add(host.seq)
-            failures = failures + 1 if failed else 0
-            tries = (self._final_failures(writer, host.source, attempt) if failed else 0) or failures
-            due_at, interval = self._crawl.next_due(host.source, attempt, pause, tries)
-            again = (self._after_this_run(due_at) if event.held else due_at, interval, failures)
-        fact = writer.attempts.record_attempt(run.session, host.seq, attempt, again=again, beside=self._crawl.beside)
+                self._short_hosts.add(host.number)
+            failures = failures + 1 if is_failed else 0
+            counted = (self._final_failures(writer, host.source, attempt) if is_failed else 0) or failures
+            due_at, interval = self._crawl.next_due(host.source, attempt, pause, counted)
+            # A shared response must not be used twice in this run.
+            due_at = max(due_at, self._began + 1) if event.held and due_at is not None else due_at
+            schedule = (due_at, interval, failures)
+        number = writer.attempts.record_attempt(run.session, host.number, attempt, again=schedule, beside=beside)
         if event.held and attempt.kept:
-            row = CapturedRow(fact, event.held, "", "", "", attempt.kept.place.warc, attempt.kept.place.offset)
-            writer.captures.record_taken(fact, run.collection.name, host.source.name, row, 0)
+            place = attempt.kept.place
+            captured = CapturedRow(number, event.held, "", "", "", place.warc, place.offset)
+            writer.captures.record_taken(number, run.collection.name, host.source.name, captured, 0)
             tally.shared += 1
         else:
-            self._shared.note(host.origin, attempt)
+            self._shared_answers.note_request(host.origin, attempt)
         if attempt.wait:
-            until = self._pauses[host.origin] = math.ceil(attempt.started.timestamp() + attempt.seconds + attempt.wait)
-            writer.addresses.record_pause(host.origin, until)
+            ended = attempt.started.timestamp() + attempt.seconds
+            self._paused_until[host.origin] = math.ceil(ended + attempt.wait)
+            writer.addresses.record_pause(host.origin, self._paused_until[host.origin])
         tally.attempts += attempt.status is not None and not event.held
         if attempt.reason:
             tally.reasons[attempt.reason] += 1
         tally.found += len(event.found)
-        if self._following is not None:
-            self._following.note_answers(host.source.name)
+        if self._follower is not None:
+            self._follower.note_answers(host.source.name)
         self._check_seed(host.source, tally, event)
-        for left_out in event.left:
-            rule = (left_out.reason, left_out.rule) if len(tally.left) < MAX_RULES else (left_out.reason, OTHER_RULES)
-            count, example = tally.left.get(rule, (0, left_out.url))
-            tally.left[rule] = (count + 1, example)
-        host.endless = host.endless or event.endless
+        for left_out in event.left_out:
+            rule = (left_out.reason, left_out.rule if len(tally.left_out) < MAX_RULES else OTHER_RULES)
+            count, example = tally.left_out.get(rule, (0, left_out.url))
+            tally.left_out[rule] = (count + 1, example)
+        host.is_endless = host.is_endless or event.endless
         if event.found:
             self._add_urls(writer, host.source, attempt.target, event.found)
-        run.progress.step(1, failed)
-
-    def _after_this_run(self, due: int | None) -> int | None:
-        """Return a due time after the start of this run: an older response must not be taken twice in it."""
-        return None if due is None else max(due, self._began + 1)
+        run.progress.step(1, is_failed)
 
     def _final_failures(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Count failures in a row for reasons that the service declares final; 0 for another reason."""
+        """Count the failures in a row for reasons that the service declares final; 0 if this one has another reason."""
         service = service_of(source)
         if service is None or attempt.reason not in service.final:
             return 0
         writer.flush()
-        earlier = self._run.ledger.requests.attempts(self._run.collection.name, attempt.target, LAST_ATTEMPTS)
-        return failures_in_row(service, [attempt.reason, *(row.reason for row in earlier)])
+        earlier_attempts = self._run.ledger.requests.attempts(self._run.collection.name, attempt.target, LAST_ATTEMPTS)
+        return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _check_seed(self, source: Source, tally: _Tally, event: AttemptEnded) -> None:
-        """Count the pages of a source, and note why a seed returned none."""
+        """Count the response if it is a page; note why it is not if it should be a seed's page."""
         attempt, why_no_page = event.attempt, self._crawl.why_no_page
         if attempt.kind != self._crawl.page or attempt.status is None:
             return
-        tally.pages += attempt.status == NOT_MODIFIED or (attempt.status < REDIRECT and not attempt.reason)
+        tally.pages += attempt.status == NOT_MODIFIED or (attempt.status < FIRST_REDIRECT_STATUS and not attempt.reason)
         if why_no_page is None or attempt.target not in tally.seeds:
             return
-        if reason := why_no_page(source, attempt):
-            tally.empty_seeds.append(reason)
+        if fault := why_no_page(source, attempt):
+            tally.seed_faults.append(fault)
         elif attempt.location:
             tally.seeds.update(url.digest for url in event.found)
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses, each with its host."""
+        """Store addresses of a source that were found at the address `via` (0: seeds), and their new hosts."""
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
             key = self._origin_key(source.name, url.origin)
-            host_number = self._origins.get(key)
+            host_number = self._host_numbers.get(key)
             if host_number is None:
                 host_number = self._add_host(writer, source, url.origin)
-                self._origins[key] = host_number
+                self._host_numbers[key] = host_number
                 self._hosts[host_number] = _Host(host_number, source, url.origin)
-                self._share_out()
+                self._set_share()
             by_host.setdefault(host_number, []).append(url)
-        for host_number, added in by_host.items():
-            writer.addresses.add(host_number, via, added, page=self._crawl.page, beside=self._crawl.beside)
-            if any(map(attrgetter("hinted"), added)):
-                writer.addresses.hint(host_number, added, self._crawl.rest)
+        for host_number, host_urls in by_host.items():
+            writer.addresses.add(host_number, via, host_urls, page=self._crawl.page, beside=self._crawl.beside)
+            if any(map(attrgetter("hinted"), host_urls)):
+                writer.addresses.hint(host_number, host_urls, self._crawl.rest)
             if host_number in self._hosts:
-                self._hosts[host_number].exhausted = False
+                self._hosts[host_number].is_exhausted = False
                 self._short_hosts.add(host_number)
 
     def _origin_key(self, source: str, origin: str) -> tuple[str, str]:
-        """Return the key of an origin; its source is part of it if the collection works by requests."""
+        """Return the key of a host: its origin, and its source only if each source has hosts of its own."""
         return origin, source if self._crawl.by_request else ""
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Return the number of an origin, stored if it is new; a known one is assigned to this source."""
+        """Return the number of an origin on the ledger; it is added, or assigned to this source if it is known."""
         run = self._run
         host_number = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
         if host_number is None:
@@ -459,31 +462,32 @@ class CrawlDispatcher:
         return host_number
 
     def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:
-        """End the walk of a host, or allow another one if its process died."""
+        """Record the end of a walk; the host may be walked again if the fetcher died, and is given up otherwise."""
         broken = event.broken
         assert broken is not None
         if event.culprit in host.handed_out:
             self._record_harm(writer, host, broken, event.culprit or 0)
         self._in_hand -= len(host.handed_out)
         host.handed_out.clear()  # some may not have reached the process
-        self._short_hosts.add(host.seq)
+        self._short_hosts.add(host.number)
         host.walk = 0
-        host.deaths += not event.spared
-        again = broken.reason is Reason.INTERRUPTED or (broken.reason is Reason.TIME_LIMIT and event.culprit)
-        host.given_up, host.exhausted = not (again and host.deaths < host.source.attempts), False
-        if host.given_up and broken.reason is not Reason.STOPPED:
+        host.broken_walks += not event.spared
+        may_walk_again = broken.reason is Reason.INTERRUPTED or (broken.reason is Reason.TIME_LIMIT and event.culprit)
+        host.is_given_up, host.is_exhausted = not (may_walk_again and host.broken_walks < host.source.attempts), False
+        if host.is_given_up and broken.reason is not Reason.STOPPED:
             self._record_give_up(host, broken.reason, broken.describe(host.source.name))
         writer.flush()
 
     def _record_harm(self, writer: LedgerWriter, host: _Host, broken: BatchBroken, culprit: int) -> None:
-        """Record that a response ended its process: after a time limit at once, otherwise at the second time."""
+        """Record an attempt whose response killed its fetcher: after a time limit, or if it did so twice."""
         reason = Reason.TIME_LIMIT
         if broken.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:
                 host.suspect = culprit
                 return
             reason = Reason.WORKER_DIED
-        attempt = Attempt(culprit, "", host.handed_out[culprit][2], True, now(), 0.0, reason=reason)
+        _, _, kind = host.handed_out[culprit]
+        attempt = Attempt(culprit, "", kind, allowed=True, started=now(), seconds=0.0, reason=reason)
         self._record_attempt(writer, host, AttemptEnded(0, attempt))
 
 
@@ -491,6 +495,6 @@ def _has_failed(attempt: Attempt) -> bool:
     return attempt.reason is not None or attempt.status is None or attempt.status >= 400
 
 
-def _make_job(row: DueAddress, request: HttpRequest | None, held_answer: HeldAnswer | None) -> FetchJob:
-    previous = KnownCapture(row.last, spell(row.at), row.url) if row.last and row.at else _UNKNOWN
-    return FetchJob(row.digest, row.url, row.kind, previous, (row.etag, row.modified), row.place, request, held_answer)
+def _make_job(due: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> FetchJob:
+    previous = KnownCapture(due.last, spell(due.at), due.url) if due.last and due.at else _NEVER_CAPTURED
+    return FetchJob(due.digest, due.url, due.kind, previous, (due.etag, due.modified), due.place, request, held)

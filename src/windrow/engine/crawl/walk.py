@@ -1,4 +1,4 @@
-"""The walk of one origin in a fetcher: request an address, archive it, extract its links, wait, go on."""
+"""The walk of one origin in a fetcher: request an address, archive the response, extract its links, wait, repeat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import replace
 from windrow.clock import now
 from windrow.engine.crawl.asking import ArchivingClient, CrawlResult
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
-from windrow.engine.listed.connection_pool import LONGEST, HostQueue
+from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
 from windrow.errors import TransportError, WindrowError
 from windrow.fetch.http_client import HttpClient
 from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
@@ -20,17 +20,17 @@ from windrow.model import Attempt, FetchJob, FoundUrl, Site
 from windrow.reasons import Reason
 
 SLOTS = 1 << 20
-"""Addresses remembered; a further one replaces another, which may then be sent to the ledger again."""
+"""Addresses that are remembered; a further one replaces another, which may then be reported to the engine again."""
 
 
 class RecentUrls:
-    """The addresses that a fetcher found lately: forgetting one costs time, but loses no address."""
+    """The addresses that a fetcher found lately; if one is forgotten, it is only reported again."""
 
     def __init__(self) -> None:
         self._slots = array("q", bytes(8 * SLOTS))
 
-    def fresh(self, digest: int, kind: int = 0) -> bool:
-        """Return whether an address was not found lately as this kind, and remember it."""
+    def remember(self, digest: int, kind: int = 0) -> bool:
+        """Remember an address, given by its digest; return True if it was not found lately as this kind."""
         digest ^= kind
         slot = digest & (SLOTS - 1)
         if self._slots[slot] == digest:
@@ -41,29 +41,26 @@ class RecentUrls:
 
 OK = 200
 
-PATIENCE = 60.0
-"""Seconds that a walk waits for a robots.txt that fails; a host that does not answer is given up at once."""
+MAX_ROBOTS_WAIT = 60.0
+"""The most seconds that a walk waits for a robots.txt that fails; a host that does not answer is given up at once."""
 
-HARMFUL = 5
-"""Responses of a host that exceed the limits of time or memory, after which it is given up for the run."""
+MAX_HARMFUL = 5
+"""Responses over the limits of time or memory after which a host is given up for the run."""
 
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
 class OriginCrawler:
-    """Walks one origin over one connection, or a service over several."""
+    """Walks an origin. Many methods return a `BatchBroken` that says why the walk ends, or None if it continues."""
 
     def __init__(
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the collection's crawl rules; all origins of the host share `queue`.
-
-        Up to `parallel` requests are made at a time, more than one only to a service.
-        """
+        """Walk by the crawl rules with up to `parallel` requests; all origins of the host share `queue`."""
         self._walk = walk
         self._parallel = parallel
-        self._ended: BatchBroken | None = None  # why the walk ends
+        self._end: BatchBroken | None = None  # why the walk ends
         self._queue = queue
         self._rules = walk.crawl.rules(walk.source, walk.origin, walk.options)
         self._archiver = archiver
@@ -72,7 +69,7 @@ class OriginCrawler:
         self._jobs: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
         self._held_robots = walk.rules
-        self._harmful = 0  # responses that exceeded a limit of time or memory
+        self._harmful = 0  # the number of responses that exceeded a limit of time or memory
 
     def submit(self, jobs: tuple[FetchJob, ...]) -> None:
         """Queue addresses to request."""
@@ -85,17 +82,18 @@ class OriginCrawler:
         self._wake()
 
     def _wake(self) -> None:
+        """Have every worker that waits for a job look whether the walk ends."""
         for _ in range(self._parallel):
             self._jobs.put_nowait(None)
 
     async def run(self) -> None:
-        """Request one address after the other until the walk is halted or the host given up."""
+        """Request one address after the other until the walk is halted or the host is given up, and report the end."""
         unfinished = await asyncio.gather(*(self._work() for _ in range(self._parallel)))
-        assert self._ended is not None
-        self._report_end(self._ended, [job for job in unfinished if job])
+        assert self._end is not None
+        self._report_end(self._end, [job for job in unfinished if job])
 
     async def _work(self) -> FetchJob | None:
-        """Make requests over one connection until the walk ends; return the last job, or None if it got none."""
+        """Make requests over one connection until the walk ends; return the last job, which may not be done."""
         job: FetchJob | None = None
         try:
             async with HttpClient(origin_site(self._walk, self._walk.origin)) as client:
@@ -106,15 +104,15 @@ class OriginCrawler:
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
             end = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
-        except Exception as error:  # noqa: BLE001 a bug of ours must not leave the engine waiting for ever
+        except Exception as error:  # noqa: BLE001 after a bug of ours the engine must not wait forever
             fault = f"{type(error).__name__}: {error}"[:1000]
             end = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
-        self._ended = self._ended or end
+        self._end = self._end or end
         self._wake()
         return job
 
     def _report_end(self, end: BatchBroken, last_jobs: list[FetchJob]) -> None:
-        """Report the end of the walk, with the jobs that may not have been requested."""
+        """Report the end of the walk, with the jobs that may not have been done."""
         untouched = [job.target for job in last_jobs]
         while not self._jobs.empty():
             job = self._jobs.get_nowait()
@@ -127,14 +125,15 @@ class OriginCrawler:
         )
 
     def _stop_reason(self) -> BatchBroken | None:
-        if self._ended is not None:
-            return self._ended
+        """Return why the walk ends if another worker ended it or it was halted."""
+        if self._end is not None:
+            return self._end
         return self._make_end(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
     async def _process(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
-        """Request one address if that is allowed; return why the walk ends, or None if it goes on."""
-        at = now().timestamp()
-        robots_due = self._rules.robots(at) or self._rules.robots_wait(at)
+        """Request one address if its rules allow that; fetch robots.txt first if it is due."""
+        current_time = now().timestamp()
+        robots_due = self._rules.robots(current_time) or self._rules.robots_wait(current_time)
         if end := self._stop_reason() or (await self._update_robots(client) if robots_due else None):
             return end
         if refusal := self._rules.refusal(job.url, job.kind):
@@ -144,7 +143,7 @@ class OriginCrawler:
         return self._stop_reason() if job.held and self._take_held(job) else await self._fetch(client, job)
 
     def _take_held(self, job: FetchJob) -> bool:
-        """Use the response that another collection got in this run; return whether that worked."""
+        """Use the response that another collection requested in this run; return whether that worked."""
         held_answer = job.held
         reply = self._archiver.reuse(job, held_answer) if held_answer else None
         if reply is None or held_answer is None:
@@ -153,7 +152,7 @@ class OriginCrawler:
         return True
 
     async def _fetch(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
-        """Request one address, and wait; return why the walk ends, or None if it goes on."""
+        """Request one address, report the attempt with the links it found, and pause."""
         reply = await self._request_in_turn(client, job)
         if isinstance(reply, BatchBroken):
             return reply
@@ -161,22 +160,22 @@ class OriginCrawler:
         reply = reply._replace(attempt=_with_wait(reply.attempt, pause))
         is_new = not job.last.digest and reply.attempt.status == OK
         endless = is_new and self._rules.is_endless(job, reply.body)
-        ended = self._read_links(job, reply)
-        self._report(ended._replace(endless=True) if endless else ended)
-        if ended.attempt.reason and (end := self._count_harmful(ended.attempt)):
+        event = self._read_links(job, reply)
+        self._report(event._replace(endless=True) if endless else event)
+        if event.attempt.reason and (end := self._count_harmful(event.attempt)):
             return end
         return await self._pause_host(pause) if pause != 0 else self._stop_reason()
 
     def _count_harmful(self, attempt: Attempt) -> BatchBroken | None:
-        """Count responses that exceed a limit; return the end of the walk once there are too many."""
+        """Count an attempt whose response exceeded a limit; end the walk once there are too many."""
         if attempt.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
             return None
         self._harmful += 1
         message = f"{self._harmful} answers could not be read within the limits of time and memory"
-        return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= HARMFUL else None
+        return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= MAX_HARMFUL else None
 
     async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
-        """Make one request when the host's queue lets it through."""
+        """Make one request when the pause of the host is over and no other origin of the host is being asked."""
         async with self._queue.lock:
             wait = self._queue.left()
             if wait and (end := await self._pause(wait)):
@@ -186,29 +185,30 @@ class OriginCrawler:
         return await self._request(client, job)
 
     async def _request(self, client: HttpClient, job: FetchJob) -> CrawlResult:
+        """Make one request, and repeat it at once as long as the rules allow that; report each failed attempt."""
         tries = 1
         reply = await self._archiver.fetch(client, job)
         for _ in range(client.stale):
             self._report(AttemptEnded(self._walk.number, _stale_attempt(reply.attempt)))
         while self._rules.should_retry(reply.attempt.reason, tries):
-            # Without a target it does not count for the address: another attempt follows at once.
+            # Its target is set to 0, so that it does not count for the address: another attempt follows at once.
             self._report(AttemptEnded(self._walk.number, reply.attempt._replace(target=0, wait=None)))
             tries += 1
             reply = await self._archiver.fetch(client, job)
         return reply
 
     async def _update_robots(self, client: HttpClient) -> BatchBroken | None:
-        """Fetch robots.txt if it is due, and wait while it is not available; return why the walk ends, or None."""
+        """Fetch robots.txt if it is due, and wait while it is not available, up to a limit."""
         rules = self._rules
         while True:
-            answered = True
+            has_answered = True
             if url := rules.robots(now().timestamp()):
                 if self._take_held_robots(url):
                     continue
                 reply = await self._fetch_robots(client, url)
                 if isinstance(reply, BatchBroken):
                     return reply
-                answered = reply.status is not None
+                has_answered = reply.status is not None
                 attempt, urls = self._apply_robots(reply)
                 pause = rules.pause(attempt.seconds, reply.status, attempt.wait)
                 self._report(AttemptEnded(self._walk.number, _with_wait(attempt, pause), urls))
@@ -219,13 +219,13 @@ class OriginCrawler:
             wait = rules.robots_wait(now().timestamp())
             if not wait:
                 return None
-            if not answered or wait > self._walk.options.get("patience", PATIENCE):
+            if not has_answered or wait > self._walk.options.get("patience", MAX_ROBOTS_WAIT):
                 return self._make_end(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, wait)
             if end := await self._pause(wait):
                 return end
 
     def _take_held_robots(self, url: str) -> bool:
-        """Use the robots.txt that another collection got in this run; return whether that worked."""
+        """Use the robots.txt that another collection requested in this run; return whether that worked."""
         held_answer, self._held_robots = self._held_robots, None
         job = FetchJob(0, url, kind=self._walk.crawl.robots)
         reply = self._archiver.reuse(job, held_answer) if held_answer else None
@@ -238,18 +238,18 @@ class OriginCrawler:
         return True
 
     def _apply_robots(self, reply: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
-        """Apply a robots.txt; one that cannot be read within the limits counts as not available."""
+        """Apply a robots.txt, and return its attempt and the sitemaps it names; a broken one counts as unavailable."""
         attempt, rules = reply.attempt, self._rules
         if attempt.reason in {None, Reason.TOO_LARGE}:
             try:
                 with self._archiver.reading(0):
                     return attempt, self._not_recent(rules.take_robots(now().timestamp(), reply.status, reply.body))
-            except Exception as error:  # noqa: BLE001 a bug of ours must not permit requests without rules
+            except Exception as error:  # noqa: BLE001 after a bug of ours, no requests must be made without rules
                 attempt = _with_fault(attempt, error)
         return attempt, self._not_recent(rules.take_robots(now().timestamp(), None, b""))
 
     async def _fetch_robots(self, client: HttpClient, url: str) -> CrawlResult | BatchBroken:
-        """Fetch robots.txt, following redirects; each request is an attempt of its own."""
+        """Fetch robots.txt and follow its redirects; report the attempt of each, and return the last result."""
         job = FetchJob(0, url, kind=self._walk.crawl.robots)
         reply = await self._request_in_turn(client, job)
         hops = 0
@@ -270,15 +270,15 @@ class OriginCrawler:
         return reply
 
     async def _pause_host(self, pause: float | None) -> BatchBroken | None:
-        """Pause all walks of the host for `pause` seconds; None means to give the host up. Return why the walk ends."""
+        """Pause all walks of the host for `pause` seconds; if it is None, give the host up."""
         if pause is None:
             return self._make_end(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
         self._queue.rest(pause)
         return await self._pause(pause)
 
     async def _pause(self, seconds: float) -> BatchBroken | None:
-        """Wait for `seconds`, or until a halt; return why the walk ends, or None if it goes on."""
-        if seconds > LONGEST:
+        """Wait for `seconds` or until the walk is halted; end the walk if that is too long."""
+        if seconds > MAX_WALK_PAUSE:
             return self._make_end(Reason.RATE_LIMITED, f"it asks for {seconds:.0f} seconds", seconds)
         if seconds:
             with suppress(TimeoutError):
@@ -287,18 +287,18 @@ class OriginCrawler:
         return self._stop_reason()
 
     def _read_links(self, job: FetchJob, reply: CrawlResult) -> AttemptEnded:
-        """Return the attempt with the links of its page; an error of the reader is stored and does not end the walk."""
+        """Return the attempt with the links of its page, or as failed if reading the page raises an error."""
         try:
             with self._archiver.reading(job.target):
                 urls = self._extract_links(job, reply)
                 left_out = self._rules.left_out()
-                fresh = tuple(url for url in left_out if self._recent.fresh(url.digest)) if left_out else ()
-                return AttemptEnded(self._walk.number, reply.attempt, urls, fresh)
-        except Exception as error:  # noqa: BLE001 as above: a bug of ours
+                new_left_out = tuple(url for url in left_out if self._recent.remember(url.digest)) if left_out else ()
+                return AttemptEnded(self._walk.number, reply.attempt, urls, new_left_out)
+        except Exception as error:  # noqa: BLE001 a bug of ours must not end the walk
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
 
     def _extract_links(self, job: FetchJob, reply: CrawlResult) -> tuple[FoundUrl, ...]:
-        """Return the addresses that a response links to and that were not found lately."""
+        """Return the addresses that a response links or redirects to, without those that were found lately."""
         attempt, rules, recent = reply.attempt, self._rules, self._recent
         if attempt.location:
             url = rules.follow(attempt.url, attempt.location, attempt.kind)
@@ -308,28 +308,28 @@ class OriginCrawler:
         if (hinted := rules.hints(job, reply.fields, reply.body)) is not None:
             return self._not_recent(hinted)
         base, references = rules.links(attempt.url, reply.fields, reply.body)
-        fresh = []
+        new_urls = []
         for reference in references:
             url = rules.follow(base, reference)
-            if url and recent.fresh(url.digest, url.kind):
-                fresh.append(url)
+            if url and recent.remember(url.digest, url.kind):
+                new_urls.append(url)
         if needed := rules.needs(job, reply.fields, reply.body):
-            fresh += self._not_recent(needed)
-        return tuple(fresh)
+            new_urls += self._not_recent(needed)
+        return tuple(new_urls)
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
-        """Drop addresses that were found lately, unless the site says that they changed."""
-        return tuple(url for url in urls if self._recent.fresh(url.digest, url.kind) or url.hinted)
+        """Return the addresses that were not found lately, and those for which a sitemap or feed has a last change."""
+        return tuple(url for url in urls if self._recent.remember(url.digest, url.kind) or url.hinted)
 
 
 def _stale_attempt(attempt: Attempt) -> Attempt:
-    """Return the failed attempt over a connection that the server had closed; the request was repeated."""
+    """Return an attempt as failed because the server had closed the connection; the request was repeated."""
     message = "the connection was closed without a response; the request was repeated over a new one"
     return Attempt(*attempt._replace(target=0, seconds=0.0)[:6], reason=Reason.INTERRUPTED, message=message)
 
 
 def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
-    """Return an attempt as failed with the error that reading its response raised."""
+    """Return an attempt as failed with the `error` that reading its response raised."""
     if isinstance(error, WindrowError):
         return attempt._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
     if isinstance(error, MemoryError):
@@ -338,13 +338,13 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt with the pause as its `wait` if it is long enough for another run to begin in it."""
+    """Return an attempt with `pause` as its `wait`, in seconds, or with None if that is too short to be recorded."""
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 
 
 def origin_site(walk: CrawlOrigin, origin: str) -> Site:
-    """Return an origin as a site with the source's connection settings; its login goes to its own origin only."""
+    """Return an origin as a site with the source's connection settings; only the source's own origin gets its login."""
     address, source_site = parts(f"{origin}/"), walk.source.site
     site = replace(source_site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
     return site if parts(source_site.address("/")).origin == origin else replace(site, username="", secret=None)

@@ -1,7 +1,7 @@
-"""Import WARC files of other tools: their records become attempts, as if this workspace had made the requests.
+"""Import WARC files of other programs: records become attempts, as if this workspace had made the requests.
 
-The position in a file is stored in the transaction that stores its records, so that a killed run continues there. An
-address that is known from such a file alone is never due.
+How far a file was read is stored in the transaction that stores its records, so that after a killed run the next one
+continues there. An address that is known only from such a file is never due.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from windrow.archive.erase import ErasedSpan, erase, target_address
 from windrow.archive.import_file import ImportedFile, import_warc_file, remove_leftovers
 from windrow.archive.warc_reader import WarcRecord, read_records
 from windrow.clock import now
-from windrow.digest import EMPTY_DIGESTS, digest
+from windrow.engine.captures.capture_ledger import original_response
 from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, with_methods
-from windrow.engine.requests.origin_rules import walked
+from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.text import counted
@@ -28,77 +28,82 @@ from windrow.ledger import LedgerWriter
 from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse, Level, Reading
 from windrow.reasons import Reason
 
-BATCH = 256
-"""Records stored in one transaction."""
+BATCH_SIZE = 256
+"""Records that are stored in one transaction."""
 
-FINDINGS = 1_000
-"""Findings of one file that are stored; the rest are counted."""
+MAX_FINDINGS = 1_000
+"""The most findings of one file that are stored; the others are only counted."""
 
-_ORIGINS = 10_000  # hosts remembered
-_NAMED = 8  # kinds of records named in a comment
+_MAX_HOSTS = 10_000  # whose numbers are remembered
+_MAX_KINDS_NAMED = 8  # kinds of records that a comment names
 
 
 _Batch = list[tuple[WarcRecord, str]]
-_NOTES = frozenset({"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"})
-"""Records about the crawler and its hosts: a file may consist of them alone."""
+"""Records, each with the method of its request, which is empty if the request is not in the file."""
+_CRAWLER_RECORDS = frozenset(
+    {"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"}
+)
+"""The kinds of records about the crawler and its hosts: it is not a fault if a file has no others."""
 
 
 class _File(NamedTuple):
-    """A file of the archive, and the source that it was imported for."""
+    """A WARC file in the archive, its number on the ledger, and the source that it is imported for."""
 
-    intake: int
+    number: int
     source: str
-    warc: str
+    warc: str  # its name
 
 
 @dataclass(slots=True)
 class _Tally:
-    """The counts of a source's files."""
+    """The counts of one file, or of all files of a source."""
 
     task: int
     files: int = 0
-    held: int = 0
+    known_files: int = 0  # files that were imported completely before
     attempts: int = 0
-    wrong: Counter[str] = field(default_factory=Counter)
-    waiting: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
-    broken: list[str] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)  # records that cannot be imported, by reason
+    waiting: int = 0  # revisits whose original has not been imported yet
+    skipped: Counter[str] = field(default_factory=Counter)  # records that are not imported, by kind
+    errors: list[str] = field(default_factory=list)  # messages about files
 
-    def add(self, tally: _Tally) -> None:
+    def add_file(self, tally: _Tally) -> None:
+        """Add the counts of a file."""
         self.attempts += tally.attempts
         self.waiting += tally.waiting
-        self.wrong += tally.wrong
+        self.faults += tally.faults
         self.skipped += tally.skipped
 
-    def gave_nothing(self) -> bool:
-        """Return whether a file gave no capture though it has more than a crawler's notes about itself."""
+    def is_fruitless(self) -> bool:
+        """Return whether no capture was imported from a file, although it has more than records about its crawler."""
         return not self.attempts and not (
-            self.skipped and not self.wrong and not self.waiting and self.skipped.keys() <= _NOTES
+            self.skipped and not self.faults and not self.waiting and self.skipped.keys() <= _CRAWLER_RECORDS
         )
 
-    def left_something(self, waiting: int) -> bool:
-        """Return whether some records of documents gave no capture, or none yet."""
-        return bool(waiting or self.wrong or self.skipped.keys() - _NOTES)
+    def has_omissions(self, waiting: int) -> bool:
+        """Return whether some records of documents were not imported, or are `waiting` for their originals."""
+        return bool(waiting or self.faults or self.skipped.keys() - _CRAWLER_RECORDS)
 
     def summary(self, name: str, waiting: int) -> str:
+        """Return the counts of the source `name` as one line; `waiting` counts revisits without their originals."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
-        clauses += [f"{self.held} held already"] if self.held else []
-        if self.wrong:
-            clauses.append(f"{counted(self.wrong.total(), 'record')} wrong: {_join_counts(self.wrong)}")
+        clauses += [f"{self.known_files} imported before"] if self.known_files else []
+        if self.faults:
+            clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {_join_counts(self.faults)}")
         if waiting:
             clauses.append(f"{counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})")
         clauses += [f"left out: {_join_counts(self.skipped)}"] if self.skipped else []
-        return "; ".join([*clauses, *self.broken])
+        return "; ".join([*clauses, *self.errors])
 
 
 def _join_counts(words: Counter[str]) -> str:
-    """Return the most frequent words with their counts, and the sum of the others.
+    """Return the most frequent words with their counts, and the sum of the other counts.
 
     >>> _join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
     """
-    other_count = words.total() - sum(count for _, count in words.most_common(_NAMED))
-    words_shown = [f"{word} {count}" for word, count in words.most_common(_NAMED)]
+    other_count = words.total() - sum(count for _, count in words.most_common(_MAX_KINDS_NAMED))
+    words_shown = [f"{word} {count}" for word, count in words.most_common(_MAX_KINDS_NAMED)]
     return ", ".join([*words_shown, f"of other kinds {other_count}"] if other_count else words_shown)
 
 
@@ -106,18 +111,20 @@ class WarcImporter:
     """Imports the WARC files of a harvest, one after the other."""
 
     def __init__(self, run: HarvestRun) -> None:
-        crawl = walked(run.collection)
+        crawl = crawl_of(run.collection)
         assert crawl is not None
         self._run = run
         self._page = crawl.page
         self._phase = 1
-        self._host = lru_cache(_ORIGINS)(self._find_host)
-        self._tallies: dict[str, _Tally] = {}
+        self._host = lru_cache(_MAX_HOSTS)(self._find_host)
+        self._tallies: dict[str, _Tally] = {}  # by source
         self._taken_down = run.ledger.takedowns.addresses()
-        self._empty: list[tuple[_Tally, Path, int, int]] = []  # files without captures, and their waiting revisits
+        self._fruitless: list[
+            tuple[_Tally, Path, int, int]
+        ] = []  # (source's tally, path, number, waiting revisits) of files
 
     def run(self) -> None:
-        """Import all files, then resolve revisits whose originals came later."""
+        """Import all files, then the revisits whose originals were imported after them."""
         run = self._run
         remove_leftovers(run.archive)
         run.progress.begin("taking in")
@@ -132,92 +139,98 @@ class WarcImporter:
             except DiskFull:
                 raise
             except ArchiveError as error:
-                tally.broken.append(f"{warc_file.path}: {error}")
+                tally.errors.append(f"{warc_file.path}: {error}")
         if not run.stopping():
             self._resolve_revisits()
         self._close_tasks()
         run.progress.end()
 
     def _close_tasks(self) -> None:
+        """Close the task of each source with its counts, as failed if a file could not be imported."""
         run = self._run
-        for tally, path, intake, waiting_before in self._empty:
-            waiting = run.ledger.imports.count_waiting_in(intake)
+        for tally, path, file_number, waiting_before in self._fruitless:
+            waiting = run.ledger.imports.count_waiting_in(file_number)
             if waiting == waiting_before:
                 explanation = (
                     f": {counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})" if waiting else ""
                 )
-                tally.broken.append(f"{path} gave nothing{explanation}")
+                tally.errors.append(f"no capture was imported from {path}{explanation}")
         for name, tally in self._tallies.items():
             waiting = run.ledger.imports.count_waiting(name)
             summary = tally.summary(name, waiting)
-            run.close_task(tally.task, summary, failed=bool(tally.broken))
-            if not tally.broken and tally.left_something(waiting):
-                run.close_task(run.open_task(self._phase), summary)  # the session's own, so that its summary shows it
+            run.close_task(tally.task, summary, failed=bool(tally.errors))
+            if not tally.errors and tally.has_omissions(waiting):
+                run.close_task(
+                    run.open_task(self._phase), summary
+                )  # a task without a source, so that the session's summary shows it
 
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
-        """Import one file, from its stored position."""
+        """Import the rest of one file, from the position that an earlier run reached."""
         run = self._run
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
         if imported.trouble:
-            tally.broken.append(f"{warc_file.path} {imported.trouble}")
-        intake, offset, source = self._add_file(warc_file, imported)
+            tally.errors.append(f"{warc_file.path} {imported.trouble}")
+        number, offset, source = self._add_file(warc_file, imported)
         if not imported.size:
-            tally.broken.append(f"{warc_file.path} gave nothing: it is empty")
+            tally.errors.append(f"no capture was imported from {warc_file.path}: it is empty")
             return
         if offset >= imported.size:
-            tally.held += 1
+            tally.known_files += 1
             return
         counts = _Tally(tally.task)
         for batch in _batches(with_methods(read_records(run.archive / imported.warc, offset, run.limits))):
             position = batch[-1][0].next
             with run.ledger.writing() as writer:
-                wrong = counts.wrong.total()
-                findings = self._write_batch(writer, _File(intake, source, imported.warc), batch, counts)
-                writer.items.add_findings(run.session, intake, self._phase, findings[: max(0, FINDINGS - wrong)])
-                writer.imports.read_to(intake, position)
+                faults_before = counts.faults.total()
+                findings = self._write_batch(writer, _File(number, source, imported.warc), batch, counts)
+                writer.items.add_findings(
+                    run.session, number, self._phase, findings[: max(0, MAX_FINDINGS - faults_before)]
+                )
+                writer.imports.read_to(number, position)
                 if position >= imported.size:
                     reading = Reading(count=counts.attempts)
-                    writer.items.add_reading(run.session, intake, (run.collection.phases[0], ""), "", reading, then="")
+                    writer.items.add_reading(run.session, number, (run.collection.phases[0], ""), "", reading, then="")
             run.progress.step(len(batch), len(findings))
             run.tick()
             if run.stopping():
                 break
         else:
-            if offset == 0 and counts.gave_nothing():
-                self._empty.append((tally, warc_file.path, intake, counts.waiting))
-        tally.add(counts)
+            if offset == 0 and counts.is_fruitless():
+                self._fruitless.append((tally, warc_file.path, number, counts.waiting))
+        tally.add_file(counts)
 
     def _add_file(self, warc_file: WarcFile, imported: ImportedFile) -> tuple[int, int, str]:
-        """Return the number of a file, its position in bytes, and the source that it was imported for."""
+        """Record a file; return its number, the position in bytes up to which it was read, and its source."""
         run = self._run
-        row = run.ledger.imports.get(imported.warc)
+        known_file = run.ledger.imports.get(imported.warc)
         with run.ledger.writing() as writer:
-            if row:
-                intake, source, offset = row
+            if known_file:
+                file_number, source, offset = known_file
             else:
                 source, offset = warc_file.source, 0
                 name, step = run.collection.name, run.collection.phases[0]
-                intake = writer.imports.add(run.session, name, source, imported.warc, imported.size, step)
-            writer.imports.name(intake, warc_file.name)
-        return intake, offset, source
+                file_number = writer.imports.add(run.session, name, source, imported.warc, imported.size, step)
+            writer.imports.name(file_number, warc_file.name)
+        return file_number, offset, source
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
+        """Store the records of a batch as attempts, count them, and return a finding for each faulty record."""
         findings: list[Finding] = []
-        fresh: dict[str, KeptResponse] = {}
+        batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:
             if self._taken_down and self._taken_down.hold(target_address(record.fields)):
-                # Erased before it is counted: a run killed in between finds nothing left to import.
+                # Erased before it is counted: if the run is killed in between, the next one imports nothing of it.
                 erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
                 tally.skipped["taken down"] += 1
                 continue
             imported = interpret_record(record, file.warc, self._page, method)
             if imported.finding:
                 findings.append(imported.finding)
-                tally.wrong[str(imported.wrong)] += 1
+                tally.faults[str(imported.wrong)] += 1
             elif imported.attempt is None:
                 tally.skipped[imported.skipped] += 1
-            elif self._add_record(writer, file, record, imported, fresh):
+            elif self._add_record(writer, file, record, imported, batch_payloads):
                 tally.attempts += 1
             else:
                 tally.waiting += 1
@@ -229,29 +242,25 @@ class WarcImporter:
         file: _File,
         record: WarcRecord,
         imported: ImportedRecord,
-        fresh: dict[str, KeptResponse],
+        batch_payloads: dict[str, KeptResponse],
     ) -> bool:
-        """Store one attempt; return False for a revisit that waits for its original."""
-        attempt, spelled = imported.attempt, imported.payload
+        """Store a record's attempt, and its payload in `batch_payloads`; return False if its original is missing."""
+        attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
-            repeated = fresh.get(spelled) or self._original_response(spelled)
-            if repeated is None:
-                writer.imports.add_waiting_revisit(file.intake, record.offset, spelled)
+            original = batch_payloads.get(payload_digest) or original_response(self._run.ledger, payload_digest)
+            if original is None:
+                writer.imports.add_waiting_revisit(file.number, record.offset, payload_digest)
                 return False
-            attempt = attempt._replace(kept=_as_revisit(repeated, file.warc, record))
-        elif attempt.kept and spelled and attempt.kept.size and spelled not in fresh:
-            fresh[spelled] = attempt.kept
-            writer.imports.payload(spelled, attempt.kept)
+            attempt = attempt._replace(kept=_as_revisit(original, file.warc, record))
+        elif attempt.kept and payload_digest and attempt.kept.size and payload_digest not in batch_payloads:
+            batch_payloads[payload_digest] = attempt.kept
+            writer.imports.payload(payload_digest, attempt.kept)
         self._record_attempt(writer, file.source, attempt)
         return True
 
-    def _original_response(self, spelled: str) -> KeptResponse | None:
-        if spelled in EMPTY_DIGESTS:
-            return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
-        return self._run.ledger.imports.payload(spelled) if spelled else None
-
     def _record_attempt(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
+        """Store an attempt with its address, and the host of that if it is new."""
         origin = parts(attempt.url).origin
         host = self._host(origin)
         if host is None:
@@ -265,45 +274,47 @@ class WarcImporter:
         return self._run.ledger.addresses.host(origin, self._run.collection.name)
 
     def _resolve_revisits(self) -> None:
-        """Store revisits whose originals have been imported since."""
+        """Store the revisits whose originals have been imported since."""
         run, last_position = self._run, (0, -1)
-        while not run.stopping() and (rows := run.ledger.imports.resolved(last_position, BATCH)):
+        while not run.stopping() and (revisits := run.ledger.imports.resolved(last_position, BATCH_SIZE)):
             with run.ledger.writing() as writer:
-                for intake, offset, warc, source in rows:
-                    self._resolve_revisit(writer, intake, offset, warc, source)
-            last_position = (rows[-1].intake, rows[-1].offset)
+                for file_number, offset, warc, source in revisits:
+                    self._resolve_revisit(writer, file_number, offset, warc, source)
+            last_position = (revisits[-1].intake, revisits[-1].offset)
             run.tick()
 
-    def _resolve_revisit(self, writer: LedgerWriter, intake: int, offset: int, warc: str, source: str) -> None:
+    def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
+        """Store the revisit at `offset` of a file with its original, or a finding if it cannot be read any more."""
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
-        repeated = self._original_response(imported.payload)
-        if imported.attempt is None or repeated is None:
+        original = original_response(self._run.ledger, imported.payload)
+        if imported.attempt is None or original is None:
             unreadable = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
-            writer.items.add_findings(self._run.session, intake, self._phase, [imported.finding or unreadable])
+            writer.items.add_findings(self._run.session, file_number, self._phase, [imported.finding or unreadable])
         else:
-            self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(repeated, warc, record)))
-        writer.imports.remove_waiting_revisit(intake, offset)
+            self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(original, warc, record)))
+        writer.imports.remove_waiting_revisit(file_number, offset)
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
-    """Yield batches; none ends with a request, whose response may follow it."""
+    """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response."""
     batch: _Batch = []
     for record in records:
         batch.append(record)
-        if len(batch) >= BATCH and record[0].kind != "request":
+        if len(batch) >= BATCH_SIZE and record[0].kind != "request":
             yield batch
             batch = []
     if batch:
         yield batch
 
 
-def _as_revisit(repeated: KeptResponse, warc: str, record: WarcRecord) -> KeptResponse:
+def _as_revisit(original: KeptResponse, warc: str, record: WarcRecord) -> KeptResponse:
     """Return the response of a revisit: the bytes of the original at the place of the revisit's record."""
-    return repeated._replace(place=ArchivePlace(warc, record.offset, record.length), revisit=True)
+    return original._replace(place=ArchivePlace(warc, record.offset, record.length), revisit=True)
 
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
+    """Return the record at an offset of an archived file, or a record with a reason if it cannot be read."""
     unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
     path: Path = run.archive / warc
     try:

@@ -29,7 +29,7 @@ from windrow.engine.fetchers.message import (
     TransferBatch,
 )
 from windrow.engine.heartbeat import Heartbeat, limit_memory
-from windrow.engine.listed.connection_pool import REST, ConnectionPool, HostQueue
+from windrow.engine.listed.connection_pool import MAX_IDLE_SECONDS, ConnectionPool, HostQueue
 from windrow.engine.listed.transfer import run_batch
 from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import end_with_parent
@@ -44,12 +44,12 @@ REPORT_INTERVAL = 0.05
 
 
 class Fetcher:
-    """Runs batches from one pipe to the engine, and sends events back over it."""
+    """Runs the batches that the engine sends over a pipe, and sends events back over it."""
 
     _recent = cached_property(lambda _: RecentUrls())
 
     def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Report to `pipe`; responses go to `archive`, those deleted once they were read to `unarchived`."""
+        """Write responses to `archive`; those that are deleted once they were read, to `unarchived`."""
         self._pipe = pipe
         self._archive = archive
         self._unarchived = unarchived
@@ -57,7 +57,7 @@ class Fetcher:
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._connections = ConnectionPool()
-        self._walkers: dict[int, OriginCrawler] = {}
+        self._walkers: dict[int, OriginCrawler] = {}  # by batch
         self._host_queues: WeakValueDictionary[str, HostQueue] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -71,7 +71,7 @@ class Fetcher:
             self._loop.call_soon_threadsafe(self._awake.set)
 
     def send(self) -> None:
-        """Send the collected events, after syncing to disk the responses that they report as kept."""
+        """Sync to disk the responses that the collected events report as kept, then send the events."""
         with self._lock:
             events, self._events = self._events, []
         if events:
@@ -83,14 +83,14 @@ class Fetcher:
                 os._exit(1)
 
     async def serve(self) -> None:
-        """Run batches until the engine ends them or the pipe breaks."""
-        ended = asyncio.Event()
-        self._loop.add_reader(self._pipe.fileno(), self._receive, ended)
-        while not ended.is_set():
+        """Run batches until the engine sends None; then close the connections."""
+        end_event = asyncio.Event()
+        self._loop.add_reader(self._pipe.fileno(), self._receive, end_event)
+        while not end_event.is_set():
             self._awake.clear()
             self._heartbeat.beat()
             self.send()
-            await self._connections.close(REST)
+            await self._connections.close(MAX_IDLE_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_INTERVAL):
                     await self._awake.wait()
@@ -98,23 +98,24 @@ class Fetcher:
         self.send()
         for task in self._tasks:
             task.cancel()
-        # A silent server may keep its connection from closing; the process ends all the same.
+        # A silent server may keep its connection from closing; the process ends nevertheless.
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self._connections.close()
                 if self._tasks:
                     await asyncio.wait(self._tasks)
 
-    def _receive(self, ended: asyncio.Event) -> None:
+    def _receive(self, end_event: asyncio.Event) -> None:
+        """Act on the messages that the pipe has; set `end_event` if the engine ends the process."""
         try:
             while self._pipe.poll():
                 message = self._pipe.recv()
                 if message is None:
-                    ended.set()
+                    end_event.set()
                     self._awake.set()
                     return
                 if isinstance(message, CloseConnection):
-                    self._start_task(self._connections.drop(message.site))
+                    self._start_task(self._connections.close_one(message.site))
                 elif isinstance(message, Halt):
                     self._connections.halt()
                     for walker in self._walkers.values():
@@ -122,29 +123,34 @@ class Fetcher:
                 elif isinstance(message, MoreJobs):
                     self._walkers[message.batch].submit(message.jobs)
                 elif isinstance(message, CrawlOrigin):
-                    reading = partial(self._heartbeat.reading, message.number)
-                    service = service_of(message.source)
-                    archive = self._archive if service is None or service.archived else self._unarchived
-                    archiver = ArchivingClient(
-                        archive, message.crawl.robots, message.crawl.large, reading, service,
-                        secrets=partial(secrets_of, message.source, message.origin),
-                    )  # fmt: skip
-                    queue = HostQueue() if service else self._host_queue(message.origin)
-                    parallel = int(service.connections) if service else 1
-                    walker = self._walkers[message.number] = OriginCrawler(
-                        message, archiver, self._recent, self.report, queue, parallel=parallel
-                    )
-                    self._start_task(walker.run())
+                    self._start_walk(message)
                 else:
                     self._start_batch(message)
         except (EOFError, OSError):
-            # The engine is gone: its next run requests again what was not reported.
+            # The engine has ended: the next run requests again whatever was not reported.
             os._exit(1)
+
+    def _start_walk(self, walk: CrawlOrigin) -> None:
+        """Start the walk of an origin as a task; a service has its own queue, limits and number of connections."""
+        reading = partial(self._heartbeat.reading, walk.number)
+        service = service_of(walk.source)
+        archive = self._archive if service is None or service.archived else self._unarchived
+        archiver = ArchivingClient(
+            archive, walk.crawl.robots, walk.crawl.large, reading, service,
+            secrets=partial(secrets_of, walk.source, walk.origin),
+        )  # fmt: skip
+        queue = HostQueue() if service else self._host_queue(walk.origin)
+        parallel = int(service.connections) if service else 1
+        walker = self._walkers[walk.number] = OriginCrawler(
+            walk, archiver, self._recent, self.report, queue, parallel=parallel
+        )
+        self._start_task(walker.run())
 
     def _host_queue(self, origin: str) -> HostQueue:
         return self._host_queues.setdefault(parts(f"{origin}/").host, HostQueue())
 
     def _start_batch(self, batch: TransferBatch) -> None:
+        """Start a batch as a task of the loop, or in a thread of its own if its transport's library blocks."""
         transport = transport_for(batch.site.scheme)
         work = run_batch(batch, transport, self._archive, self._connections, self.report)
         if transport.blocking:
@@ -167,18 +173,20 @@ async def _serve(pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, 
     os._exit(0)
 
 
-def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
-    """Run a fetcher, in a process of its own whose `board` the engine watches."""
+def main(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any) -> None:
+    """Run a fetcher in this process; `prefix` begins the names of its WARC files, and the engine watches `board`."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
-    unarchived = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent, archived=False)
+    open_archive = partial(
+        ArchiveWriter, settings.folder, prefix, settings.limits, settings.rollover_size, settings.agent
+    )
+    archive, unarchived = open_archive(), open_archive(archived=False)
     gc.freeze()
-    # Every host that is walked has a connection.
+    # Every host that is walked has a connection, so as many open files as possible are allowed.
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    limit_memory(keep.limits.memory)
+    limit_memory(settings.limits.memory)
     heartbeat = Heartbeat(board)
     heartbeat.start()
     asyncio.run(_serve(pipe, archive, unarchived, heartbeat))

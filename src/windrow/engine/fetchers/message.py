@@ -27,45 +27,45 @@ from windrow.reasons import Reason
 
 
 class ArchiveSettings(NamedTuple):
-    """Where and how fetchers archive responses; `rotate` is the size of a file in bytes."""
+    """Where and how fetchers archive responses; a WARC file of `rollover_size` bytes is followed by a new one."""
 
     folder: Path
-    session: int
+    session: int  # its number, which is part of the files' names
     limits: Limits
-    rotate: int
-    agent: str
+    rollover_size: int
+    agent: str  # the User-Agent of requests
 
 
 class TransferBatch(NamedTuple):
-    """Listed files of one site, to be fetched over one connection."""
+    """Listed files of one site, to be fetched over one connection, or folders to be listed."""
 
     number: int
     site: Site
     jobs: tuple[FetchJob, ...] = ()
-    folders: tuple[str, ...] = ()  # or folders to list
-    pace: float = 0.0  # least seconds between two requests to this host, over all batches
-    abreast: int = 1  # requests in flight on the connection at a time
+    folders: tuple[str, ...] = ()
+    pace: float = 0.0  # the least seconds between two requests to this host, over all batches
+    abreast: int = 1  # the most requests that are under way on the connection at a time
 
 
 class CloseConnection(NamedTuple):
-    """Close one idle connection to a site: another fetcher gets its next batch."""
+    """Tells a fetcher to close one idle connection to a site, since another fetcher gets the site's next batch."""
 
     site: Site
 
 
 class Halt(NamedTuple):
-    """Begin no more jobs: finish those that have begun, and return the others."""
+    """Tells a fetcher to begin no more jobs: it finishes those that have begun, and returns the others."""
 
 
 class TransferBegun(NamedTuple):
-    """A long transfer has begun."""
+    """A long transfer has begun; `target` is the number of the file."""
 
     target: int
     at: datetime
 
 
 class TransferProgress(NamedTuple):
-    """A transfer has received `size` bytes so far."""
+    """A transfer has received `size` bytes so far; `target` is the number of the file."""
 
     target: int
     size: int
@@ -79,13 +79,13 @@ class ListedEntries(NamedTuple):
 
 
 class BatchBroken(NamedTuple):
-    """Why a batch ended before its jobs, for example since the site could not be reached."""
+    """Why a batch ended before all its jobs, for example because the site could not be reached."""
 
     reason: Reason
     message: str
     hint: str
-    retry: bool
-    wait: float | None
+    retry: bool  # whether another attempt may succeed
+    wait: float | None  # the seconds that the server asked to be left alone
 
     def describe(self, source: str) -> str:
         """Return the message with its hint, in which NAME becomes the name of the source."""
@@ -93,10 +93,10 @@ class BatchBroken(NamedTuple):
 
 
 class BatchEnded(NamedTuple):
-    """A batch is done, or an origin is given up for this run; `untouched` jobs were not tried.
+    """A batch is done, or the walk of an origin has ended; `untouched` are the targets of jobs that were not tried.
 
-    If its process died while reading a response, `culprit` is the address of that response, 0 for a robots.txt;
-    `spared` marks the other origins that this process walked.
+    If the fetcher died while reading a response, `culprit` is the target of that response, 0 for a robots.txt. In the
+    events for the other batches of that process, `spared` is true.
     """
 
     batch: int
@@ -107,7 +107,7 @@ class BatchEnded(NamedTuple):
 
 
 class CrawlOrigin(NamedTuple):
-    """An origin to walk: a batch whose jobs follow in groups. Its first request is made after `wait` seconds."""
+    """An origin to walk: a batch whose jobs are sent later; the first request is made after `wait` seconds."""
 
     number: int
     source: Source
@@ -115,7 +115,7 @@ class CrawlOrigin(NamedTuple):
     crawl: Crawl
     options: Mapping[str, Any]
     wait: float = 0.0
-    rules: HeldAnswer | None = None  # the robots.txt that another collection got in this run
+    rules: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
     last: float = 0.0  # when another collection last made a request there, in UNIX seconds
 
 
@@ -127,38 +127,38 @@ class MoreJobs(NamedTuple):
 
 
 class AttemptEnded(NamedTuple):
-    """The attempt at one job of a batch, the addresses it links to, and those that a rule leaves out.
+    """The attempt at one job of a batch, the addresses that its response links to, and those that a rule left out.
 
-    The attempt has a `wait` where that is to be stored; `endless` says that new addresses of its origin have long
-    brought nothing new.
+    The attempt has a `wait` only if that is to be stored. `endless` is true if new addresses of the origin have brought
+    no new content for a long time.
     """
 
     batch: int
     attempt: Attempt
     found: tuple[FoundUrl, ...] = ()
-    left: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     endless: bool = False
-    held: int = 0  # the attempt of another collection whose response this is; 0 for a request of its own
+    held: int = 0  # the attempt of another collection whose response was used; 0 if a request was made
 
 
 Event = TransferBegun | TransferProgress | ListedEntries | AttemptEnded | BatchEnded
 
 
 class Job(NamedTuple):
-    """One document for a worker: which step to take, on which bytes."""
+    """One document for a worker: the step to run, and the bytes to run it on."""
 
-    step: int
+    step: int  # its index in the collection's steps
     item: Item
     place: ArchivePlace  # of its capture
     options: Mapping[str, str]
-    head: ArchivePlace | None = None  # of a later response that repeated those bytes
-    source: Source | None = None  # of an attempt
-    visited: datetime | None = None
+    head: ArchivePlace | None = None  # the place of a later response that repeated those bytes
+    source: Source | None = None  # only for an attempt
+    visited: datetime | None = None  # when the attempt was made
     offers: tuple[Offering, ...] = ()
     answers: Mapping[str, KeptAnswer] = {}
     request: Request | None = None
-    retakes: int = 0  # how often a stopped step is repeated
-    stopped: tuple[Reading, ...] = ()  # the reading of each stop
+    retakes: int = 0  # how often the step is repeated after it was stopped
+    stopped: tuple[Reading, ...] = ()  # the failed reading of each time that it was stopped
 
 
 class Done(NamedTuple):

@@ -1,8 +1,8 @@
-"""Compare a held file with the same file at other hosts, once, by its last bytes; a difference is a finding.
+"""Compare a file in the archive with the same file at other sources, once, by its last bytes.
 
-Most differences show in the sizes of the listing. If sizes are equal, the last 64 kB are fetched and compared with
-those held. A zip has its table of contents there, with a checksum of every member, so that bytes that differ
-anywhere in it differ there too. The bytes fetched are not kept, and the held file is not changed.
+A difference is recorded as a finding. Most differences show in the sizes of the listing. If sizes are equal, the last
+64 kB are fetched and compared with those in the archive. A zip has its table of contents there, with a checksum of
+every member, so that files which differ anywhere differ there too. The fetched bytes are not kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from os import SEEK_END
 from windrow.archive import open_response
 from windrow.digest import digest
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Event, TransferBatch
-from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.queue import describe_choice
 from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
@@ -23,10 +23,10 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.mirrors import UncomparedMirror
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
-MOST = 2_000
-"""The most mirrors that one run compares; the next run continues."""
-BATCH = 64
-"""Mirrors compared over a connection before it is given back."""
+MAX_COMPARED = 2_000
+"""The most mirrors that one run compares; the next run compares further ones."""
+BATCH_SIZE = 64
+"""Mirrors that are compared in one batch over a connection."""
 
 
 @dataclass(slots=True)
@@ -44,18 +44,19 @@ class _Host:
     @property
     def summary(self) -> str:
         """The comment for its task: how many mirrors were the same, differed or failed."""
-        message = f"{self.source.name}: compared with what is held from elsewhere: {self.same} the same"
-        message += f", {self.differing} with other bytes, {self.failed} not compared"
-        return f"{message}; {self.received:,} bytes fetched for it"
+        message = f"{self.source.name}: compared with the same files from other sources: {self.same} equal"
+        message += f", {self.differing} different, {self.failed} not compared"
+        return f"{message}; {self.received:,} bytes fetched for this"
 
 
 def compare_hosts(run: HarvestRun, down: set[str]) -> None:
-    """Compare held files with the mirrors of the same size at other hosts that were not compared yet."""
+    """Compare each archived file with its mirrors of equal size, once; sources that are `down` are not asked."""
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.left(source.site)}
     hosts: dict[str, _Host] = {}
-    mirrors = [row for row in run.ledger.mirrors.uncompared(run.collection.name, MOST) if row.source in sources]
+    uncompared = run.ledger.mirrors.uncompared(run.collection.name, MAX_COMPARED)
+    mirrors = [mirror for mirror in uncompared if mirror.source in sources]
     for mirror in mirrors:
         if mirror.source not in hosts:
             task = run.open_task(run.collection.fetch_phase, mirror.source)
@@ -68,43 +69,43 @@ def compare_hosts(run: HarvestRun, down: set[str]) -> None:
 
 
 class _Comparison:
-    """Runs comparisons. Jobs have their own numbers, since a file may be compared with several hosts."""
+    """Compares mirrors. Its jobs have their own numbers, since a file may be compared with several sources."""
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
-        self._pace = paces(run.harvest.sources)
-        self._batches: dict[int, _Host] = {}
-        self._mirrors: dict[int, tuple[_Host, UncomparedMirror]] = {}
-        self._number = 0
+        self._pace = paces_by_host(run.harvest.sources)
+        self._batches: dict[int, _Host] = {}  # by number
+        self._mirrors: dict[int, tuple[_Host, UncomparedMirror]] = {}  # by job
+        self._last_job = 0  # its number
 
     def run(self, hosts: list[_Host]) -> None:
-        """Run until every host is done or its connection broke, or the run is stopped."""
+        """Compare the mirrors of all sources, until each is done or its connection breaks, or the run is stopped."""
         run = self._run
-        for compared_host in hosts:
-            self._submit_batch(compared_host)
+        for host in hosts:
+            self._submit_batch(host)
         while self._batches:
-            if events := run.crew.events(0.1):
+            if events := run.fetchers.events(0.1):
                 with run.ledger.writing() as writer:
                     for event in events:
                         self._record_event(writer, event)
             run.tick()
-        for compared_host in hosts:
-            run.close_task(compared_host.task, compared_host.summary)
+        for host in hosts:
+            run.close_task(host.task, host.summary)
 
-    def _submit_batch(self, compared: _Host) -> None:
+    def _submit_batch(self, host: _Host) -> None:
         """Submit the next batch of a source's mirrors."""
         jobs: list[FetchJob] = []
-        while compared.waiting and len(jobs) < BATCH:
-            mirror = compared.waiting.popleft()
-            self._number += 1
-            self._mirrors[self._number] = compared, mirror
+        while host.waiting and len(jobs) < BATCH_SIZE:
+            mirror = host.waiting.popleft()
+            self._last_job += 1
+            self._mirrors[self._last_job] = host, mirror
             file = ListedFile(mirror.path, mirror.size, mirror.modified, compared=True)
-            jobs.append(FetchJob(self._number, compared.source.site.address(mirror.path), file=file))
+            jobs.append(FetchJob(self._last_job, host.source.site.address(mirror.path), file=file))
         if jobs:
             batch = self._run.next_batch()
-            self._batches[batch] = compared
-            pace = self._pace[host(compared.source.site)]
-            self._run.crew.submit_batch(TransferBatch(batch, compared.source.site, tuple(jobs), pace=pace))
+            self._batches[batch] = host
+            pace = self._pace[host_name(host.source.site)]
+            self._run.fetchers.submit_batch(TransferBatch(batch, host.source.site, tuple(jobs), pace=pace))
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         """Record the outcome of a comparison, or the end of a batch."""
@@ -112,44 +113,42 @@ class _Comparison:
             self._record_comparison(writer, *self._mirrors.pop(event.attempt.target), event.attempt)
             self._run.progress.step(1, event.attempt.reason is not None)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:
-            compared = self._batches.pop(event.batch)
+            host = self._batches.pop(event.batch)
             for number in event.untouched:
                 self._mirrors.pop(number, None)
-                compared.failed += 1
+                host.failed += 1
             if event.broken is None and not self._run.stopping():
-                self._submit_batch(compared)
+                self._submit_batch(host)
 
-    def _record_comparison(
-        self, writer: LedgerWriter, compared: _Host, mirror: UncomparedMirror, attempt: Attempt
-    ) -> None:
-        """Record the outcome; after a failure that may pass nothing is recorded, and the next run compares again."""
-        compared.received += attempt.received or 0
+    def _record_comparison(self, writer: LedgerWriter, host: _Host, mirror: UncomparedMirror, attempt: Attempt) -> None:
+        """Record the outcome of a comparison; after a failure that may pass, only count it: the next run compares."""
+        host.received += attempt.received or 0
         held_digest = self._held_digest(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held_digest):
-            compared.failed += 1
+            host.failed += 1
             return
         kind = message = ""
         if attempt.reason is not None:
-            compared.failed += 1
-            kind, message = "NotCompared", f"{compared.source.name} offers it too; not compared: {attempt.message}"
+            host.failed += 1
+            kind, message = "NotCompared", f"{host.source.name} offers it too; not compared: {attempt.message}"
         elif attempt.checksum != held_digest:
-            compared.differing += 1
+            host.differing += 1
             size = "" if mirror.size is None else f" in the same size, {mirror.size} bytes"
             kind = "ContentDiffers"
             message = (
-                f"{compared.source.name} offers other bytes under this name{size} than {mirror.held_from}, whose bytes"
-                f" are held; {describe_choice(mirror.key, compared.source.name)}"
+                f"{host.source.name} offers other bytes under this name{size} than {mirror.held_from}, whose file"
+                f" is in the archive; {describe_choice(mirror.key, host.source.name)}"
             )
         else:
-            compared.same += 1
+            host.same += 1
         if kind:
             phase = self._run.collection.fetch_phase
             writer.items.add_findings(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
-        writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
+        writer.mirrors.add(self._run.session, host.source.name, mirror.file, offer, "compared")
 
     def _held_digest(self, mirror: UncomparedMirror) -> str:
-        """Return the digest of the last bytes of the held file, or an empty text if the archive does not have them."""
+        """Return the digest of the last bytes of the archived file, or an empty text if it cannot be read."""
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:

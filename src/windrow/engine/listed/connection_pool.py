@@ -1,4 +1,4 @@
-"""Connections of a fetcher: kept open for the next transfer, and limited to the pace of their host."""
+"""The connections of a fetcher: kept open for the next batch, and limited to the pace of their host."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from windrow.engine.fetchers.message import TransferBatch
 from windrow.fetch.transport import Connection, Sink, TransferEnd
 from windrow.model import FetchJob, ListingEntry, Site, Source
 
-LONGEST = 900.0
-"""The longest pause in seconds that a walk waits for; a host that wants a longer one is given up for this run."""
+MAX_WALK_PAUSE = 900.0
+"""The longest pause in seconds that a walk waits for; a host that asks for a longer one is given up for this run."""
 
 
-def host(site: Site) -> str:
-    """Return the name of a site's host, or its folder on this machine.
+def host_name(site: Site) -> str:
+    """Return the name of a site's host in lower case, or the site's folder if it is on this machine.
 
-    >>> host(Site("sftp", "Drop.Example.org", 22)), host(Site("file", base="/held"))
+    >>> host_name(Site("sftp", "Drop.Example.org", 22)), host_name(Site("file", base="/held"))
     ('drop.example.org', '/held')
     """
     return site.host.lower() or site.base
 
 
-def paces(sources: Iterable[Source]) -> dict[str, float]:
-    """Return the seconds between two requests for each host: the strictest that its sources ask for."""
+def paces_by_host(sources: Iterable[Source]) -> dict[str, float]:
+    """Return the least seconds between two requests to each host, which is the longest `pace` of its sources."""
     host_paces: dict[str, float] = {}
     for source in sources:
-        name = host(source.site)
+        name = host_name(source.site)
         host_paces[name] = max(host_paces.get(name, 0.0), source.pace)
     return host_paces
 
 
 class HostQueue:
-    """The request queue of a host: its origins, such as http and https, are asked one after another."""
+    """Makes the walks of a host's origins, such as http and https, take turns, and pauses all of them."""
 
     __slots__ = ("__weakref__", "_until", "lock")
 
@@ -53,61 +53,59 @@ class HostQueue:
         self._until = max(self._until, time.monotonic() + seconds)
 
 
-class HostQueues:
-    """Gives requests to a host their turn; used by every batch of one fetcher, from any thread.
-
-    Since all batches to a paced host run in one fetcher, its pace holds over all of them.
-    """
+class RequestPacer:
+    """Makes requests of all batches of a fetcher, in any thread, wait so that the pace of their host is kept."""
 
     def __init__(self) -> None:
         """Start with no requests."""
-        self._next: dict[str, float] = {}
+        self._next_turn: dict[str, float] = {}  # by host: the earliest time of its next request, by time.monotonic
         self._lock = threading.Lock()
 
-    async def take(self, name: str, pace: float) -> None:
-        """Wait until the host may be asked; the next one may ask `pace` seconds later."""
+    async def wait_turn(self, name: str, pace: float) -> None:
+        """Wait until the host called `name` may be asked; the next request has to wait for `pace` seconds more."""
         if pace <= 0:
             return
         with self._lock:
-            at = max(time.monotonic(), self._next.get(name, 0.0))
-            self._next[name] = at + pace
-        await asyncio.sleep(max(0.0, at - time.monotonic()))
+            turn = max(time.monotonic(), self._next_turn.get(name, 0.0))
+            self._next_turn[name] = turn + pace
+        await asyncio.sleep(max(0.0, turn - time.monotonic()))
 
 
 Entries = list[ListingEntry] | None
+"""The entries of a folder, None if the folder does not exist."""
 
-REST = 10.0
-"""Seconds after which an idle connection is closed: logging in again is slow, and idle connections cost the server."""
+MAX_IDLE_SECONDS = 10.0
+"""Seconds after which an idle connection is closed: a new login takes time, but idle connections burden the server."""
 
 
 class RemainingJobs(deque[FetchJob]):
-    """The remaining jobs of a batch; once halted it is false, and `len` still counts them."""
+    """The remaining jobs of a batch. Once it is halted, it is false, so that no job is begun, but keeps its jobs."""
 
     halted = False
 
     def __bool__(self) -> bool:
-        """Return whether a job may be taken."""
+        """Return whether a job is left and may be begun."""
         return len(self) > 0 and not self.halted
 
 
 class PacedConnection(Connection):
-    """A connection that waits for its turn before each request."""
+    """A connection that waits before each request until its host may be asked."""
 
-    def __init__(self, inner: Connection, queues: HostQueues, name: str, pace: float) -> None:
-        """Ask over `inner`, not sooner than `pace` seconds after the last request to this host."""
+    def __init__(self, inner: Connection, pacer: RequestPacer, name: str, pace: float) -> None:
+        """Make requests over `inner`, each at least `pace` seconds after the last one to the host called `name`."""
         self._connection = inner
-        self._queues = queues
+        self._pacer = pacer
         self._name = name
         self._pace = pace
 
     async def list(self, folder: str) -> Entries:
         """List a folder once the host may be asked."""
-        await self._queues.take(self._name, self._pace)
+        await self._pacer.wait_turn(self._name, self._pace)
         return await self._connection.list(folder)
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get a file once the host may be asked."""
-        await self._queues.take(self._name, self._pace)
+        await self._pacer.wait_turn(self._name, self._pace)
         return await self._connection.get(path, sink)
 
     async def close(self) -> None:
@@ -116,53 +114,53 @@ class PacedConnection(Connection):
 
 
 class ConnectionPool:
-    """Idle connections by site, and the remaining jobs of each batch; used from every batch's thread."""
+    """Idle connections by site, and the remaining jobs of each batch; it is used from the threads of all batches."""
 
     def __init__(self) -> None:
         """Start without connections."""
-        self._queues = HostQueues()
-        self._working: dict[int, RemainingJobs] = {}
+        self._pacer = RequestPacer()
+        self._remaining_jobs: dict[int, RemainingJobs] = {}  # by batch
         self._halted = False
-        self._idle: dict[Site, list[tuple[float, Connection]]] = {}
+        self._idle: dict[Site, list[tuple[float, Connection]]] = {}  # (time since when, connection)
         self._lock = threading.Lock()
 
-    def take(self, site: Site) -> Connection | None:
-        """Return an idle connection, or None; its server may have closed it meanwhile."""
+    def take_idle(self, site: Site) -> Connection | None:
+        """Return an idle connection to a site, or None if there is none; its server may have closed it meanwhile."""
         with self._lock:
             idle = self._idle.get(site)
             return idle.pop()[1] if idle else None
 
-    def begin(self, batch: TransferBatch) -> RemainingJobs:
-        """Register a batch, and return its jobs."""
-        rest = RemainingJobs(batch.jobs)
+    def register_batch(self, batch: TransferBatch) -> RemainingJobs:
+        """Register a batch, and return its jobs, from which they are taken one by one."""
+        jobs = RemainingJobs(batch.jobs)
         with self._lock:
-            rest.halted = self._halted
-            self._working[batch.number] = rest
-        return rest
+            jobs.halted = self._halted
+            self._remaining_jobs[batch.number] = jobs
+        return jobs
 
-    def end(self, batch: TransferBatch) -> None:
-        """Forget a batch."""
+    def forget_batch(self, batch: TransferBatch) -> None:
+        """Forget the jobs of a batch that has ended."""
         with self._lock:
-            self._working.pop(batch.number, None)
+            self._remaining_jobs.pop(batch.number, None)
 
     def halt(self) -> None:
         """Let every batch finish its current jobs and start no others."""
         with self._lock:
             self._halted = True
-            for jobs in self._working.values():
+            for jobs in self._remaining_jobs.values():
                 jobs.halted = True
 
     def paced(self, batch: TransferBatch, connection: Connection) -> Connection:
         """Return the connection, limited to the batch's pace."""
-        return PacedConnection(connection, self._queues, host(batch.site), batch.pace) if batch.pace else connection
+        return PacedConnection(connection, self._pacer, host_name(batch.site), batch.pace) if batch.pace else connection
 
-    def give(self, site: Site, connection: Connection) -> None:
-        """Put a working connection back, to be used again."""
+    def give_back(self, site: Site, connection: Connection) -> None:
+        """Keep a working connection open, to be used by the next batch for the site."""
         with self._lock:
             self._idle.setdefault(site, []).append((time.monotonic(), connection))
 
-    async def drop(self, site: Site) -> None:
-        """Close one connection to a site, which another process takes over."""
+    async def close_one(self, site: Site) -> None:
+        """Close the longest idle connection to a site, if there is one, since another process gets its next batch."""
         with self._lock:
             idle = self._idle.get(site)
             connection = idle.pop(0)[1] if idle else None
@@ -170,12 +168,14 @@ class ConnectionPool:
             await connection.close()
 
     async def close(self, age: float = 0.0) -> None:
-        """Close connections idle for at least `age` seconds."""
-        until = time.monotonic() - age
+        """Close the connections that have been idle for at least `age` seconds."""
+        latest_start = time.monotonic() - age
         with self._lock:
-            expired = [connection for row in self._idle.values() for since, connection in row if since <= until]
+            expired = [
+                connection for idle in self._idle.values() for since, connection in idle if since <= latest_start
+            ]
             if expired:
-                for site, row in self._idle.items():
-                    self._idle[site] = [pair for pair in row if pair[0] > until]
+                for site, idle in self._idle.items():
+                    self._idle[site] = [(since, connection) for since, connection in idle if since > latest_start]
         for connection in expired:
             await connection.close()

@@ -1,4 +1,4 @@
-"""List all sources in parallel, and record what they offer."""
+"""List the folders of all sources in parallel, and record the files that the sources offer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from datetime import datetime
 
 from windrow.digest import digest
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
-from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.queue import describe_choice
-from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_before, worth_waiting
+from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_after, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import show
 from windrow.ledger import LedgerWriter
@@ -23,58 +23,54 @@ from windrow.reasons import Reason
 
 @dataclass(slots=True)
 class _SourceListing:
-    """One source while it is listed."""
+    """A source while it is listed."""
 
     source: Source
     task: int
     entries: list[ListingEntry] = field(default_factory=list)
     attempts: int = 0
-    due: float = 0.0
+    due: float = 0.0  # when it may be asked, by time.monotonic
 
 
 @dataclass(slots=True)
 class _Listings:
-    """The listings of a run: those still to be made, and the sources that could not be listed."""
+    """The listings of a run that have not begun, and the names of the sources that could not be listed (`down`)."""
 
     run: HarvestRun
     waiting: list[_SourceListing]
     pauses: OriginPauses
     down: set[str] = field(default_factory=set)
 
-    def ready(self, now: float) -> list[_SourceListing]:
-        """Return the listings due now; a source whose server asked for a long pause is down."""
+    def take_due(self, now: float) -> list[_SourceListing]:
+        """Return the listings that are due at the time `now`; a source whose server asked for a long pause is down."""
         due_listings = []
-        for listed in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
-            wait = self.pauses.left(listed.source.site)
+        for listing in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
+            wait = self.pauses.left(listing.source.site)
             if not wait:
-                due_listings.append(listed)
+                due_listings.append(listing)
             elif worth_waiting(wait):
-                listed.due = now + wait
+                listing.due = now + wait
             else:
-                self.waiting.remove(listed)
-                self.down.add(listed.source.name)
-                _record_pause(self.run, listed, wait)
+                self.waiting.remove(listing)
+                self.down.add(listing.source.name)
+                _record_pause(self.run, listing, wait)
         return due_listings
 
-    def ended(self, listed: _SourceListing, broken: BatchBroken | None) -> None:
-        """Record a listing that ended, queue it again, or mark its source down."""
+    def record_end(self, listing: _SourceListing, broken: BatchBroken | None) -> None:
+        """Record a complete listing; queue one that is `broken` again, or mark its source as down."""
         if broken is None:
-            _record_offers(self.run, listed)
+            _record_offers(self.run, listing)
             return
         with self.run.ledger.writing() as writer:
-            self.pauses.note(writer, listed.source.site, broken.wait)
-        if _should_retry(self.run, listed, broken):
-            self.waiting.append(listed)
+            self.pauses.record_pause(writer, listing.source.site, broken.wait)
+        if _should_retry(self.run, listing, broken):
+            self.waiting.append(listing)
         else:
-            self.down.add(listed.source.name)
+            self.down.add(listing.source.name)
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List every active source; return those that failed. Nothing is fetched before this ends.
-
-    It ends after `Harvest.listing_deadline`: a source that is still being listed then is left behind, and the
-    others are fetched from.
-    """
+    """List every active source; return the names of sources that failed or were not listed before the deadline."""
     phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [
         _SourceListing(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active
@@ -82,30 +78,30 @@ def list_all(run: HarvestRun) -> set[str]:
     listings = _Listings(run, waiting, OriginPauses(run.ledger))
     run.progress.begin("listing", len(waiting))
     running: dict[int, _SourceListing] = {}
-    host_paces = paces(run.harvest.sources)
+    host_paces = paces_by_host(run.harvest.sources)
     deadline = run.harvest.listing_deadline or math.inf
-    end = time.monotonic() + deadline
+    end_time = time.monotonic() + deadline
     while waiting or running:
         now = time.monotonic()
-        if now > end:
+        if now > end_time:
             late = [*waiting, *running.values()]
             _record_late(run, late, deadline)
-            listings.down |= {listed.source.name for listed in late}
+            listings.down |= {listing.source.name for listing in late}
             break
-        for listed in listings.ready(now)[: run.harvest.listers - len(running)]:
-            waiting.remove(listed)
-            listed.entries.clear()
+        for listing in listings.take_due(now)[: run.harvest.listers - len(running)]:
+            waiting.remove(listing)
+            listing.entries.clear()
             number = run.next_batch()
-            running[number] = listed
-            site, folders = listed.source.site, run.collection.listing.folders
-            run.crew.submit_batch(TransferBatch(number, site, folders=folders, pace=host_paces[host(site)]))
+            running[number] = listing
+            site, folders = listing.source.site, run.collection.listing.folders
+            run.fetchers.submit_batch(TransferBatch(number, site, folders=folders, pace=host_paces[host_name(site)]))
         if not running:
             time.sleep(0.05)
-        for event in run.crew.events(0.1):
+        for event in run.fetchers.events(0.1):
             if isinstance(event, ListedEntries):
                 running[event.batch].entries.extend(event.entries)
             elif isinstance(event, BatchEnded):
-                listings.ended(running.pop(event.batch), event.broken)
+                listings.record_end(running.pop(event.batch), event.broken)
         run.tick()
         if run.stopping() and not running:
             break
@@ -113,76 +109,78 @@ def list_all(run: HarvestRun) -> set[str]:
     return listings.down
 
 
-def _record_pause(run: HarvestRun, listed: _SourceListing, seconds: float) -> None:
-    """Record that a source is not asked because its server asked for a long pause."""
-    message = f"{listed.source.name}: {describe_pause(listed.source.site, seconds)}"
-    run.close_task(listed.task, message, Reason.RATE_LIMITED, failed=True)
+def _record_pause(run: HarvestRun, listing: _SourceListing, seconds: float) -> None:
+    """Record that a source is not listed because its server asked for a pause of `seconds`."""
+    message = f"{listing.source.name}: {describe_pause(listing.source.site, seconds)}"
+    run.close_task(listing.task, message, Reason.RATE_LIMITED, failed=True)
     run.progress.step(1, 1)
 
 
-def _record_late(run: HarvestRun, late: list[_SourceListing], deadline: float) -> None:
-    """Record that the listings of these sources failed: they took longer than `listing_deadline`."""
-    for listed in late:
-        message = f"{listed.source.name}: left behind: its listing had not ended after {deadline:g} seconds"
+def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline: float) -> None:
+    """Record that the `late_listings` listings failed because they took longer than the deadline, in seconds."""
+    for listing in late_listings:
+        message = f"{listing.source.name}: left behind: its listing had not ended after {deadline:g} seconds"
         message += f" ({run.collection.name}.listing_deadline)"
-        run.close_task(listed.task, message, Reason.TIMEOUT, failed=True)
+        run.close_task(listing.task, message, Reason.TIMEOUT, failed=True)
         run.progress.step(1, 1)
 
 
-def _should_retry(run: HarvestRun, listed: _SourceListing, broken: BatchBroken) -> bool:
-    """Return whether to try a source again, after a wait; if not, close its task as failed."""
-    listed.attempts += 1
-    if broken.retry and worth_waiting(broken.wait) and listed.attempts < listed.source.attempts and not run.stopping():
-        listed.due = time.monotonic() + wait_before(listed.attempts, broken.wait)
+def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken) -> bool:
+    """Return whether to list a source again, and set when; if not, close its task as failed."""
+    listing.attempts += 1
+    may_retry = broken.retry and worth_waiting(broken.wait) and not run.stopping()
+    if may_retry and listing.attempts < listing.source.attempts:
+        listing.due = time.monotonic() + wait_after(listing.attempts, broken.wait)
         return True
     run.close_task(
-        listed.task, f"{listed.source.name}: {broken.describe(listed.source.name)}", broken.reason, failed=True
+        listing.task, f"{listing.source.name}: {broken.describe(listing.source.name)}", broken.reason, failed=True
     )
     run.progress.step(1, 1)
     return False
 
 
-def _record_offers(run: HarvestRun, listed: _SourceListing) -> None:
-    """Record what a source offers now and what it no longer offers."""
-    offers = run.collection.listing.plan(listed.source, listed.entries, run.harvest.options)
-    known_mirrors = {row.key: row for row in run.ledger.mirrors.of_source(listed.source.name)}
+def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
+    """Record the files that a source offers now, and those that it no longer offers."""
+    offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
+    known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
-    fresh = refused = gone = 0
+    new = refused = gone = 0
     with run.ledger.writing() as writer:
         for offer in offers:
             if offer.unkeyed:
                 name = digest(offer.path.encode("utf-8", "surrogateescape"))
                 path = offer.path.encode("utf-8", "backslashreplace").decode()
-                writer.mirrors.refuse(run.session, listed.source.name, path, name, offer.reason or Reason.BAD_NAME)
+                writer.mirrors.refuse(run.session, listing.source.name, path, name, offer.reason or Reason.BAD_NAME)
                 refused += 1
         for key, offer in keyed.items():
             refused += offer.reason is not None
             if key in files:
-                _update_mirror(run, writer, listed.source.name, files[key], offer, known_mirrors.get(key))
+                _update_mirror(run, writer, listing.source.name, files[key], offer, known_mirrors.get(key))
             else:
-                # A new file; in a first listing all are.
+                # A new file, as all files of a first listing are.
                 writer.mirrors.add(
-                    run.session, listed.source.name, _add_file(run, writer, offer), offer, _first_event(offer)
+                    run.session, listing.source.name, _add_file(run, writer, offer), offer, _first_event(offer)
                 )
-                fresh += offer.reason is None
+                new += offer.reason is None
         for key, known_mirror in known_mirrors.items():
             if key not in keyed and known_mirror.present:
                 writer.mirrors.add(
-                    run.session, listed.source.name, known_mirror.file, Offer(key, known_mirror.path), "gone"
+                    run.session, listing.source.name, known_mirror.file, Offer(key, known_mirror.path), "gone"
                 )
                 gone += 1
-    comment = f"{listed.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
-    run.close_task(listed.task, comment)
+    comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
+    run.close_task(listing.task, comment)
     run.progress.step()
 
 
 def _first_event(offer: Offer) -> str:
-    """Return the event of a source that begins to offer something."""
+    """Return the event to record if a source did not offer this before: "refused" or "listed"."""
     return "refused" if offer.reason else "listed"
 
 
 def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
+    """Add an offered file to the ledger, and return its number."""
     collection = run.collection
     return writer.listed_files.add(
         run.session, collection.name, collection.listing.kind, offer.key,
@@ -193,35 +191,33 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record what a source's listing of a known file says if it differs from the last one."""
+    """Record a source's offer of a known file if it differs from `known`, the source's last offer of it."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.is_refused:
-        # It is good now: the collection takes more owners.
+        # Its name is accepted now, because the collection accepts more owners.
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
         _compare_hosts(run, writer, source, file, offer)
         return
-    if known[4:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
+    version = (offer.path, offer.size, offer.modified, offer.sidecar)
+    if (known.path, known.size, known.modified, known.sidecar) == version:
         return
     writer.mirrors.add(run.session, source, file, offer, "changed")
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
-        new_text, old_text = _size_and_time(offer.size, offer.modified), _size_and_time(known.size, known.modified)
-        message = f"{source} now offers {new_text}, before {old_text}"
+        message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
+        message += f", before {_describe_version(known.size, known.modified)}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
         writer.items.add_findings(run.session, file, collection.fetch_phase, [finding])
 
 
-def _size_and_time(size: int | None, modified: datetime | None) -> str:
+def _describe_version(size: int | None, modified: datetime | None) -> str:
     size_text = "a file of unknown size" if size is None else f"{size:,} bytes"
     return f"{size_text} of {show(modified)}" if modified else size_text
 
 
 def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
-    """Record a finding if a further source offers a held file in another size.
-
-    If sizes are equal, the ends of the files are compared after the transfers (`comparing`).
-    """
+    """Record a finding if other sources offer an archived file in another size; `comparing` handles equal sizes."""
     if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return
     others = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]

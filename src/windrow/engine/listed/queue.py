@@ -1,4 +1,4 @@
-"""The files that wait to be fetched: a bounded window on the ledger, sorted by source."""
+"""The queue of files to fetch: the first ones are read from the ledger into memory, and sorted by source."""
 
 from __future__ import annotations
 
@@ -8,177 +8,190 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from windrow.archive.capture_sink import MAX_BODY_IN_MEMORY
 from windrow.clock import now, spell
 from windrow.digest import combine_digests, shorten_digest
 from windrow.engine.frontier import offering_host
-from windrow.engine.listed.rest import AGAIN, RestingFile, divide
+from windrow.engine.listed.rest import RETRIED_REASONS, RestingFile, split_resting
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
 from windrow.ledger.typed.attempts import LatestCapture, OpenAttempt
 from windrow.ledger.typed.mirrors import Mirror
 from windrow.model import FetchJob, Finding, KnownCapture, Level, ListedFile, Source, Status
 
-WINDOW = 4096
-"""Most files held in memory at a time."""
+MAX_IN_MEMORY = 4096
+"""The most files in memory at a time."""
 
-PART = 500
-"""Files that are drawn from the ledger at a time."""
+PAGE_SIZE = 500
+"""Files that are read from the ledger at a time."""
 
-BATCH = 256
-FEW = 8
+MAX_BATCH_FILES = 256
+MIN_BATCH_FILES = 8
 """The most and fewest files of a batch, if there are enough: between two batches a connection is idle."""
 
-BATCH_BYTES = 64 << 20
+MAX_BATCH_BYTES = 64 << 20
+"""Bytes of files after which no further one is added to a batch."""
+
+
+class SourceJob(NamedTuple):
+    """A source that lists a file, and the job to fetch the file from it."""
+
+    source: Source
+    job: FetchJob
 
 
 @dataclass(slots=True)
 class WantedFile:
-    """A file to fetch, and the hosts that have it, the best first."""
+    """A file to fetch, and the sources that list it (`hosts`), the best one first."""
 
     due: Due
-    hosts: list[tuple[Source, FetchJob]]
-    attempts: int = 0  # on the first host
-    attempt: int = 0  # seq of the attempt that is open on the ledger
-    conflict: Finding | None = None  # to be put on record with the next attempt
+    hosts: list[SourceJob]
+    attempts: int = 0  # failed ones in this run at the first source
+    attempt: int = 0  # the number of its attempt that is open on the ledger, 0 if none is
+    conflict: Finding | None = None  # that sources list it in different sizes; recorded with the next attempt
 
     @property
     def source(self) -> Source:
-        """The source that is tried next."""
-        return self.hosts[0][0]
+        """The source that is asked next."""
+        return self.hosts[0].source
 
 
 @dataclass(slots=True)
 class FetchQueue:
-    """Files by source, and files that wait for another attempt; filled from the ledger."""
+    """The files in memory: by the source that is asked next (`ready`), or waiting for another attempt (`later`).
+
+    `later` is a heap of (due time by time.monotonic, number of the file, file). Sources that are `down`, given by their
+    names, are not asked.
+    """
 
     run: HarvestRun
     down: set[str]
     ready: dict[str, deque[WantedFile]] = field(default_factory=dict)
     later: list[tuple[float, int, WantedFile]] = field(default_factory=list)
-    held: int = 0  # files in memory, in hand or waiting
-    drawn: int = 0
-    nowhere: int = 0  # files that no available source lists
+    in_memory: int = 0  # files that are queued, or that fetchers have
+    drawn: int = 0  # files read from the ledger so far
+    unavailable: int = 0  # files that no available source lists
     resting: list[RestingFile] = field(default_factory=list)  # files that failed too often to be requested now
     _due_items: Iterator[Due] | None = None
     _ended: bool = False
     _open: dict[int, OpenAttempt] = field(default_factory=dict)
 
     def fill(self) -> None:
-        """Take files from the ledger until the window is full, and queue delayed files that are due again."""
+        """Queue delayed files that are due again, and read files from the ledger up to MAX_IN_MEMORY."""
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._due_items is None:
             self._open = {attempt.file: attempt for attempt in self.run.ledger.attempts.open()}
-            self._due_items = _due_items(self.run, self.resting)
-        while not self._ended and self.held < WINDOW:
+            self._due_items = _read_due_items(self.run, self.resting)
+        while not self._ended and self.in_memory < MAX_IN_MEMORY:
             limit = self.run.limit
-            room = WINDOW if limit is None else limit - self.drawn
-            due_items = list(islice(self._due_items, max(0, min(PART, room))))
+            allowed = MAX_IN_MEMORY if limit is None else limit - self.drawn
+            due_items = list(islice(self._due_items, max(0, min(PAGE_SIZE, allowed))))
             self._ended = not due_items
             for file in _find_hosts(self.run, due_items):
-                file.hosts = [host for host in file.hosts if host[0].name not in self.down]
+                file.hosts = [host for host in file.hosts if host.source.name not in self.down]
                 if not file.hosts:
-                    self.nowhere += 1
+                    self.unavailable += 1
                     continue
                 open_attempt = self._open.pop(file.due.item.id, None)
                 if open_attempt and any(source.name == open_attempt.source for source, _ in file.hosts):
                     file.attempt = open_attempt.seq
-                    file.hosts.sort(key=lambda host: host[0].name != open_attempt.source)
-                self.held += 1
+                    file.hosts.sort(key=lambda host: host.source.name != open_attempt.source)
+                self.in_memory += 1
                 self.drawn += 1
                 self.put(file)
 
     def put(self, wanted: WantedFile) -> None:
-        """Queue a file for its first host."""
+        """Queue a file for its first source."""
         self.ready.setdefault(wanted.source.name, deque()).append(wanted)
 
     def put_later(self, wanted: WantedFile, seconds: float) -> None:
         """Queue a file after `seconds`."""
         heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
 
-    def batch(self, source: str) -> list[WantedFile]:
-        """Take the files of one batch for a source."""
+    def take_batch(self, source: str) -> list[WantedFile]:
+        """Remove and return the files of the next batch for a source, given by its name."""
         files: list[WantedFile] = []
         size = 0
         waiting = self.ready.get(source, deque())
-        # The last files are shared out among the connections, so that all end at about one time.
-        limit = max(FEW, min(BATCH, len(waiting) // 4 + 1))
-        while waiting and len(files) < limit and size < BATCH_BYTES:
+        # The last files are divided among the connections, so that all of these end at about the same time.
+        limit = max(MIN_BATCH_FILES, min(MAX_BATCH_FILES, len(waiting) // 4 + 1))
+        while waiting and len(files) < limit and size < MAX_BATCH_BYTES:
             files.append(waiting.popleft())
-            size += files[-1].hosts[0][1].file.size or 0
+            size += files[-1].hosts[0].job.file.size or 0
         return files
 
-    def leave(self, source: str) -> list[WantedFile]:
-        """Remove and return all files queued for a source that is down."""
+    def remove_source(self, source: str) -> list[WantedFile]:
+        """Mark a source as down; remove and return all files that are queued for it."""
         self.down.add(source)
         waiting = list(self.ready.pop(source, ()))
-        delayed = [entry for entry in self.later if entry[2].source.name == source]
-        self.later = [entry for entry in self.later if entry[2].source.name != source]
+        delayed = [wanted for _, _, wanted in self.later if wanted.source.name == source]
+        self.later = [(due, number, wanted) for due, number, wanted in self.later if wanted.source.name != source]
         heapq.heapify(self.later)
-        return waiting + [entry[2] for entry in delayed]
+        return waiting + delayed
 
     @property
-    def empty(self) -> bool:
-        """Whether no file is left, here or on the ledger."""
-        return self._ended and not self.held
+    def is_empty(self) -> bool:
+        """Whether no file is left to fetch, in memory or on the ledger."""
+        return self._ended and not self.in_memory
 
 
-def _due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield the files to fetch: new, interrupted, and those that failed in earlier sessions and are due again."""
+def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
+    """Yield new, interrupted, then failed files that are due; add failed files that are not due to `resting`."""
     collection = run.collection
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
-    failed = (
+    failed_files = (
         due_item for due_item in due(run.ledger, collection, phase, Status.FAILED) if _failed_earlier(run, due_item)
     )
-    at = now()
-    while part := list(islice(failed, PART)):
-        due_again, still_resting = divide(run.ledger, part, at)
+    current_time = now()
+    while page := list(islice(failed_files, PAGE_SIZE)):
+        due_again, still_resting = split_resting(run.ledger, page, current_time)
         resting += still_resting
         yield from due_again
 
 
-def _failed_earlier(run: HarvestRun, failed: Due) -> bool:
-    return failed.reason in AGAIN and failed.since < run.session
+def _failed_earlier(run: HarvestRun, due_item: Due) -> bool:
+    return due_item.reason in RETRIED_REASONS and due_item.since < run.session
 
 
-def _find_hosts(run: HarvestRun, part: list[Due]) -> list[WantedFile]:
-    """Return these files with the sources that list them, the best first."""
+def _find_hosts(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
+    """Return files with the sources that list them and the jobs to fetch them there, the best source first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
-    source_records = run.ledger.attempts.by_source() if part else {}
-    latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in part])
+    source_records = run.ledger.attempts.by_source() if due_items else {}
+    latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])
     mirrors: dict[int, dict[str, Mirror]] = {}
-    for mirror in run.ledger.mirrors.of_files([due_item.item.id for due_item in part]):
+    for mirror in run.ledger.mirrors.of_files([due_item.item.id for due_item in due_items]):
         if mirror.source in sources:
             mirrors.setdefault(mirror.file, {})[mirror.source] = mirror
     files = []
-    for due_item in part:
+    for due_item in due_items:
         mirrors_by_source = mirrors.get(due_item.item.id, {})
-        hosts = [offering_host(sources[name], source_records.get(name)) for name in mirrors_by_source]
-        best = run.collection.listing.prefer(due_item.owner, hosts)
+        offering_hosts = [offering_host(sources[name], source_records.get(name)) for name in mirrors_by_source]
+        ranked_hosts = run.collection.listing.prefer(due_item.owner, offering_hosts)
         latest = latest_captures.get(due_item.item.id)
-        hosts_ = [
-            (
-                sources[host.source],
-                _make_job(due_item, sources[host.source], mirrors_by_source[host.source], latest),
-            )
-            for host in best
-            if not _is_too_old(run, mirrors_by_source[host.source])
-        ]
-        files.append(WantedFile(due_item, hosts_, conflict=_find_conflict(due_item.item.key, hosts_)))
+        source_jobs = []
+        for host in ranked_hosts:
+            source, mirror = sources[host.source], mirrors_by_source[host.source]
+            if not _is_too_old(run, mirror):
+                source_jobs.append(SourceJob(source, _make_job(due_item, source, mirror, latest)))
+        files.append(WantedFile(due_item, source_jobs, conflict=_find_conflict(due_item.item.key, source_jobs)))
     return files
 
 
 def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCapture | None) -> FetchJob:
-    # A part file belongs to one version of one file at one source: another size or time has another part file, and so
-    # has an attempt after another kept version. If versions cannot be told apart, transfers are not continued.
+    """Return the job to fetch a file from a source; `latest` is the latest capture of the file.
+
+    A partial transfer is kept in a part file, which belongs to one version of one file at one source: if the size, the
+    time or the latest capture changes, so does its name. If versions cannot be distinguished, it is not continued.
+    """
     previous = KnownCapture(latest.digest, spell(latest.at), latest.address) if latest else KnownCapture()
-    # HTTP has validators for versions, other protocols the time of the file. Small files have no part file.
+    # HTTP has validators for versions, other protocols have the time of the file. Small files have no part file.
     part_name = ""
-    large = mirror.size is None or mirror.size > MAX_BODY_IN_MEMORY
-    if large and (mirror.modified is not None or source.site.scheme in {"http", "https"}):
+    is_large = mirror.size is None or mirror.size > MAX_BODY_IN_MEMORY
+    if is_large and (mirror.modified is not None or source.site.scheme in {"http", "https"}):
         modified_text = spell(mirror.modified) if mirror.modified else None
         part_name = shorten_digest(
             combine_digests([source.name, mirror.path, str(mirror.size), str(modified_text), previous.digest])
@@ -188,28 +201,27 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
 
 
 def _is_too_old(run: HarvestRun, mirror: Mirror) -> bool:
-    """Return whether a file is older than `--since`; a file without a date is not."""
+    """Return whether a file is older than `--since`; a file without a date never is."""
     return run.since is not None and mirror.modified is not None and mirror.modified < run.since
 
 
-def _find_conflict(key: str, hosts: list[tuple[Source, FetchJob]]) -> Finding | None:
-    """Return a finding if sources offer different sizes under one name; the first host's bytes win."""
-    offered = [(source.name, job.file.size) for source, job in hosts]
-    if len({size for _, size in offered} - {None}) < 2:
+def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
+    """Return a finding if sources list different sizes for the same key; the first source's file is fetched."""
+    sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
+    if len({size for _, size in sizes_by_source} - {None}) < 2:
         return None
-    sizes = ", ".join(f"{name} {size}" for name, size in offered)
-    first_source, other_source = offered[0][0], next(name for name, size in offered if size != offered[0][1])
-    message = (
-        f"offered in different sizes: {sizes}; {first_source} is asked first; {describe_choice(key, other_source)}"
-    )
-    return Finding("ContentDiffers", message, Level.WARN)
+    sizes = ", ".join(f"{name} {size}" for name, size in sizes_by_source)
+    first_source, first_size = sizes_by_source[0]
+    other_source = next(name for name, size in sizes_by_source if size != first_size)
+    message = f"offered in different sizes: {sizes}; {first_source} is asked first"
+    return Finding("ContentDiffers", f"{message}; {describe_choice(key, other_source)}", Level.WARN)
 
 
 def describe_choice(key: str, source: str) -> str:
-    """Return how to fetch a file from a certain source: a retry alone would ask the best source again."""
-    return f"to have those of {source}: windrow retry {key}, then: windrow run {source}"
+    """Return how to fetch a file from a certain source: after a retry alone, the best source is asked again."""
+    return f"to fetch the file of {source}: windrow retry {key}, then: windrow run {source}"
 
 
-def names(sources: Mapping[str, object]) -> str:
+def join_names(sources: Mapping[str, object]) -> str:
     """Join the names of some sources for a message."""
     return ", ".join(sorted(sources))

@@ -1,4 +1,4 @@
-"""One batch of a fetcher: a connection, and the jobs that use it."""
+"""Run one batch of listed files, or of folders to list, over a connection of a fetcher."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from windrow.formats.listing import read_checksum
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, ListedFile, ListingEntry, Site
 from windrow.reasons import Reason
 
-LONG = 0.5
+REPORT_INTERVAL = 0.5
 """Seconds after which a transfer is reported as begun, and between two reports of its size."""
 
-CHUNK = 2000
-"""Entries of a listing sent at a time."""
+ENTRIES_PER_MESSAGE = 2000
+"""Entries of a listing that are sent to the engine at a time."""
 
 
 Report = Callable[[Event], None]
@@ -49,46 +49,46 @@ async def run_batch(
     pool: ConnectionPool,
     report: Report,
 ) -> None:
-    """Run a batch; every job is reported once, as an attempt or as untouched."""
-    jobs = pool.begin(batch)
+    """Run a batch over an idle or a new connection; every job is reported once, as an attempt or as untouched."""
+    jobs = pool.register_batch(batch)
     try:
-        connection = pool.take(batch.site)
+        connection = pool.take_idle(batch.site)
         end = _ConnectionEnd.STALE
         if connection:
-            end = await _use_connection(jobs, batch, pool.paced(batch, connection), archive, report, rested=True)
+            end = await _use_connection(jobs, batch, pool.paced(batch, connection), archive, report, was_idle=True)
         if end is _ConnectionEnd.STALE:
             connection = await transport.connect(batch.site)
             end = await _use_connection(jobs, batch, pool.paced(batch, connection), archive, report)
         if connection and end is _ConnectionEnd.SOUND:
-            pool.give(batch.site, connection)
+            pool.give_back(batch.site, connection)
     except WindrowError as error:
         report(BatchEnded(batch.number, tuple(job.target for job in jobs), _describe_break(error)))
         return
-    except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
+    except Exception as error:  # noqa: BLE001 after a bug of ours the engine must not wait forever
         fault = BatchBroken(Reason.STEP_FAILED, _describe_fault(error), "", retry=False, wait=None)
         report(BatchEnded(batch.number, tuple(job.target for job in jobs), fault))
         return
     finally:
-        pool.end(batch)
+        pool.forget_batch(batch)
     report(BatchEnded(batch.number, tuple(job.target for job in jobs)))
 
 
 class _ConnectionEnd(Enum):
-    """How a batch left its connection."""
+    """The state of a connection after a batch."""
 
     SOUND = auto()  # it may be kept and used again
     BROKEN = auto()  # its state is unknown
-    STALE = auto()  # the server had closed it while it was idle: nothing was received
+    STALE = auto()  # the server had closed it while it was idle, so that nothing was received
 
 
 async def _use_connection(
-    rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rested: bool = False,
+    jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
+    *, was_idle: bool = False,
 ) -> _ConnectionEnd:  # fmt: skip
-    """Run the batch over a connection, and close it unless it can be used again."""
+    """Run jobs over a connection, which is an old one if `was_idle`; close it unless it can be used again."""
     end = _ConnectionEnd.BROKEN
     try:
-        end = await _run_jobs(rest, batch, connection, archive, report, rested=rested)
+        end = await _run_jobs(jobs, batch, connection, archive, report, was_idle=was_idle)
     finally:
         if end is not _ConnectionEnd.SOUND:
             await connection.close()
@@ -96,44 +96,44 @@ async def _use_connection(
 
 
 async def _run_jobs(
-    rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rested: bool,
+    jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
+    *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List the batch's folders, then fetch its jobs."""
-    missing = 0
+    """List folders, fetch jobs, and return the connection's state; raises TerminalFailure if no folder exists."""
+    missing_folders = 0
     for folder in batch.folders:
         try:
             entries = await connection.list(folder)
         except TransportError as error:
-            if rested and folder == batch.folders[0] and error.reason in _STALE:
+            if was_idle and folder == batch.folders[0] and error.reason in _STALE:
                 return _ConnectionEnd.STALE
             raise
         if entries is None:
-            missing += 1
+            missing_folders += 1
             entries = []
-        for start in range(0, len(entries), CHUNK):
-            report(ListedEntries(batch.number, tuple(entries[start : start + CHUNK])))
-    if batch.folders and missing == len(batch.folders):
+        for start in range(0, len(entries), ENTRIES_PER_MESSAGE):
+            report(ListedEntries(batch.number, tuple(entries[start : start + ENTRIES_PER_MESSAGE])))
+    if batch.folders and missing_folders == len(batch.folders):
         # An unmounted disk or a wrong path looks like this, so do not conclude that everything is gone.
-        message = f"none of the folders {', '.join(batch.folders)} is there"
-        raise TerminalFailure(f"{batch.site.address()}: {message}", Reason.NOT_FOUND, hint="look at the source's path")
+        message = f"none of the folders {', '.join(batch.folders)} exists"
+        raise TerminalFailure(f"{batch.site.address()}: {message}", Reason.NOT_FOUND, hint="check the source's path")
     if batch.folders and batch.site.manifest:
-        unwanted = await _unwanted_lines(batch.folders, connection)
-        for start in range(0, len(unwanted), CHUNK):
-            report(ListedEntries(batch.number, tuple(unwanted[start : start + CHUNK])))
-    runners = range(max(1, min(batch.abreast, len(rest))))
+        unwanted = await _list_unwanted(batch.folders, connection)
+        for start in range(0, len(unwanted), ENTRIES_PER_MESSAGE):
+            report(ListedEntries(batch.number, tuple(unwanted[start : start + ENTRIES_PER_MESSAGE])))
+    runners = range(max(1, min(batch.abreast, len(jobs))))
     rate = _Rate(batch.site)
     ends = await asyncio.gather(
-        *(_run_from_queue(rest, batch, connection, archive, report, rate=rate, rested=rested) for _ in runners)
+        *(_run_from_queue(jobs, batch, connection, archive, report, rate=rate, was_idle=was_idle) for _ in runners)
     )
     return next((end for end in (_ConnectionEnd.STALE, _ConnectionEnd.BROKEN) if end in ends), _ConnectionEnd.SOUND)
 
 
-async def _unwanted_lines(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
-    """Return the lines of a manifest that are outside the folders, as not wanted."""
-    lines = await connection.list("") or []
-    unwanted = [line for line in lines if line.name.partition("/")[0] not in folders]
-    return [entry._replace(reason=Reason.NOT_WANTED) for entry in unwanted]
+async def _list_unwanted(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
+    """Return the entries of a manifest that are outside the folders, with the reason NOT_WANTED."""
+    entries = await connection.list("") or []
+    outside = [entry for entry in entries if entry.name.partition("/")[0] not in folders]
+    return [entry._replace(reason=Reason.NOT_WANTED) for entry in outside]
 
 
 def _describe_break(error: WindrowError) -> BatchBroken:
@@ -146,36 +146,36 @@ def _describe_fault(error: Exception) -> str:
 
 
 async def _run_from_queue(
-    rest: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rate: _Rate, rested: bool,
+    jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
+    *, rate: _Rate, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """Run jobs until none is left or the connection is unusable; return the connection's state."""
-    while rest:
-        job = rest.popleft()
-        attempt = await fetch(job, batch, connection, archive, report, rate=rate, rest=rest)
-        if rested and attempt.reason in _STALE and not attempt.received:
-            rest.appendleft(job)
+    """Fetch jobs until none is left or the connection cannot be used any more; return the connection's state."""
+    while jobs:
+        job = jobs.popleft()
+        attempt = await fetch(job, batch, connection, archive, report, rate=rate, later_jobs=jobs)
+        if was_idle and attempt.reason in _STALE and not attempt.received:
+            jobs.appendleft(job)
             return _ConnectionEnd.STALE
-        rested = False
+        was_idle = False
         report(AttemptEnded(batch.number, attempt))
         if attempt.reason in _BREAKING:
             return _ConnectionEnd.BROKEN
     return _ConnectionEnd.SOUND
 
 
-# A server that closed an idle connection: the connection breaks before the first byte.
+# Reasons of a failure before the first byte if the server had closed the idle connection.
 _STALE = {Reason.INTERRUPTED, Reason.CONNECT_FAILED}
 
-# After these the connection's state is unknown; the rest of the batch gets another connection.
+# After these reasons the connection's state is unknown; the other jobs of the batch get another connection.
 _BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.CONNECT_FAILED, Reason.PROTOCOL_ERROR, Reason.RATE_LIMITED}
 _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 
 async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rate: _Rate | None = None, rest: Sequence[FetchJob] = (),
+    *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at one job, and return it; errors are part of it. `rest` are the jobs after this one."""
+    """Make one attempt at one job; errors become part of it. The first of `later_jobs` may be pipelined."""
     started, clock = now(), time.monotonic()
     file = job.file
     sink: CaptureSink | None = None
@@ -202,18 +202,18 @@ async def fetch(
             checksum, message = await _fetch_checksum(file.sidecar, connection, batch.site)
         if checksum:
             sink.verify(checksum)
-        if rest and _is_small(rest[0].file):
-            connection.expect(rest[0].file.path)
-        kept = sink.finish()
+        if later_jobs and _is_small(later_jobs[0].file):
+            connection.expect(later_jobs[0].file.path)
+        response = sink.finish()
         attempt = job.attempt(started, time.monotonic() - clock)
         return Attempt(
-            *attempt[:6], status, kept, message=message, validators=validators, received=sink.received,
+            *attempt[:6], status, response, message=message, validators=validators, received=sink.received,
             checksum=checksum,
         )  # fmt: skip
     except WindrowError as error:
         wait, location = (error.wait, error.target) if isinstance(error, TransportError) else (None, "")
         failure = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait, location)
-    except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
+    except Exception as error:  # noqa: BLE001 after a bug of ours the engine must not wait forever
         failure = (Reason.STEP_FAILED, _describe_fault(error), False, None, "")
     received = 0
     if sink:
@@ -228,50 +228,49 @@ async def fetch(
 
 
 def _is_small(file: ListedFile) -> bool:
-    """Return whether a file is small by its listing and fetched whole: such requests may be pipelined."""
+    """Return whether a file is small by its listing and is fetched whole, so that its request may be pipelined."""
     return not file.compared and file.size is not None and file.size <= MAX_BODY_IN_MEMORY
 
 
 class _Rate:
-    """Compares the bytes of all transfers of a batch with the least rate of its site."""
+    """Compares the bytes that a batch receives in `window` seconds with the least rate that its source allows."""
 
     def __init__(self, site: Site) -> None:
         self._address = site.address()
         self.window = max(1.0, site.timeout)
-        self._least = site.min_rate * self.window
+        self._min_bytes = site.min_rate * self.window
         self.received = 0
-        self.slow = False
+        self.is_slow = False
 
-    def check(self, before: int) -> None:
-        """Raise TransientFailure if too few bytes came since `before`, the count one window ago."""
-        self.slow = self.slow or self.received - before < self._least
-        if self.slow:
-            message = (
-                f"{self._address}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
-            )
-            raise TransientFailure(message, Reason.TIMEOUT, hint="min_rate of the source says how slow it may be")
+    def check_rate(self, before: int) -> None:
+        """Raise TransientFailure if too few bytes were received since `before`, the count one window ago."""
+        self.is_slow = self.is_slow or self.received - before < self._min_bytes
+        if self.is_slow:
+            rate = f"{self._min_bytes / self.window:g} bytes a second"
+            message = f"{self._address}: less than {rate} in {self.window:g} seconds"
+            raise TransientFailure(message, Reason.TIMEOUT, hint="the option min_rate of the source sets the limit")
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a callback that reports the start and size of a long transfer and ends one that is too slow."""
-    due = time.monotonic() + LONG
+    """Return a callback for received bytes, which reports a long transfer and raises TransientFailure if it is slow."""
+    due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
     window_start, window_bytes = 0.0, 0
 
     def report_size(size: int) -> None:
         nonlocal due, is_reported, last_size, window_start, window_bytes
-        at = time.monotonic()
+        current_time = time.monotonic()
         if last_size is None:
-            last_size, window_start, window_bytes = size, at, rate.received
+            last_size, window_start, window_bytes = size, current_time, rate.received
         rate.received += size - last_size
         last_size = size
-        if at - window_start >= rate.window:
-            rate.check(window_bytes)
-            window_start, window_bytes = at, rate.received
-        if at < due:
+        if current_time - window_start >= rate.window:
+            rate.check_rate(window_bytes)
+            window_start, window_bytes = current_time, rate.received
+        if current_time < due:
             return
-        due = at + LONG
+        due = current_time + REPORT_INTERVAL
         if not is_reported:
             is_reported = True
             report(TransferBegun(job.target, started))
@@ -281,22 +280,22 @@ def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate
 
 
 def _ignore_event(_event: Event) -> None:
-    """Drop an event."""
+    """Do nothing, since a comparison is not reported as a transfer."""
 
 
 class _TailSink:
-    """A sink for the end of a file that is held already: its last bytes are digested, and nothing is kept."""
+    """A sink for the end of a file that is compared with the archive: it digests the last bytes, and keeps nothing."""
 
     validator = ""
 
-    def __init__(self, file: ListedFile, where: str, report_size: Callable[[int], None]) -> None:
+    def __init__(self, file: ListedFile, address: str, report_size: Callable[[int], None]) -> None:
         self.start = max(0, (file.size or 0) - COMPARED_SIZE)
         self.modified = file.modified
         self.listed = file.size
         self.received = 0
         self._last = bytearray()
-        self._address = where
-        self._grown = report_size
+        self._address = address
+        self._report_size = report_size
 
     @property
     def digest(self) -> str:
@@ -304,7 +303,7 @@ class _TailSink:
         return digest(bytes(self._last[-COMPARED_SIZE:]))
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Start; a server that cannot start near the end sends the whole file."""
+        """Check the size, as a server that cannot start near the end sends the whole file; raise TerminalFailure."""
         del head, request
         if (size or 0) - self.start > _LARGEST_COMPARED:
             self._fail_too_large()
@@ -315,14 +314,14 @@ class _TailSink:
         self._last.clear()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Keep the last bytes."""
+        """Keep the last bytes, and report how many were received; raise TerminalFailure if they are too many."""
         self.received += len(block)
         if self.received > _LARGEST_COMPARED:
             self._fail_too_large()
         self._last += block
         if len(self._last) > 1 << 20:
             del self._last[:-COMPARED_SIZE]
-        self._grown(self.received)
+        self._report_size(self.received)
 
     def _fail_too_large(self) -> None:
         message = f"{self._address}: comparing it needs more than {_LARGEST_COMPARED:,} bytes, which is the limit"
@@ -334,16 +333,16 @@ _LARGEST_COMPARED = 64 << 20
 
 
 class _ChecksumSink:
-    """A sink for a checksum file: small, kept in memory, never archived."""
+    """A sink for a checksum file, which is small, kept in memory and never archived."""
 
     start = 0
     validator = ""
     modified: datetime | None = None
     listed: int | None = None
 
-    def __init__(self, where: str, seconds: float) -> None:
+    def __init__(self, address: str, seconds: float) -> None:
         self.content = b""
-        self._address = where
+        self._address = address
         self._until = time.monotonic() + seconds
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
@@ -373,7 +372,7 @@ async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tupl
         await connection.get(path, sink)
     except TransportError as error:
         if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
-            return "", f"not compared with a checksum: {path} is not there any more"
+            return "", f"not compared with a checksum: {path} does not exist any more"
         if error.retry:
             raise
         return "", f"not compared with a checksum: {error}"

@@ -30,19 +30,20 @@ from windrow.reasons import Reason
 
 METHODS = frozenset({"GET", "POST"})
 HOPS = 5
-"""Redirects of one request that are followed."""
+"""The most redirects of one request that are followed."""
 
 MAX_REQUESTS = 10_000
-"""Requests, and offers, allowed per response."""
+"""The most requests, and the most offers, that a discovery may return for one response."""
 
-_KEY_LENGTH = 512
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_MAX_KEY_LENGTH = 512
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class KeptAnswer(NamedTuple):
-    """A stored response: its request, and the place of its bytes.
+    """A stored response: its request, when it was made (`at`), and the place of its bytes.
 
-    `head` is the place of a later response that repeated known bytes; `url` is that of the request.
+    `url` is the address requested. If the response repeated known bytes, `place` is that of their first capture, and
+    `head` that of the response itself.
     """
 
     request: Request
@@ -56,18 +57,19 @@ class KeptAnswer(NamedTuple):
 
 
 class FollowJob(NamedTuple):
-    """A response to be followed."""
+    """A response for the discovery to follow, with what it learned about the source from earlier ones."""
 
     source: Source
     learned: Mapping[str, Any]
     answer: KeptAnswer
-    captured: bool = False  # taken from an existing capture
+    is_captured: bool = False  # it was taken from an existing capture
 
 
 class FollowedAnswer(NamedTuple):
-    """A followed response: the discovery's result, and its requests as addresses of the ledger.
+    """The discovery's result for a response, and its requests as addresses of the ledger.
 
-    `if_new` has those that are `only_if_new`; those of `found` that are repeated `when_named` are in both.
+    Requests that are `only_if_new` are in `if_new`, all others in `found`; `when_named` has those of `found` that are
+    made again each time a response names them.
     """
 
     result: FollowResult
@@ -77,10 +79,10 @@ class FollowedAnswer(NamedTuple):
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
-    """Return a body without its codings; raises StepError if it exceeds the limit of a document."""
-    # Only foreign files have chunked bodies: here chunks, and their header field, are removed before storing.
+    """Return a body without its codings (header `fields`); raises StepError if it is larger than a document may be."""
+    # Only WARC files of other programs have chunked bodies: our fetchers store bodies without chunks.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
-    # The size is checked first: reading with the limit would allocate memory for all of it.
+    # The size is checked before reading, so that no memory is allocated for a body that is too large.
     if view.seek(0, io.SEEK_END) > limits.member_size:
         raise StepError(f"more than {limits.member_size} bytes", Reason.TOO_LARGE)
     view.seek(0)
@@ -90,57 +92,58 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
 
 
 def context_text(request: Request, hops: int = 0) -> str:
-    """Return the name, context and repetition of a request as JSON, for the ledger."""
+    """Return a request's name, context and repetition, and its number of redirects, as JSON for the ledger."""
     context = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
     return json.dumps({name: field for name, field in context.items() if field})
 
 
 def context_of(stored: HttpRequest | None) -> dict[str, Any]:
-    """Return the name, context and repetition of a stored request."""
+    """Return what `context_text` stored with a request, as a dict; it is empty for a plain GET."""
     context: dict[str, Any] = json.loads(stored.context) if stored and stored.context else {}
     return context
 
 
 def request_of(url: str, stored: HttpRequest | None) -> Request:
-    """Return a stored request as its discovery made it."""
-    context, sent = context_of(stored), stored or HttpRequest()
+    """Return a stored request to `url` as the discovery made it; `stored` is None for a plain GET."""
+    context, request = context_of(stored), stored or HttpRequest()
     return Request(
-        url, context.get("name", ""), sent.method, sent.headers, sent.body, context=context.get("context", ""),
+        url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
         every=context.get("every"),
     )  # fmt: skip
 
 
 def found_url(
-    request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: RequestContent | None = None
+    request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, content: RequestContent | None = None
 ) -> FoundUrl:
-    """Return a request as an address of the ledger; raises StepError for an invalid request.
+    """Return a request as an address of the ledger; raises StepError if the request is not valid.
 
-    `sent` replaces its body if kept documents are part of that.
+    Its URL may be relative to `base`. `hops` redirects led to it. `content` replaces the body of a step's request.
     """
     if request.method not in METHODS:
         raise StepError(f"the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
     if request.method == "GET" and request.body:
         raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
-    for name, value in request.headers:
-        if not _TOKEN.fullmatch(name) or not value.isprintable() or not value.isascii():
+    for name, header in request.headers:
+        if not _HEADER_NAME.fullmatch(name) or not header.isprintable() or not header.isascii():
             raise StepError(f"the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
         raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)
     http_request = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
-    if sent is not None:
-        http_request = http_request._replace(body=sent.body, attachments=sent.attachments, seconds=sent.seconds)
-        key = sent.digest if sent.attachments else ""
+    if content is not None:
+        body, attachments, digest, seconds = content
+        http_request = http_request._replace(body=body, attachments=attachments, seconds=seconds)
+        key = digest if attachments else ""
     return FoundUrl(
         request_key(url, http_request, key), parts(url).origin, url, int(request.priority), kind, None, http_request
     )
 
 
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
-    """Return the key of a request in the ledger: the number of its URL for a plain GET.
+    """Return the number of a request in the ledger, which for a plain GET is that of its URL.
 
-    `document` is the digest of the document that it sends: equal bytes are sent once, wherever they came from.
+    `document` is the digest of the document that it sends, so that requests that send equal bytes have one number.
 
     >>> request_key("https://a.example/", HttpRequest()) == hash64("https://a.example/")
     True
@@ -149,25 +152,25 @@ def request_key(url: str, request: HttpRequest, document: str = "") -> int:
         return hash64(url)
     spelled = "\n".join((request.method, url, *(f"{name.lower()}: {value}" for name, value in request.headers)))
     spelled = f"{spelled}\n\n{request.body.hex()}"
-    attached = "".join(
+    attachment_text = "".join(
         f"\n{attachment.at} {attachment.offset} {attachment.length}" for attachment in request.attachments
     )
-    return hash64(f"{spelled}\n{document}{attached}" if request.attachments else spelled)
+    return hash64(f"{spelled}\n{document}{attachment_text}" if request.attachments else spelled)
 
 
 class RequestContent(NamedTuple):
-    """The body of a request: bytes with parts of a kept document between them; `digest` is that of the document."""
+    """The body of a step's request: bytes, into which parts of the step's document are inserted when it is sent."""
 
     body: bytes
-    attachments: tuple[Attachment, ...]
-    digest: str
-    seconds: float
+    attachments: tuple[Attachment, ...]  # the parts, with their positions in the body
+    digest: str  # of the document
+    seconds: float  # the time that the service may take to answer
 
 
 def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> FoundUrl:
-    """Return a step's request to a service as an address of the ledger.
+    """Return a step's request to a service, whose address is `base`, as an address of the ledger.
 
-    `attempt` and `digest` are those of the step's document, parts of which may be sent.
+    `attempt` and `digest` are the number and digest of the step's document, parts of which may be sent.
     """
     url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
     headers, pieces = ask.headers, [ask.body]
@@ -175,8 +178,8 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
         offset, length = ask.byte_range
         headers = (*headers, ("Range", f"bytes={offset}-{offset + length - 1}"))
     if ask.form:
-        kind, pieces = form_data(ask.form, digest)
-        headers = (*headers, ("Content-Type", kind))
+        content_type, pieces = form_data(ask.form, digest)
+        headers = (*headers, ("Content-Type", content_type))
     body, attachments = b"", []
     for piece in pieces:
         if isinstance(piece, DocumentPart):
@@ -185,14 +188,14 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
             body += piece
     if ask.method == "GET" and (body or attachments):
         raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
-    sent = RequestContent(body, tuple(attachments), digest, ask.seconds)
-    return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, sent=sent)
+    content = RequestContent(body, tuple(attachments), digest, ask.seconds)
+    return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, content=content)
 
 
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
     """Encode a form (RFC 7578); return its media type, and the pieces of its body.
 
-    The boundary depends on the `digest` of the document too, so that no document can contain it.
+    The boundary is made from the fields and the `digest` of the document, so that no document can contain it.
     """
     boundary = f"windrow-{hash64(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
@@ -221,21 +224,26 @@ def _quoted(text: str) -> str:
 def follow(
     collection: Collection, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits
 ) -> FollowedAnswer:
-    """Run a discovery on a response, and check its result here, where an error ends one document only."""
-    kept, source = job.answer, job.source
-    discovery = collection.captures if job.captured else collection.requests
+    """Run a discovery on a response, given by its body (`view`) and header fields, and check its result.
+
+    Requests outside the allowed origins become findings. Raises StepError if the result is not valid. This runs in the
+    pool, where an error ends only this document.
+    """
+    response, source = job.answer, job.source
+    discovery = collection.captures if job.is_captured else collection.requests
     assert discovery is not None
     assert discovery.follow is not None
-    unchanged = kept.head is not None
-    answer = Answer(kept.request, kept.status, fields, body_of(view, fields, limits), kept.at, unchanged)
+    is_unchanged = response.head is not None
+    body = body_of(view, fields, limits)
+    answer = Answer(response.request, response.status, fields, body, response.at, is_unchanged)
     followed = discovery.follow(source, job.learned, answer)
     if not isinstance(followed, FollowResult):
         raise StepError(f"the discovery returned {type(followed).__name__}, not a FollowResult", Reason.STEP_FAILED)
-    json.dumps(dict(followed.learned))
+    json.dumps(dict(followed.learned))  # raises an error here if it cannot be stored
     for offer in followed.offers:
-        if not offer.key or len(offer.key) > _KEY_LENGTH:
+        if not offer.key or len(offer.key) > _MAX_KEY_LENGTH:
             raise StepError(
-                f"the key {offer.key[:60]!r} of an offer is empty or longer than {_KEY_LENGTH} characters",
+                f"the key {offer.key[:60]!r} of an offer is empty or longer than {_MAX_KEY_LENGTH} characters",
                 Reason.STEP_FAILED,
             )
     if len(followed.requests) > MAX_REQUESTS or len(followed.offers) > MAX_REQUESTS:
@@ -247,7 +255,7 @@ def follow(
     allowed = allowed_origins(collection, source)
     for request in followed.requests:
         try:
-            url = found_url(without_secrets(request, source), kept.url)
+            url = found_url(without_secrets(request, source), response.url)
         except StepError as error:
             findings.append(Finding("BadRequest", str(error)))
             continue
@@ -264,29 +272,28 @@ def follow(
     return FollowedAnswer(result, tuple(urls), tuple(if_new), tuple(when_named))
 
 
-def redirect(collection: Collection, source: Source, kept: KeptAnswer, hops: int) -> FollowedAnswer:
-    """Follow a redirect within the origins of the source: repeat the request at its target."""
-    request = kept.request
-    if kept.status not in {307, 308}:
+def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
+    """Repeat a redirect's request at its target; skip it if `hops` or the target's origin are not allowed."""
+    request = answer.request
+    if answer.status not in {307, 308}:
         request = request._replace(method="GET", body=b"")
     try:
-        target = found_url(without_secrets(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
+        target = found_url(without_secrets(request._replace(url=answer.location), source), answer.url, hops=hops + 1)
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
-        return FollowedAnswer(
-            FollowResult(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {target.url}"),))
-        )
+        finding = Finding("Redirected", f"to {target.url}")
+        return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
     return FollowedAnswer(FollowResult(), (target,))
 
 
 def requests_of(collection: Collection, source: Source) -> Requests | None:
-    """Return how a source makes requests; None if it has no address and only takes existing captures."""
+    """Return the collection's discovery by requests; None if the source has no address and only takes captures."""
     return collection.requests if source.site.scheme else None
 
 
 def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
-    """Return the origins at which a source may make requests."""
+    """Return the origins to which the requests of a source may be made; empty if it makes no requests."""
     requests = requests_of(collection, source)
     if requests is None:
         return frozenset()
@@ -296,12 +303,12 @@ def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
 
 
 def source_address(source: Source) -> str:
-    """Return the address of a source, to which requests are relative."""
+    """Return the normalised address of a source, to which the addresses of its requests are relative."""
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 
-def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
-    """Return the first requests of a source."""
+def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
+    """Return the first requests of a source as addresses of the ledger; `learned` is from earlier runs."""
     if (requests := requests_of(collection, source)) is None:
         return ()
     base = source_address(source)
@@ -309,6 +316,6 @@ def begin(collection: Collection, source: Source, learned: Mapping[str, Any]) ->
 
 
 def without_secrets(request: Request, source: Source) -> Request:
-    """Return a request without the parameters that carry secrets: links in responses often repeat them."""
+    """Return a request without the query parameters that contain secrets, which links in responses often repeat."""
     names = [credential.query for credential in source.credentials if credential.query]
     return request._replace(url=remove_parameters(request.url, names)) if names else request

@@ -1,6 +1,7 @@
-"""Following: turn each stored response into further requests and offers, in one transaction.
+"""Following: have the discovery turn each stored response into further requests, and offers of documents.
 
-How far each source was followed is stored in it too: a killed run continues there.
+They are stored in one transaction with how far the source was followed, so that after a kill the next run continues
+there.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from windrow.engine.requests.answers import (
     FollowJob,
     KeptAnswer,
     allowed_origins,
-    begin,
     context_of,
-    redirect,
+    first_requests,
+    follow_redirect,
     request_of,
     requests_of,
     source_address,
@@ -32,15 +33,15 @@ from windrow.ledger.typed.unread import UnreadDocument
 from windrow.model import Finding, FoundUrl, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
 
-PAGE = 64
-"""Responses of a source that are looked up at a time."""
+PAGE_SIZE = 64
+"""Responses of a source that are read from the ledger at a time."""
 
 AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
-"""Stores addresses of a source that were found at an address."""
+"""A function that stores addresses of a source, which were found at an address, given by its number."""
 
 
 class FollowOutcome(NamedTuple):
-    """The outcome of following one response: the number of requests, why none, and why the discovery ended."""
+    """The number of requests found in a response, the reason if it was skipped, and why the discovery ended."""
 
     source: str
     found: int
@@ -49,17 +50,17 @@ class FollowOutcome(NamedTuple):
 
 
 class _FollowRun(NamedTuple):
-    """A followed response, a failure, or None if there was nothing to follow, and the seconds that it took."""
+    """The result of following a response, or a failed reading, or None if it has no body; and the seconds it took."""
 
     followed: FollowedAnswer | Reading | None = None
     seconds: float = 0.0
 
 
 class AnswerFollower:
-    """Follows the responses of some sources, each source's in the order in which they came."""
+    """Follows the responses of some sources, those of each source in the order in which they arrived."""
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue where each source stopped."""
+        """Continue where the last run stopped, for each source."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -67,29 +68,29 @@ class AnswerFollower:
         queries = run.ledger.requests
         name = run.collection.name
         self._followed_to = {source: queries.followed_upto(name, source) for source in self._sources}
-        self._read = dict(self._followed_to)  # how far responses were looked up
+        self._read_to = dict(self._followed_to)  # number of the last response read from the ledger, by source
         self._learned = {source: queries.learned(name, source) for source in self._sources}
-        self._listings = {source: queries.listing_begun(name, source) for source in self._sources}
+        self._listing_starts = {source: queries.listing_begun(name, source) for source in self._sources}
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
-        self._with_new = set(self._sources)
+        self._may_have_new = set(self._sources)  # sources
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
         self._unread = UnreadAttempts(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
-        self._again = set(self._unread.due())
-        for recorded in run.ledger.attempts.by_numbers(sorted(self._again)):
+        self._retried = set(self._unread.due())  # responses that an earlier run could not follow
+        for recorded in run.ledger.attempts.by_numbers(sorted(self._retried)):
             if recorded.source in self._waiting:
                 self._waiting[recorded.source].append(recorded)
 
     def note_answers(self, source: str) -> None:
-        """Note that a source may have new responses."""
+        """Note that a source, given by its name, may have new responses on the ledger."""
         if source in self._sources:
-            self._with_new.add(source)
+            self._may_have_new.add(source)
 
-    def begin(self, source: Source) -> Sequence[FoundUrl]:
+    def first_requests(self, source: Source) -> Sequence[FoundUrl]:
         """Return the first requests of a source."""
-        return begin(self._run.collection, source, self._learned[source.name])
+        return first_requests(self._run.collection, source, self._learned[source.name])
 
-    def move(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """If the address of a source was edited, make its new first requests due, and the old ones not."""
+    def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
+        """If the address of a source was edited, make its first requests (`seeds`) due, and its old ones not due."""
         run, name = self._run, self._run.collection.name
         address = source_address(source)
         old_address = run.ledger.requests.address(name, source.name)
@@ -103,8 +104,8 @@ class AnswerFollower:
         writer.addresses.begin_anew(name, source.name, REQUEST, seed_digests, allowed_origins(run.collection, source))
         writer.addresses.due_at(name, seed_digests, 1)
 
-    def step(self, add_urls: AddUrls) -> list[FollowOutcome]:
-        """Follow the next response of every source that has one; return the outcomes."""
+    def follow_next(self, add_urls: AddUrls) -> list[FollowOutcome]:
+        """Follow the next response of every source that has one, and store the results; return the outcomes."""
         answers = [recorded for name in self._sources if (recorded := self._next_answer(name))]
         if not answers:
             return []
@@ -116,36 +117,37 @@ class AnswerFollower:
             ]
 
     def _next_answer(self, name: str) -> RecordedAttempt | None:
+        """Return the next response of a source to follow, or None if there is none now."""
         waiting = self._waiting[name]
-        if not waiting and name in self._with_new:
+        if not waiting and name in self._may_have_new:
             queries = self._run.ledger.requests
-            waiting += queries.answers(self._run.collection.name, name, self._read[name], self._kinds, PAGE)
+            waiting += queries.answers(self._run.collection.name, name, self._read_to[name], self._kinds, PAGE_SIZE)
             if waiting:
-                self._read[name] = waiting[-1].seq
+                self._read_to[name] = waiting[-1].seq
             else:
-                self._with_new.discard(name)
+                self._may_have_new.discard(name)
         return waiting.popleft() if waiting else None
 
     def _follow_answers(self, attempts: list[RecordedAttempt]) -> list[_FollowRun]:
-        """Run the discovery in the pool on those that have a body."""
+        """Run the discovery in the pool on each response that has a body; follow redirects here."""
         runs = [_FollowRun()] * len(attempts)
-        places: list[int] = []
+        indexes: list[int] = []
         jobs: list[FollowJob] = []
         for index, recorded in enumerate(attempts):
             source = self._sources[recorded.source]
             if recorded.attempt.kept is None or recorded.attempt.status is None or recorded.attempt.reason is not None:
                 continue
-            kept = kept_answer(self._run, recorded)
-            if 300 <= kept.status < 400 and kept.location and requests_of(self._run.collection, source):
+            answer = kept_answer(self._run, recorded)
+            if 300 <= answer.status < 400 and answer.location and requests_of(self._run.collection, source):
                 request = self._run.ledger.requests.asked(recorded.seq)
                 runs[index] = _FollowRun(
-                    redirect(self._run.collection, source, kept, context_of(request).get("hops", 0))
+                    follow_redirect(self._run.collection, source, answer, context_of(request).get("hops", 0))
                 )
                 continue
-            places.append(index)
-            jobs.append(FollowJob(source, self._learned[recorded.source], kept, recorded.attempt.kind == CAPTURED))
+            indexes.append(index)
+            jobs.append(FollowJob(source, self._learned[recorded.source], answer, recorded.attempt.kind == CAPTURED))
         outcomes = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
-        for index, (_, done) in zip(places, outcomes, strict=True):
+        for index, (_, done) in zip(indexes, outcomes, strict=True):
             runs[index] = _FollowRun(done.result, done.seconds)
         return runs
 
@@ -157,26 +159,27 @@ class AnswerFollower:
         followed: FollowedAnswer | Reading | None,
         seconds: float,
     ) -> FollowOutcome:
+        """Store what a response led to, how far its source was followed, and whether it must be followed again."""
         run, name, source = self._run, self._run.collection.name, self._sources[recorded.source]
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None
             findings = followed.findings if followed else ()
-            row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
-            writer.requests.record_followed(name, recorded.source, row)
+            followed_row = Followed(recorded.seq, 0, 0, 0, reason, "", _findings_text(findings), seconds)
+            writer.requests.record_followed(name, recorded.source, followed_row)
             if reason in OWN_FAULTS:
-                self._unread.note(writer, {recorded.seq: reason})
+                self._unread.record_unread(writer, {recorded.seq: reason})
             else:
-                self._unread.remove(writer, [recorded.seq])
+                self._unread.record_read(writer, [recorded.seq])
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
             return FollowOutcome(recorded.source, 0, reason, "")
         result = followed.result
         writer.flush()
         keys = [offer.key for offer in result.offers]
-        fresh = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
-        urls = (*followed.found, *(followed.if_new if fresh else ()))
+        new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
+        urls = (*followed.found, *(followed.if_new if new_keys else ()))
         add_urls(writer, source, recorded.attempt.target, urls)
-        repeated_urls = (*followed.when_named, *(followed.if_new if fresh else ()))
+        repeated_urls = (*followed.when_named, *(followed.if_new if new_keys else ()))
         if repeated_urls:
             writer.flush()
         for url in repeated_urls:
@@ -190,51 +193,49 @@ class AnswerFollower:
         writer.requests.learn(name, recorded.source, result.learned, recorded.seq)
         self._learned[recorded.source] |= result.learned
         self._track_listing(writer, recorded, result)
-        row = Followed(
-            recorded.seq, len(urls), len(result.offers), len(fresh), result.skip, result.end[:2000],
+        followed_row = Followed(
+            recorded.seq, len(urls), len(result.offers), len(new_keys), result.skip, result.end[:2000],
             _findings_text(result.findings), seconds,
         )  # fmt: skip
-        writer.requests.record_followed(name, recorded.source, row)
-        if recorded.seq in self._again:
+        writer.requests.record_followed(name, recorded.source, followed_row)
+        if recorded.seq in self._retried:
             self._take_steps_again(writer, recorded.seq)
         return FollowOutcome(recorded.source, len(urls), result.skip, result.end)
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
-        """Repeat the steps of an attempt that an earlier run could not follow: they ran without its offers."""
+        """Have the Settle steps read an attempt again that an earlier run could not follow, now with its offers."""
         reason = self._unread.reason(attempt)
-        self._unread.remove(writer, [attempt])
+        self._unread.record_read(writer, [attempt])
         for step in self._run.collection.steps:
             if isinstance(step, Settle):
                 unread = UnreadDocument(attempt, "", reason, 0, writer.at)
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [unread])
 
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
-        """Store where a complete listing of a source begins and ends; a failed response breaks it off.
-
-        A response that an earlier run could not follow is not part of the current listing.
-        """
-        if recorded.seq in self._again:
+        """Store where a complete listing begins and ends; a failed response interrupts it, a retried one is ignored."""
+        if recorded.seq in self._retried:
             return
-        name, listing_before = self._run.collection.name, self._listings[recorded.source]
-        began = recorded.seq if followed.begins_listing else listing_before
-        if followed.skip is None and followed.ends_listing and began:
-            writer.requests.end_listing(WholeListingRow(name, recorded.source, began, recorded.seq))
-        listing_now = 0 if followed.skip is not None or followed.ends_listing else began
-        if listing_now != listing_before:
-            writer.requests.begin_listing(name, recorded.source, listing_now)
-            self._listings[recorded.source] = listing_now
+        name, old_start = self._run.collection.name, self._listing_starts[recorded.source]
+        first_answer = recorded.seq if followed.begins_listing else old_start
+        if followed.skip is None and followed.ends_listing and first_answer:
+            writer.requests.end_listing(WholeListingRow(name, recorded.source, first_answer, recorded.seq))
+        new_start = 0 if followed.skip is not None or followed.ends_listing else first_answer
+        if new_start != old_start:
+            writer.requests.begin_listing(name, recorded.source, new_start)
+            self._listing_starts[recorded.source] = new_start
 
 
 def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
-    """Return a stored response with the place of its bytes, which for a repeat is that of the original."""
-    attempt, kept, place = recorded.attempt, recorded.attempt.kept, run.place_of(recorded.attempt)
-    assert kept is not None
+    """Return a stored response with the place of its bytes; if it repeats known bytes, that of their first capture."""
+    attempt, response, place = recorded.attempt, recorded.attempt.kept, run.place_of(recorded.attempt)
+    assert response is not None
     assert place is not None
-    head = kept.place if kept.revisit else None
+    head = response.place if response.revisit else None
     status = OK if attempt.status == NOT_MODIFIED else attempt.status or 0
     request = request_of(attempt.url, run.ledger.requests.asked(recorded.seq))
     return KeptAnswer(request, attempt.url, status, attempt.started, place, head, attempt.location)
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
+    """Return findings as JSON for the ledger, at most 100 of them."""
     return json.dumps([(finding.kind, finding.message[:2000], str(finding.level)) for finding in findings][:100])

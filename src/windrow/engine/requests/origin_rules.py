@@ -1,4 +1,4 @@
-"""The crawl rules of an origin that is asked by requests: its robots.txt and its pace."""
+"""The crawl rules of an origin whose discovery makes requests, and of a service: robots.txt, pauses and due times."""
 
 from __future__ import annotations
 
@@ -13,77 +13,77 @@ from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut, Source
 from windrow.reasons import TOO_LARGE_REASONS, Reason
 from windrow.settings.configuration import Service
 
-DELAY = 1.0
+DEFAULT_DELAY = 1.0
 """Seconds between two requests if neither the source nor its robots.txt sets them."""
 
 SERVICE = "service"
-"""The option that makes a source a service for steps: its `Service`, with the configured numbers."""
+"""The name of the option that makes a source a service for steps; it contains the `Service` with its settings."""
 
-BUSY = 8
-"""Requests in a row without an answer, after which a service is given up for the run."""
+MAX_UNANSWERED = 8
+"""Requests in a row without an answer after which a service is given up for the run."""
 
 LAST_ATTEMPTS = 50
-"""Attempts at a request among which its answer is sought, the latest first."""
+"""How many attempts at a request are searched for its answer, the latest first."""
 
 _MINUTE, _DAY = 60, 86_400
-_REFUSAL = 90  # seconds before a refused request is repeated: longer than a run waits for a service
+_REFUSAL_SECONDS = 90  # before a refused request is repeated: longer than a run waits for a service
 _REFUSED = frozenset({401, 403, 407})
 _UNANSWERED = _REFUSED | {408, 425, 429}  # statuses that do not answer the request
-_GONE = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
-"""Statuses that a repeated request would get too."""
+_PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
+"""Statuses with which a repeated request would probably be answered too."""
 
 
 class OriginRules:
-    """`windrow.contract.CrawlRules` for an origin whose responses are not pages: their links are not followed."""
+    """`windrow.contract.CrawlRules` for an origin whose responses are not pages, so that links are not followed."""
 
     def __init__(self, source: Source, origin: str) -> None:
-        """Start with robots.txt due; a service has no robots.txt."""
+        """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""
         self._origin = origin
         self._agent = source.site.agent
         self._service = service_of(source)
         self._is_service = self._service is not None
-        delay = self._service.delay if self._service else source.options.get("delay", source.pace or DELAY)
+        delay = self._service.delay if self._service else source.options.get("delay", source.pace or DEFAULT_DELAY)
         self._delay = float(delay)
         self._pace = pace.Pace()
         self._robots_state = robots_state.NEW_STATE
-        self._busy = 0  # requests in a row that the service did not answer
+        self._unanswered = 0  # requests in a row without an answer from the service
 
     def robots(self, at: float) -> str:
-        """Return the address of robots.txt when it is due."""
+        """Return the address of robots.txt if it is due at the UNIX time `at`, or an empty text if it is not."""
         is_due = not self._is_service and at >= self._robots_state.due
         return f"{self._origin}/robots.txt" if is_due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply a robots.txt; `status` is None if it is not available. Return an empty list of addresses."""
+        """Apply a robots.txt that was requested at UNIX time `at`; `status` is None if there was no response."""
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=self._agent, now=at
         )
         return []
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of robots.txt; empty if it is not followed."""
+        """Return the target of a redirect of robots.txt, or an empty text if the redirect is not followed."""
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until robots.txt is tried again; 0 if it is available."""
+        """Return the seconds until a robots.txt that is not available is requested again; 0 if it is available."""
         if self._is_service or not self._robots_state.robots.refusal:
             return 0.0
         return max(self._robots_state.due - at, 0.001)
 
     def refusal(self, url: str, kind: int = REQUEST) -> Reason | None:  # noqa: ARG002 the shape of CrawlRules
-        """Return why an address may not be requested now, or None if it may."""
-        if self._pace.given_up or self._busy >= BUSY:
+        """Return why an address may not be requested now, or None if it may be requested."""
+        if self._pace.given_up or self._unanswered >= MAX_UNANSWERED:
             return Reason.SITE_GIVEN_UP
         if self._is_service:
             return None
         return self._robots_state.robots.ask("/" + url.split("/", 3)[3]).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to retry at once: most failed connections succeed at the second try."""
+        """Return whether to repeat a request at once: most connections that fail succeed at the second attempt."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after a response; None if the origin is given up for the run."""
+        """Return the seconds to pause after a response that took `seconds` and asked for `wait`; None: give up."""
         if self._service is not None:
             return self._service_pause(self._service, seconds, status, wait)
         delay = pace.minimum_delay(self._robots_state.robots.delay, self._delay)
@@ -91,57 +91,59 @@ class OriginRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait: a slow answer is not a sign of load, a refused request is.
+        """Return the seconds to wait after a service's response; None if the service is given up for the run.
 
-        If there was no response it may be either: then only the address waits.
+        A slow answer does not mean that the service is overloaded; a refused request does, and no response may.
         """
-        timed_out = status is None and seconds >= 0.9 * float(service.seconds)
-        if is_answer(service, status) or (timed_out and Reason.TIMEOUT in service.final):
-            self._busy = 0
+        has_timed_out = status is None and seconds >= 0.9 * float(service.seconds)
+        if is_answer(service, status) or (has_timed_out and Reason.TIMEOUT in service.final):
+            self._unanswered = 0
             return self._delay
-        self._busy += 1
-        if self._busy >= BUSY:
+        self._unanswered += 1
+        if self._unanswered >= MAX_UNANSWERED:
             return None
         return max(self._delay, wait or (0.0 if status is None else float(service.busy)))
 
     def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Return False: the discovery decides where a source ends."""
+        """Return False, since the discovery decides where a source ends."""
         del job, body
         return False
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the address and no links: the discovery makes the requests."""
+        """Return the address and no links, since the discovery decides what to request."""
         del fields, body
         return url, []
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
-        """Return None: links are not followed."""
+        """Return None, since links are not followed."""
         del base, reference, kind
         return None
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return an empty list: only pages need other addresses."""
+        """Return an empty list, since only pages need other addresses."""
         del job, fields, body
         return []
 
     def left_out(self) -> list[LeftOut]:
-        """Return an empty list: links are not followed."""
+        """Return an empty list, since links are not followed."""
         return []
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return an empty list: responses have no hints."""
+        """Return an empty list, since only sitemaps and feeds have hints."""
         del job, fields, body
         return []
 
 
 def service_of(source: Source) -> Service | None:
-    """Return the service that a source is; None for a source that is harvested."""
+    """Return the service of a source that only steps ask, or None if the source is harvested."""
     service: Service | None = source.options.get(SERVICE)
     return service
 
 
 def is_answer(service: Service, status: int | None, reason: Reason | None = None, tries: int = 1) -> bool:
-    """Return whether an outcome is given to the step that asked, after `tries` failures in a row.
+    """Return whether a service's response counts as an answer, which is given to the step that asked.
+
+    `reason` is that of a failed attempt, `tries` the number of failures in a row.
 
     >>> grobid = Service("grobid", "papers.grobid", final=(500, Reason.TIMEOUT))
     >>> [is_answer(grobid, status) for status in (200, 204, 400, 401, 500, 503)]
@@ -159,10 +161,7 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 
 
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
-    """Count the latest failures in a row for reasons that the service declares final.
-
-    `reasons` are those of the attempts, the latest first; requests that were not made are skipped.
-    """
+    """Count how many of the latest `reasons` in a row (newest first) are final; requests never made do not count."""
     count = 0
     for reason in reasons:
         if reason not in service.final and reason is not Reason.SITE_GIVEN_UP:
@@ -177,58 +176,55 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
 
 
 def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
-    """Return when a request is due again: after `every` seconds (0: never), sooner after a failure that may pass."""
-    at = int(attempt.started.timestamp())
+    """Return the UNIX time at which a request is due again, None for never, and `every` unchanged.
+
+    It is due after `every` seconds (0: never), or sooner after a failure that may pass; `failures` in a row count it.
+    """
+    started = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:
         if is_answer(service, attempt.status, attempt.reason, failures):
             return None, every
         if attempt.status in _REFUSED:
-            return at + _REFUSAL, every
+            return started + _REFUSAL_SECONDS, every
         wait = min(float(service.busy) * 2 ** min(max(failures - 1, 0), 20), _DAY)
         return math.ceil(attempt.started.timestamp() + attempt.seconds + wait), every
     if attempt.reason is Reason.ROBOTS_DENIED:
-        return at + (every or _DAY), every
-    if failures and attempt.status not in _GONE:
+        return started + (every or _DAY), every
+    if failures and attempt.status not in _PERMANENT:
         wait = min(_MINUTE * 2 ** min(max(failures - 1, 0), 20), _DAY)
-        return at + (min(wait, every) if every else wait), every
-    return (at + every if every else None), every
+        return started + (min(wait, every) if every else wait), every
+    return (started + every if every else None), every
 
 
 def outcome(status: int | None, reason: Reason | None, media: str) -> str:  # noqa: ARG001 the shape of Crawl.outcome
-    """Return the outcome of a request: its reason, or its status."""
+    """Return the outcome of a request as a text: the reason of its failure, its status, or "answered"."""
     return str(reason) if reason else f"status {status}" if status and status >= 300 else "answered"
 
 
 def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of Crawl.seeds
-    """Return an empty list: the discovery makes the first requests."""
+    """Return an empty list, since the discovery makes the first requests."""
     return []
 
 
 def normal(address: str) -> str:
-    """Return an address in its stored form; empty if the text is not one."""
+    """Return a web address in its stored form, or an empty text if it is not a web address."""
     return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Return why a first request of a source failed at its server; empty if it was answered or not reached.
-
-    The discovery judges refusals (401, 404): some sites close one interface and keep another.
-    """
+    """Return a message if the server failed at a first request (status 500 or more); the discovery judges others."""
     if attempt.status is None or attempt.status < 500:
         return ""
     return f"{attempt.url}: the server answers {attempt.status}; ask it again with windrow retry --source {source.name}"
 
 
-ASKED_AS_CRAWL = Crawl(
+REQUEST_CRAWL = Crawl(
     no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
     why_no_page=why_no_answer, by_request=True,
 )  # fmt: skip
-"""The crawl by which requests are made, like those for the pages of a site."""
+"""The crawl of collections whose discovery makes requests: it uses the same fetchers as the crawl of pages."""
 
 
-def walked(collection: Collection) -> Crawl | None:
-    """Return how a collection's origins are walked: as its own crawl, or by requests; None if it is listed.
-
-    One that only takes existing captures counts as by requests: it has addresses and attempts, but none is ever due.
-    """
-    return None if isinstance(collection.discovery, Listing) else collection.crawl or ASKED_AS_CRAWL
+def crawl_of(collection: Collection) -> Crawl | None:
+    """Return how a collection's addresses are requested: its own crawl, or REQUEST_CRAWL; None if it lists files."""
+    return None if isinstance(collection.discovery, Listing) else collection.crawl or REQUEST_CRAWL

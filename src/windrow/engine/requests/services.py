@@ -1,4 +1,4 @@
-"""The requests of steps to services: stored and made like all requests of their collection."""
+"""The requests of steps to services, which are stored and made like the other requests of their collection."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from windrow.engine.crawl.crawling import CrawlDispatcher
 from windrow.engine.requests.answers import KeptAnswer, request_of, service_request
 from windrow.engine.requests.following import kept_answer
 from windrow.engine.requests.origin_rules import (
-    ASKED_AS_CRAWL,
     LAST_ATTEMPTS,
+    REQUEST_CRAWL,
     SERVICE,
     failures_in_row,
     is_answer,
@@ -27,9 +27,10 @@ from windrow.settings.kinds import split_address
 
 
 def service_sources(collection: Collection, settings: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
-    """Return the configured services of a collection, each as a source that only steps use.
+    """Return the services of a collection that are configured with an address, each as a source that only steps ask.
 
-    `settings` has their values by dotted name.
+    `settings` has the values of settings by dotted name; relative folders in addresses start at `root`. Raises
+    ConfigError for an address or a secret that is not valid.
     """
     sources = []
     for service in collection.configuration.services:
@@ -39,44 +40,44 @@ def service_sources(collection: Collection, settings: Mapping[str, Any], root: P
         address = split_address(str(url), root)
         if address.scheme not in {"http", "https"}:
             raise ConfigError(f"{service.setting} is not a web address", hint="windrow config")
-        numbers = {
+        service_options = {
             name: settings[setting] if isinstance(setting := getattr(service, name), str) else setting
             for name in ("connections", "seconds", "largest", "busy")
         }
-        site = Site(
-            **address._asdict(), agent=agent, allowed=Allowed(hosts=(address.host,))
-        )  # allowed, since the setting names it
+        # Even a private host may be connected to, since the setting names it.
+        site = Site(**address._asdict(), agent=agent, allowed=Allowed(hosts=(address.host,)))
         secret = settings.get(service.secret) if service.secret else None
         try:
             placement = (service.secret_header, service.secret_query, service.secret_prefix)
             credentials = credentials_of(secret, *placement) if secret else ()
         except ConfigError as error:
             raise ConfigError(f"{service.secret}: {error}", hint="windrow config") from None
-        options = {SERVICE: replace(service, **numbers)}
+        options = {SERVICE: replace(service, **service_options)}
         sources.append(Source(service.name, collection.name, site, options=options, credentials=credentials))
     return tuple(sources)
 
 
 def is_archived(source: Source) -> bool:
-    """Return whether the responses of a service are archived, and so available to a replay."""
+    """Return whether the responses of a source are archived, so that a replay can read them."""
     service = service_of(source)
     return service is None or service.archived
 
 
 class ServiceRequests:
-    """The services of one run."""
+    """Makes the requests of a run's steps to services, and finds their answers."""
 
     def __init__(self, run: HarvestRun) -> None:
+        """Use the services of the run's harvest."""
         self._run = run
         self._sources = {service.name: service for service in run.harvest.services}
-        self.asked = False  # whether any request was made in this run
-        self.given_up: set[str] = set()  # not asked again in this run
-        self._lost: list[int] = []  # awaited answers whose bytes were not archived
-        # Services that lost their address too: they still define what counts as an answer.
+        self.has_asked = False  # whether any request was made in this run
+        self.given_up: set[str] = set()  # names of services that are not asked again in this run
+        self._lost: list[int] = []  # addresses of requests whose answers were deleted before they were read
+        # Includes services without an address, since these still define what counts as an answer.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
     def request_for(self, ask: Ask, recorded: RecordedAttempt) -> tuple[Source, FoundUrl]:
-        """Return the service of a step's request, and the request; raises StepError if it is not declared."""
+        """Return the service that a step asks and the request; raises StepError if it or the method is not declared."""
         source = self._sources.get(ask.service)
         service = service_of(source) if source else None
         if source is None or service is None:
@@ -85,11 +86,11 @@ class ServiceRequests:
             raise StepError(
                 f"the step asks {ask.service} by {ask.method}, but only {', '.join(service.methods)} is declared"
             )
-        kept = recorded.attempt.kept
-        return source, service_request(ask, source.site.address(), recorded.seq, kept.digest if kept else "")
+        response = recorded.attempt.kept
+        return source, service_request(ask, source.site.address(), recorded.seq, response.digest if response else "")
 
     def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
-        """Store requests; known ones stay as they are."""
+        """Store requests of steps, with the attempts that wait for them; known requests stay as they are."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
             for recorded, source, url in wanted:
@@ -101,38 +102,36 @@ class ServiceRequests:
                 writer.requests.ask(recorded.seq, host, url.digest)
 
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
-        """Return the answers that an attempt waits for, by name; None while one is missing."""
-        answers_by_name = {wait.name: self._find_answer(wait.address) for wait in waits}
-        return (
-            None if None in answers_by_name.values() else {name: kept for name, kept in answers_by_name.items() if kept}
-        )
+        """Return the answers that an attempt waits for, by the names of its requests; None while one is missing."""
+        found = {wait.name: self._find_answer(wait.address) for wait in waits}
+        answers = {name: answer for name, answer in found.items() if answer is not None}
+        return answers if len(answers) == len(found) else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
+        """Return the latest answer to a request, given by its address; None if there is none yet."""
         ledger, name = self._run.ledger, self._run.collection.name
-        rows = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
-        for row in rows:
-            service = self._services.get(row.source)
-            if service is None or (row.reason is None and not row.kept):
-                if row is rows[0] and row.digest:
+        attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
+        for attempt in attempts:
+            service = self._services.get(attempt.source)
+            if service is None or (attempt.reason is None and not attempt.kept):
+                if attempt is attempts[0] and attempt.digest:
                     self._lost.append(address)
                 continue
-            tries = failures_in_row(service, [earlier.reason for earlier in rows]) if row is rows[0] else 1
-            if not is_answer(service, row.status, row.reason, tries):
+            tries = failures_in_row(service, [recent.reason for recent in attempts]) if attempt is attempts[0] else 1
+            if not is_answer(service, attempt.status, attempt.reason, tries):
                 continue
-            recorded = ledger.attempts.by_numbers([row.attempt])[0]
+            recorded = ledger.attempts.by_numbers([attempt.attempt])[0]
             if recorded.attempt.kept is not None:
-                return kept_answer(self._run, recorded)._replace(reason=row.reason)
+                return kept_answer(self._run, recorded)._replace(reason=attempt.reason)
             with ledger.writing() as writer:
                 writer.addresses.due_at(name, [address], None)  # not requested again
-            answered = recorded.attempt
-            request = request_of(answered.url, ledger.requests.asked(row.attempt))
-            return KeptAnswer(
-                request, answered.url, answered.status or 0, answered.started, None, reason=answered.reason
-            )
+            answer = recorded.attempt
+            request = request_of(answer.url, ledger.requests.asked(attempt.attempt))
+            return KeptAnswer(request, answer.url, answer.status or 0, answer.started, None, reason=answer.reason)
         return None
 
     def fetch(self) -> bool:
-        """Make the due requests; return whether any was made."""
+        """Make the requests to services that are due; return whether any was made."""
         run = self._run
         if self._lost:
             with run.ledger.writing() as writer:
@@ -142,24 +141,21 @@ class ServiceRequests:
         services = [service for service in run.harvest.services if service.name not in self.given_up]
         if not services:
             return False
-        with CrawlDispatcher(run, ASKED_AS_CRAWL, services) as crawling:
-            crawling.run()
-            self.given_up |= crawling.given_up()
-        has_requested = run.ledger.attempts.last_number() > last_before
-        self.asked |= has_requested
-        return has_requested
+        with CrawlDispatcher(run, REQUEST_CRAWL, services) as dispatcher:
+            dispatcher.run()
+            self.given_up |= dispatcher.sources_given_up()
+        has_made_request = run.ledger.attempts.last_number() > last_before
+        self.has_asked |= has_made_request
+        return has_made_request
 
     def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
-        """Delete the bytes of answers that are not archived, except awaited ones.
-
-        Their places are removed from the ledger first: files that a killed run leaves are deleted by the next one.
-        """
+        """Delete the bytes of answers that are not to be archived, and for which no attempt in `waiting` waits."""
         run = self._run
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return
         needed = {wait.address for waits in waiting for wait in waits}
         unneeded = [answer for answer in answers if answer.address not in needed]
-        run.crew.close()  # a fetcher may still write to such a file
+        run.fetchers.close()  # a fetcher may still write to such a file
         with run.ledger.writing() as writer:
             writer.requests.drop_bytes(unneeded)
         files = sorted({answer.warc for answer in unneeded})

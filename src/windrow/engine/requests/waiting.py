@@ -1,4 +1,4 @@
-"""Waiting documents: how many of a collection wait for which service, since when, why, and what to do."""
+"""Report how many documents of a collection wait for answers of services, since when, why, and what to do."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ if TYPE_CHECKING:
     from windrow.contract import PendingAsk
     from windrow.engine.run import WaitingStore
 
-_ATTEMPTS = 5
-"""Attempts at a service that are shown per document."""
+_MAX_SHOWN_ATTEMPTS = 5
+"""The most attempts at a service that are shown for each document."""
 
-_LOOKED_AT = 20
-"""Waiting documents among whose requests the latest attempt is sought."""
+_DOCUMENTS_EXAMINED = 20
+"""Waiting documents whose requests are searched for the latest attempt."""
 
 
 class ServiceWait(NamedTuple):
-    """Documents that wait for answers of a service: since when, why it has not answered, and the next command.
-
-    `asked` is when the service was last asked for one of them, None if it was not asked yet.
-    """
+    """Documents that wait for a service: since when, when it was last `asked`, why, and a command that helps."""
 
     collection: str
     service: str
@@ -38,7 +35,7 @@ class ServiceWait(NamedTuple):
     command: str
 
     def describe(self) -> str:
-        """Return the wait as one line."""
+        """Return one line with the number of documents, the service, the reason and the command."""
         waiting = (
             f"{self.documents:,} documents have been waiting" if self.documents != 1 else "1 document has been waiting"
         )
@@ -48,43 +45,42 @@ class ServiceWait(NamedTuple):
 def service_wait(
     ledger: Ledger, collection: str, store: WaitingStore, configured: Collection[str]
 ) -> ServiceWait | None:
-    """Return the services that documents of a collection wait for, or None; `configured` are its services."""
-    count, first = store.count_waiting()
+    """Return how many documents wait for services, None if none waits; `configured` services have an address."""
+    count, first_attempt = store.count_waiting()
     if not count:
         return None
-    (recorded,) = ledger.attempts.by_numbers([first]) or (None,)
-    asks = [wait for waits in [*store.waiting(0).values()][:_LOOKED_AT] for wait in waits]
-    services = sorted({row.source for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)})
-    last_attempt = max(
-        (attempt for ask in asks for attempt in attempts(ledger, collection, ask)), key=attrgetter("seq"), default=None
-    )
-    reason_text, command = why_waiting(last_attempt), f"windrow run {collection}"
+    (recorded,) = ledger.attempts.by_numbers([first_attempt]) or (None,)
+    asks = [wait for waits in [*store.waiting(0).values()][:_DOCUMENTS_EXAMINED] for wait in waits]
+    addresses = [address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)]
+    services = sorted({address.source for address in addresses})
+    attempts = (attempt for ask in asks for attempt in attempts_at(ledger, collection, ask))
+    last_attempt = max(attempts, key=attrgetter("seq"), default=None)
+    why, command = why_waiting(last_attempt), f"windrow run {collection}"
     if not {*services} <= {*configured}:
-        reason_text, command = "it has no address in the configuration any more", "windrow replay"
+        why, command = "it has no address in the configuration any more", "windrow replay"
     since = recorded.opened if recorded else now()
-    return ServiceWait(
-        collection, ", ".join(services), count, since, last_attempt and last_attempt.started, reason_text, command
-    )
+    asked = last_attempt and last_attempt.started
+    return ServiceWait(collection, ", ".join(services), count, since, asked, why, command)
 
 
-def attempts(ledger: Ledger, collection: str, ask: PendingAsk) -> Iterator[AttemptRow]:
-    """Yield the attempts at the request of a step."""
-    for row in ledger.addresses.of_sources(collection, ask.address):
-        yield from ledger.attempts.of_address(row.host, row.digest)
+def attempts_at(ledger: Ledger, collection: str, ask: PendingAsk) -> Iterator[AttemptRow]:
+    """Yield the attempts at a request of a step."""
+    for address in ledger.addresses.of_sources(collection, ask.address):
+        yield from ledger.attempts.of_address(address.host, address.digest)
 
 
 def why_waiting(attempt: AttemptRow | None) -> str:
-    """Return why there is no answer, from the latest attempt."""
+    """Return why a request has no answer, as its latest attempt shows; None means that it was not made yet."""
     if attempt is None:
         return "it was not asked yet"
     if attempt.reason is not None:
         detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
         return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
-    return f"it answered with status {attempt.status}, which is about the server and not the document, or broke off"
+    return f"it answered with status {attempt.status}, a fault of the server and not of the document, or was cut off"
 
 
 class WaitLine(NamedTuple):
-    """A line about a waiting document, and its JSON message: kind, value, and whether empty fields are left out."""
+    """A line about a waiting document, and its JSON message: kind, value, and whether to omit empty fields."""
 
     line: str
     kind: str
@@ -93,17 +89,16 @@ class WaitLine(NamedTuple):
 
 
 def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitLine]:
-    """Return lines about waiting attempts: the service, its latest answers, and the next command."""
+    """Return lines about attempts that wait: for each of their requests, the service and its latest responses."""
     lines = []
     for number, asks in waits.items():
-        for row in (row for ask in asks for row in ledger.addresses.of_sources(collection, ask.address)):
-            attempts_made = ledger.attempts.of_address(row.host, row.digest)
-            fields = {"attempt": number, "service": row.source, "url": row.url, "attempts": len(attempts_made)}
-            line = f"  waits for {row.source}, which was asked {len(attempts_made)} times: {row.url}"
+        for address in (address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)):
+            attempts = ledger.attempts.of_address(address.host, address.digest)
+            fields = {"attempt": number, "service": address.source, "url": address.url, "attempts": len(attempts)}
+            line = f"  waits for {address.source}, which was asked {len(attempts)} times: {address.url}"
             lines.append(WaitLine(f"{line}; try: windrow run {collection}", "wait", fields))
-            shown_attempts = attempts_made[-_ATTEMPTS:]
             lines += [
                 WaitLine(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "service_attempt", attempt)
-                for attempt in shown_attempts
+                for attempt in attempts[-_MAX_SHOWN_ATTEMPTS:]
             ]
     return lines

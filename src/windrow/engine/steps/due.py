@@ -1,10 +1,10 @@
-"""Yield what is due at a step, read from the ledger some hundred at a time, in one of two orders.
+"""Read from the ledger what is due at a step, some hundred items or attempts at a time, in one of two orders.
 
-By rank: items that wait for a step. A new item may come first, so that a checkpoint cannot say how far a
-step got; each item is marked on the ledger when the step is done.
+By rank: items that wait for a step. A new item may have a lower rank than items that are done, so that no checkpoint
+could describe the progress of a step. Instead, the ledger records for each item that the step is done.
 
-By arrival: attempts after the checkpoint of the collection's version store. The checkpoint advances in the
-transaction that writes their results, so that each attempt is written exactly once, without marks on the ledger.
+By number: attempts after the checkpoint of the collection's version store. The checkpoint is moved in the transaction
+that writes their results, so that each attempt is written exactly once, and nothing is recorded on the ledger for it.
 """
 
 from __future__ import annotations
@@ -18,46 +18,47 @@ from windrow.ledger.typed.items import DueRow
 from windrow.model import Item, RecordedAttempt, Status
 from windrow.reasons import Reason
 
-PAGE = 500
+PAGE_SIZE = 500
+"""Items or attempts that are read from the ledger at a time."""
 
 
 class Due(NamedTuple):
-    """An item that waits for a step, with its data from the ledger."""
+    """An item that waits for a step, or failed at it, with its data from the ledger."""
 
     item: Item
-    owner: str
-    reason: Reason | None
-    since: int  # seq of the fact by which it waits
-    capture: str  # digest of the capture that contains it, empty without one
-    size: int | None
-    source: str  # the source that it was fetched from, empty if it was not fetched yet
+    owner: str  # who made the document, according to its key
+    reason: Reason | None  # why it failed
+    since: int  # the number of the fact since which it waits
+    capture: str  # the digest of the capture that contains it, empty if it was not fetched yet
+    size: int | None  # in bytes, if that is known
+    source: str  # the name of the source that it was fetched from, empty if it was not fetched yet
 
 
 def due(ledger: Ledger, collection: Collection, step: str, status: Status = Status.PENDING) -> Iterator[Due]:
-    """Yield the items with a status at a step; items that change meanwhile may be missed or repeated."""
+    """Yield the items that have a status at a step, by rank; items that change meanwhile may be missed or repeated."""
     last_rank, last_item = "", 0
     while True:
-        rows = ledger.items.due(collection.name, step, status, (last_rank, last_item), PAGE)
-        for row in rows:
-            yield _make_due(collection.name, row)
-        if len(rows) < PAGE:
+        due_rows = ledger.items.due(collection.name, step, status, (last_rank, last_item), PAGE_SIZE)
+        for due_row in due_rows:
+            yield _make_due(collection.name, due_row)
+        if len(due_rows) < PAGE_SIZE:
             break
-        last_rank, last_item = rows[-1].rank, rows[-1].item
+        last_rank, last_item = due_rows[-1].rank, due_rows[-1].item
 
 
-def _make_due(collection: str, row: DueRow) -> Due:
-    digest = row.digest or row.capture
-    item = Item(row.item, collection, row.kind, row.key, row.rank, row.attempt, digest, row.member)
-    return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
+def _make_due(collection: str, due: DueRow) -> Due:
+    digest = due.digest or due.capture
+    item = Item(due.item, collection, due.kind, due.key, due.rank, due.attempt, digest, due.member)
+    return Due(item, due.owner, due.reason, due.since, due.capture, due.size, due.source)
 
 
 def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
-    """Yield the attempts of a collection after a checkpoint, in order of arrival."""
-    while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE):
+    """Yield the attempts of a collection after a checkpoint, which is an attempt's number, in order of numbers."""
+    while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE_SIZE):
         yield from attempts
         checkpoint = attempts[-1].seq
 
 
-def count(ledger: Ledger, collection: Collection, step: str) -> int:
+def count_due(ledger: Ledger, collection: Collection, step: str) -> int:
     """Count the items that wait for a step."""
     return ledger.items.count_due(collection.name).get(step, 0)

@@ -1,4 +1,4 @@
-"""Load and judge: write the results of steps for a page of documents to the store, in order."""
+"""Write the results of Load and Judge steps to the store, for a page of documents at a time."""
 
 from __future__ import annotations
 
@@ -15,30 +15,33 @@ from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading
 from windrow.reasons import Reason
 
-FEW = 64
-"""Documents that are written together, to the store and then to the ledger; repeated after a crash between."""
-ROWS = 20_000
-"""Rows after which no further document is added to those written together."""
+MAX_PAGE_DOCUMENTS = 64
+"""The most documents that are written together; after a crash between store and ledger, this is repeated."""
+MAX_PAGE_ROWS = 20_000
+"""Rows after which no further document is added to a page."""
 
 Page = list[tuple[Due, Reading]]
+"""Documents with the readings to record for them."""
 
 
-def pages(results: Iterator[tuple[Due, Any]], few: int, most: float) -> Iterator[list[tuple[Due, Any]]]:
-    """Yield pages for one transaction: `few` documents, or fewer once they have `most` rows."""
+def gather_pages(
+    results: Iterator[tuple[Due, Any]], max_documents: int, max_rows: float
+) -> Iterator[list[tuple[Due, Any]]]:
+    """Yield pages of `max_documents` documents with their results, or of fewer if these have `max_rows` rows."""
     page: list[tuple[Due, Any]] = []
     rows = 0
     for due_item, result in results:
         page.append((due_item, result))
         rows += result.count
-        if len(page) >= few or rows >= most:
+        if len(page) >= max_documents or rows >= max_rows:
             yield page
             page, rows = [], 0
     if page:
         yield page
 
 
-def write(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at: datetime) -> Page:
-    """Write the results of a step for documents to the store, and return the readings to record."""
+def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at: datetime) -> Page:
+    """Write a page of results to the store at the time `at` if the step needs it; return the readings to record."""
     match step:
         case Load():
             documents = [(due_item.item, result) for due_item, result in page if isinstance(result, Rows)]
@@ -60,10 +63,7 @@ def write(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at: datetim
 
 
 def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> None:
-    """Apply an action to all documents at once; if that fails, to one after another.
-
-    So documents before the one at fault are stored, as if each had its own transaction.
-    """
+    """Apply an action to all documents at once; if it raises StoreError, to one document after the other."""
     try:
         if documents:
             action(documents)
@@ -75,10 +75,10 @@ def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) ->
 
 
 class _Case:
-    """A document to judge, and its outcome afterwards."""
+    """A document to judge, in the form that the store takes, and its outcome afterwards."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
-        """Start from the result of the step."""
+        """Take the lookups from the step's reading: `asks` has the keys to look up in the store, by question."""
         self.due = due
         self.item = due.item.id
         self.asks: dict[str, set[str]] = {}
@@ -87,10 +87,10 @@ class _Case:
         self._reading = reading
         self._fatal: Reason | None = None
         self._findings: list[Finding] = []
-        self.published: tuple[Finding, ...] = ()
+        self.published: tuple[Finding, ...] = ()  # the store's own findings when it published the document
 
     def decide(self, known_keys: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why to withhold it: a fatal finding, its own or of a key missing in the store; None to publish."""
+        """Return why to withhold the document, given the keys in the store by question; None to publish it."""
         missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known_keys[lookup.question]]
         self._findings = [*self._reading.findings, *missing]
         fatal = Reason.INTEGRITY_FATAL if any(finding.level is Level.FATAL for finding in self._findings) else None

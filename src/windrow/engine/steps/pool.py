@@ -1,4 +1,4 @@
-"""A pool of worker processes that run steps; a document that ends its process fails, and the run goes on."""
+"""A pool of worker processes that run steps; if a document kills its process, it fails, and the run continues."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple, TypeVar
 
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.heartbeat import ASLEEP, ReadingClock
-from windrow.engine.runtime import CONTEXT, start
+from windrow.engine.heartbeat import SLEEP_FACTOR, ReadingClock
+from windrow.engine.runtime import CONTEXT, start_process
 from windrow.engine.steps import worker
 from windrow.errors import ReaderFailed
 from windrow.model import Finding, Reading
@@ -24,55 +24,58 @@ from windrow.reasons import Reason
 AnyJob = TypeVar("AnyJob", bound=worker.AnyJob)
 Subject = TypeVar("Subject")
 
-BATCH = 16
-STOPPED = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Reasons after which a step may be repeated, doing less."""
-AHEAD = 4
-"""The most batches that a worker has at a time: this bounds memory."""
-QUICK = 0.2
-"""A worker whose batch took longer, in seconds, gets no further batch until it is idle."""
-UNREAD = 1 << 15
-"""The most bytes of jobs that wait in a worker's pipe: it buffers these without a reader."""
+BATCH_SIZE = 16
+"""Jobs that are sent together to a worker whose jobs are slow; twice as many if they are quick."""
+STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
+"""Reasons of a failure after which a step may be repeated, and then does less."""
+MAX_BATCHES_AHEAD = 4
+"""The most batches that a worker has at a time, which bounds memory."""
+QUICK_SECONDS = 0.2
+"""A worker whose last batch took longer gets no further batch until it is idle."""
+MAX_PIPE_BYTES = 1 << 15
+"""The most bytes of jobs that are sent to a busy worker: its pipe buffers these, so that sending does not block."""
 
 
 class _Batch:
-    """Jobs that are sent together, and their results so far."""
+    """Jobs that are sent together, and their results so far, by the job's index."""
 
     def __init__(self, number: int, jobs: tuple[Any, ...]) -> None:
         self.number = number
         self.jobs = [*jobs]
-        self.done: dict[int, Done] = {}
-        self.suspect: int | None = None  # its worker died at this job: it is sent alone
+        self.done: dict[int, Done] = {}  # by index
+        self.suspect: int | None = None  # the job at which a worker died: it is sent alone
 
-    def next(self) -> list[int]:
-        """Return the jobs to send now: all that remain, but a suspect alone and after the others."""
+    def jobs_to_send(self) -> list[int]:
+        """Return the indexes of the jobs to send now: all that remain, or all before the suspect, or it alone."""
         remaining = [index for index in range(len(self.jobs)) if index not in self.done]
         if self.suspect not in remaining or len(remaining) == 1:
             return remaining
         earlier = remaining[: remaining.index(self.suspect)]
         return earlier or [self.suspect]
 
-    def end(self, at: int, done: Done) -> None:
-        """Store the result of a job; a stopped step is run again as long as it may be repeated."""
-        job, result = self.jobs[at], done.result
-        if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED:
+    def store_result(self, index: int, done: Done) -> None:
+        """Store the result of a job, or leave the job to be sent again if its step was stopped and may be repeated."""
+        job, result = self.jobs[index], done.result
+        if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED_REASONS:
             if len(job.stopped) < job.retakes:
-                self.jobs[at] = job._replace(stopped=(*job.stopped, result))
+                self.jobs[index] = job._replace(stopped=(*job.stopped, result))
                 return
             if job.stopped:
                 done = done._replace(result=job.stopped[0])
-        self.done[at] = done
+        self.done[index] = done
 
-    def blame(self, sent: list[int], at: int, code: int | None, limit: float) -> None:
-        """Record that a worker died at the `at`-th job sent: `code` is its exit code, None if it was overdue."""
-        culprit = sent[max(0, min(at, len(sent) - 1))]
-        if code == -signal.SIGPROF:
-            self.end(culprit, _make_failure(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds of CPU time", limit))
-        elif code is None:
-            message = f"stopped after {limit * ASLEEP:g} seconds by the clock: it sleeps"
-            self.end(culprit, _make_failure(Reason.TIME_LIMIT, message, limit * ASLEEP))
-        elif sent == [culprit] and culprit == self.suspect:
-            self.end(culprit, _make_failure(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0))
+    def record_death(self, sent_jobs: list[int], position: int, exit_code: int | None, cpu_limit: float) -> None:
+        """Record that a worker died at one of `sent_jobs`; an `exit_code` of None means that it slept too long."""
+        culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
+        if exit_code == -signal.SIGPROF:
+            message = f"stopped after {cpu_limit:g} seconds of CPU time"
+            self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit))
+        elif exit_code is None:
+            message = f"stopped after {cpu_limit * SLEEP_FACTOR:g} seconds by the clock, in which it was asleep"
+            self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit * SLEEP_FACTOR))
+        elif sent_jobs == [culprit] and culprit == self.suspect:
+            message = f"its process ended twice, the last time with exit code {exit_code}"
+            self.store_result(culprit, _make_failure(Reason.WORKER_DIED, message, 0.0))
         else:
             self.suspect = culprit
 
@@ -82,84 +85,85 @@ def _make_failure(reason: Reason, message: str, seconds: float) -> Done:
 
 
 class _Sent(NamedTuple):
-    """A batch that was sent: its jobs, the number of the first among all that the worker got, and its size."""
+    """A batch that was sent to a worker."""
 
     batch: _Batch
-    jobs: list[int]
-    first: int
+    jobs: list[int]  # the indexes of its jobs that were sent
+    first: int  # the number of the first of these among all jobs sent to the worker
     size: int  # bytes
 
 
 class _Worker:
-    """A worker process, and the batches that it was sent: it processes them in order."""
+    """A worker process, the batches that it was sent (`in_hand`), and the number of the job that it runs."""
 
     def __init__(self, config: worker.WorkerConfig) -> None:
         self.pipe, worker_pipe = CONTEXT.Pipe()
-        self.at = worker.counter()
+        self.current_job = worker.counter()
         self.process: BaseProcess = CONTEXT.Process(
-            target=worker.main, args=(worker_pipe, config, self.at), daemon=True
+            target=worker.main, args=(worker_pipe, config, self.current_job), daemon=True
         )
-        start(self.process)
+        start_process(self.process)
         worker_pipe.close()
         self.in_hand: deque[_Sent] = deque()
         self.is_quick = False
-        self._count = 0  # jobs sent so far
+        self._sent_jobs = 0
         self._clock = ReadingClock()
-        self._was_overdue = False  # it was killed for it
+        self._was_overdue = False  # it was killed because it slept too long
 
     @property
     def is_open(self) -> bool:
-        """Whether the worker may be sent more: always if it is idle, up to AHEAD batches if it is quick."""
-        return not self.in_hand or (self.is_quick and len(self.in_hand) < AHEAD)
+        """Whether the worker may get another batch: if it is idle, or quick and has fewer than MAX_BATCHES_AHEAD."""
+        return not self.in_hand or (self.is_quick and len(self.in_hand) < MAX_BATCHES_AHEAD)
 
     def has_room(self, message: bytes) -> bool:
-        """Return whether the message fits in the pipe: an idle worker reads it at once."""
-        return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= UNREAD
+        """Return whether a message can be sent without blocking, since it fits in the pipe or the worker is idle."""
+        return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= MAX_PIPE_BYTES
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
-        """Send jobs of a batch; a dead worker is noticed later, in `receive`."""
+        """Send jobs of a batch, given by index and pickled in `message`; `receive` notices if the worker is dead."""
         if not self.in_hand:
-            self._clock = ReadingClock()  # an idle worker has no job that takes time
-        self.in_hand.append(_Sent(batch, jobs, self._count, len(message)))
-        self._count += len(jobs)
+            self._clock = ReadingClock()  # the time while the worker was idle does not count
+        self.in_hand.append(_Sent(batch, jobs, self._sent_jobs, len(message)))
+        self._sent_jobs += len(jobs)
         with suppress(OSError):
             self.pipe.send_bytes(message)
 
-    def watch(self, limit: float) -> None:
-        """Kill a worker that is overdue: its CPU limit does not end one that sleeps."""
-        self._clock.look(self.process.pid or 0, self.at.value)
-        if self.in_hand and self.at.value >= 0 and self._clock.asleep_seconds > limit * ASLEEP:
+    def watch(self, cpu_limit: float) -> None:
+        """Kill a worker that sleeps too long, which its `cpu_limit` of CPU time in seconds does not end."""
+        self._clock.look(self.process.pid or 0, self.current_job.value)
+        if self.in_hand and self.current_job.value >= 0 and self._clock.asleep_seconds > cpu_limit * SLEEP_FACTOR:
             self._was_overdue = True
             self.process.kill()
 
     def receive(self) -> _Batch:
-        """Receive the results of the oldest batch sent, and return it; EOFError or OSError if the worker died."""
+        """Receive the results of the oldest batch sent, and return it; raises EOFError or OSError if it is dead."""
         if not self.in_hand:
             raise EOFError
         batch, jobs, _, _ = self.in_hand[0]
         results = worker.receive_results(self.pipe, len(jobs))
         self.in_hand.popleft()
-        for at, done in zip(jobs, results, strict=True):
-            batch.end(at, done)
-        self.is_quick = sum(done.seconds for done in results) < QUICK
+        for index, done in zip(jobs, results, strict=True):
+            batch.store_result(index, done)
+        self.is_quick = sum(done.seconds for done in results) < QUICK_SECONDS
         return batch
 
-    def collect_after_death(self, limit: float) -> list[_Batch]:
-        """Record the job at which the worker died; return the batches that it had.
-
-        Raises ReaderFailed if it had not begun any: another worker would die too.
-        """
+    def take_batches_after_death(self, cpu_limit: float) -> list[_Batch]:
+        """Record at which job the worker died, and return its batches; raises ReaderFailed if it had not begun any."""
         self.pipe.close()
         self.process.join()
-        code = self.process.exitcode
-        if self.at.value < 0 and self.in_hand:
-            raise ReaderFailed(f"a process that reads documents ended with {code} before its first document")
+        exit_code = self.process.exitcode
+        if self.current_job.value < 0 and self.in_hand:
+            raise ReaderFailed(
+                f"a process that reads documents ended with exit code {exit_code} before its first document"
+            )
         if self.in_hand:
             batch, jobs, first, _ = self.in_hand[0]
-            batch.blame(jobs, self.at.value - first, None if self._was_overdue else code, limit)
+            batch.record_death(
+                jobs, self.current_job.value - first, None if self._was_overdue else exit_code, cpu_limit
+            )
         return [sent.batch for sent in self.in_hand]
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the process, whatever it is doing."""
         self.process.kill()
         self.process.join()
@@ -169,8 +173,8 @@ class _Worker:
 class Pool:
     """Runs jobs in worker processes, and returns results in the order of the jobs."""
 
-    def __init__(self, config: worker.WorkerConfig, size: int, batch: int = BATCH) -> None:
-        """Use up to `size` workers; each is started when there is work for it."""
+    def __init__(self, config: worker.WorkerConfig, size: int, batch: int = BATCH_SIZE) -> None:
+        """Use up to `size` workers, each of which is started when there is work for it; `batch` is the batch size."""
         self._config = config
         self._size = size
         self._batch = batch
@@ -180,10 +184,10 @@ class Pool:
     def run(
         self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
     ) -> Iterator[tuple[AnyJob, Done]]:
-        """Yield each job with its result, in order; `jobs` is consumed as room allows.
+        """Yield each job with its result, in order, while `jobs` is read ahead by some batches.
 
-        `pulse` is called at least once a second while waiting for results. Asserts
-        that no other run is in progress: all its results must be taken, or it must be closed.
+        `pulse` is called at least once a second while waiting for results. Only one run may be in progress: take all of
+        its results, or close it, before the next one.
         """
         assert not self._is_running, (
             "another run of the pool is in progress: take all of its results, or close it, first"
@@ -198,45 +202,43 @@ class Pool:
     def _results(
         self, stream: Iterator[AnyJob], batch: int | None, pulse: Callable[[], object] | None
     ) -> Iterator[tuple[AnyJob, Done]]:
+        """Yield each job with its result, in order; batches are numbered in the order in which they are read."""
         for reader in self._workers.values():
             reader.is_quick = False  # these may be of another kind
-        waiting: deque[_Batch] = deque()
+        unsent: deque[_Batch] = deque()
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
-        drawn = submitted = 0
+        next_batch = next_result = 0
         ended = False
         while True:
-            while not ended and drawn - submitted < self._size * AHEAD:
+            while not ended and next_batch - next_result < self._size * MAX_BATCHES_AHEAD:
                 jobs = tuple(islice(stream, batch or self._batch_size()))
                 ended = not jobs
                 if jobs:
-                    waiting.append(_Batch(drawn, jobs))
-                    drawn += 1
-            self._hand_out(waiting)
-            while submitted in ready:
-                yield from ready.pop(submitted)
-                submitted += 1
-            if ended and submitted == drawn:
+                    unsent.append(_Batch(next_batch, jobs))
+                    next_batch += 1
+            self._hand_out(unsent)
+            while next_result in ready:
+                yield from ready.pop(next_result)
+                next_result += 1
+            if ended and next_result == next_batch:
                 return
-            if submitted not in ready:
+            if next_result not in ready:
                 if pulse is not None:
                     pulse()
-                for finished in self._collect(waiting):
+                for finished in self._collect(unsent):
                     ready[finished.number] = [(job, finished.done[index]) for index, job in enumerate(finished.jobs)]
 
     def resolve(
         self, pairs: Iterable[tuple[Subject, Any]], *, batch: int | None = None, pulse: Callable[[], object]
     ) -> Iterator[tuple[Subject, Any]]:
-        """Yield each subject with the result of its job, in order; a pair may have a result in place of a job.
-
-        Subjects without a job wait until those before them have their results.
-        """
+        """Yield each subject with the result of its job, in order; a pair may have a result in place of a job."""
         waiting: deque[tuple[Subject, Any]] = deque()
 
         def jobs() -> Iterator[Job]:
-            for pair in pairs:
-                waiting.append(pair)
-                if isinstance(pair[1], Job):
-                    yield pair[1]
+            for subject, job in pairs:
+                waiting.append((subject, job))
+                if isinstance(job, Job):
+                    yield job
 
         for _, done in self.run(jobs(), batch=batch, pulse=pulse):
             while not isinstance(waiting[0][1], Job):
@@ -245,17 +247,17 @@ class Pool:
         yield from waiting
 
     def run_alone(self, job: AnyJob, pulse: Callable[[], object] | None = None) -> Done:
-        """Return the result of a job that is run while the workers do nothing else."""
+        """Run a job while no other job is run, and return its result."""
         ((_, done),) = self.run([job], batch=1, pulse=pulse)
         return done
 
     def _batch_size(self) -> int:
-        """Return the number of jobs in a batch: twice as many if jobs are quick, since every message costs the same."""
+        """Return the number of jobs in a batch: twice as many if jobs are quick, since each message costs some time."""
         are_quick = bool(self._workers) and all(reader.is_quick for reader in self._workers.values())
         return 2 * self._batch if are_quick else self._batch
 
     def _hand_out(self, waiting: deque[_Batch]) -> None:
-        """Send batches to the workers that have the fewest, and start workers that are missing."""
+        """Send batches to the workers that have the fewest batches, and start workers up to the pool's size."""
         while waiting:
             member = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)
             if (member is None or member.in_hand) and len(self._workers) < self._size:
@@ -263,14 +265,14 @@ class Pool:
                 self._workers[member.pipe] = member
             if member is None or not member.is_open:
                 return
-            jobs = waiting[0].next()
+            jobs = waiting[0].jobs_to_send()
             message = bytes(ForkingPickler.dumps([waiting[0].jobs[index] for index in jobs]))
             if not member.has_room(message):
                 return
             member.send(waiting.popleft(), jobs, message)
 
     def _collect(self, waiting: deque[_Batch]) -> Iterator[_Batch]:
-        """Yield batches that are complete; the others go back to the front of `waiting`."""
+        """Receive results for up to a second; yield complete batches, and put others at the front of `waiting`."""
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
         for pipe in wait(list(self._workers), 1.0):
@@ -279,7 +281,7 @@ class Pool:
                 batches = [reader.receive()]
             except (EOFError, OSError):
                 del self._workers[reader.pipe]
-                batches = reader.collect_after_death(self._config.limits.cpu_time)
+                batches = reader.take_batches_after_death(self._config.limits.cpu_time)
             for batch in reversed(batches):
                 if len(batch.done) == len(batch.jobs):
                     yield batch
@@ -290,10 +292,10 @@ class Pool:
         """Kill the workers whose results are no longer needed."""
         for reader in [busy for busy in self._workers.values() if busy.in_hand]:
             del self._workers[reader.pipe]
-            reader.end()
+            reader.kill()
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the workers; with `at_once`, kill them."""
+        """End the workers; if `at_once`, kill them."""
         self._kill_busy()
         for reader in self._workers.values():
             if at_once:
@@ -303,5 +305,5 @@ class Pool:
                 reader.pipe.send(None)
         for reader in self._workers.values():
             reader.process.join(timeout=5)
-            reader.end()
+            reader.kill()
         self._workers.clear()

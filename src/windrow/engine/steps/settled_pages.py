@@ -1,4 +1,4 @@
-"""Gather settled attempts into pages that are written to the version store in one transaction."""
+"""Gather attempts with their results into pages, each of which is written to the version store in one transaction."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import Any, NamedTuple
 
 from windrow.model import RecordedAttempt
 
-PAGE = 256
-"""Attempts that are written to the version store in one transaction."""
+PAGE_SIZE = 256
+"""The most attempts in a page."""
 
-HELD = 16 << 20
-"""The most bytes of documents in one transaction: their results are in memory until then."""
+MAX_PAGE_BYTES = 16 << 20
+"""Bytes of documents after which a page is complete, since their results are in memory until it is written."""
 
-SECONDS = 5.0
-"""The longest time for which attempts are gathered, in seconds: a killed process loses what it read."""
+MAX_GATHER_SECONDS = 5.0
+"""Seconds after which a page is complete: if the process is killed, results that are not written are lost."""
 
 
 class SettledAttempt(NamedTuple):
-    """An attempt, and the step's result for its bytes; None if they were not read."""
+    """An attempt, and the step's result for its bytes, which is None if they were not read."""
 
     recorded: RecordedAttempt
     result: Any
 
 
-def pages(
+def gather_pages(
     attempts: Iterator[SettledAttempt], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[SettledAttempt]]:
-    """Yield pages of `PAGE` attempts, or fewer if `HELD` bytes were read or `SECONDS` have passed."""
+    """Yield pages of PAGE_SIZE attempts, or fewer after MAX_PAGE_BYTES were read or MAX_GATHER_SECONDS have passed."""
     page: list[SettledAttempt] = []
     size, began = 0, clock()
     for attempt in attempts:
         page.append(attempt)
-        kept = attempt.recorded.attempt.kept
-        size += kept.size if kept and attempt.result is not None else 0
-        if len(page) == PAGE or size >= HELD or clock() - began >= SECONDS:
+        response = attempt.recorded.attempt.kept
+        size += response.size if response and attempt.result is not None else 0
+        if len(page) == PAGE_SIZE or size >= MAX_PAGE_BYTES or clock() - began >= MAX_GATHER_SECONDS:
             yield page
             page, size, began = [], 0, clock()
     if page:

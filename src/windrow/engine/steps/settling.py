@@ -1,4 +1,4 @@
-"""Settle: read every attempt after the checkpoint if needed, and write the results to the version store."""
+"""Settle: run a step on every attempt after the checkpoint, and write the results to the version store."""
 
 from __future__ import annotations
 
@@ -22,47 +22,47 @@ from windrow.contract import (
 )
 from windrow.engine.fetchers.message import Job
 from windrow.engine.requests.answers import KeptAnswer, request_of
-from windrow.engine.requests.origin_rules import walked
+from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import due_attempts
-from windrow.engine.steps.settled_pages import PAGE, SettledAttempt, pages
+from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
-from windrow.engine.steps.whole_listing import whole_listing
+from windrow.engine.steps.whole_listing import find_missing_offers
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.ledger.takedowns import TakenDownAddresses
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
-"""The most attempts taken from the ledger before all of them are written: bounds how far the pool reads ahead."""
+"""The most attempts that are read from the ledger before all of them are written to the store: this bounds memory."""
 
 
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
-"""The answers that attempts ask for, by attempt and name."""
+"""The answers for which attempts wait, by the attempt's number and the name of the request in the step's result."""
 
 
 class Settling:
-    """Runs one settle step."""
+    """Runs one Settle step; its result is a `Reading` if it failed, and None if the bytes were not read."""
 
     def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
-        """Write to the version store of one harvest."""
+        """Write the results to `version_store`."""
         self._run = run
         self._step = step
         self._version_store = version_store
-        self._contents = version_store if isinstance(version_store, ContentStore) else None
+        self._content_store = version_store if isinstance(version_store, ContentStore) else None
         self._tasks = PhaseTasks(run, step.phase)
-        self._step_id = run.collection.steps.index(step)
+        self._step_index = run.collection.steps.index(step)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._unread = UnreadAttempts(run.ledger, run.collection.name, self._tasks.phase, step.version)
-        self._answered_for = 0  # attempts whose step was taken with answers, and asked for nothing more
+        self._answered_attempts = 0  # attempts whose step was repeated with answers, and asked for nothing more
 
     @cached_property
-    def _asking(self) -> ServiceRequests:
+    def _service_requests(self) -> ServiceRequests:
         return ServiceRequests(self._run)
 
     @cached_property
@@ -70,11 +70,11 @@ class Settling:
         return self._run.ledger.takedowns.addresses()
 
     def run(self) -> None:
-        """Settle all attempts, then those whose services answered; read again what must be; finish the store."""
+        """Settle new, unread and answered attempts, and finish the store; the next run continues after an error."""
         run, version_store = self._run, self._version_store
         unread = [] if run.harvest.reread else self._unread.due()
         count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(unread)
-        with self._tasks.working(count):  # an error leaves the checkpoint where it is: the next run goes on there
+        with self._tasks.working(count):
             self._refuse_older_ledger()
             self._compare_versions()
             version_store.note_earlier_sessions(self._earlier_sessions)
@@ -86,62 +86,62 @@ class Settling:
                 self._finish()
 
     def _finish(self) -> None:
-        """Finish the store, and record which documents wait for services; fail the task if no service helped."""
+        """Finish the store, and record in a task which documents wait; it fails if the services answered for none."""
         store, run = self._version_store, self._run
         waiting_before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
         store.finish(int(run.clock().timestamp()), self._pulse)
-        if isinstance(store, SearchedStore) and not run.harvest.reread:  # a replay's takes the old one's place first
+        if (
+            isinstance(store, SearchedStore) and not run.harvest.reread
+        ):  # after a replay, the new store must first replace the old one
             store.update_index(self._pulse)
         if not isinstance(store, WaitingStore):
             return
         services = [service.name for service in run.harvest.services]
         wait = service_wait(run.ledger, run.collection.name, store, services)
         if wait is not None:
-            got_through = self._answered_for - (wait.documents - waiting_before)
-            failed = self._asking.asked and (bool(self._asking.given_up) or got_through <= 0)
+            answered = self._answered_attempts - (wait.documents - waiting_before)
+            failed = self._service_requests.has_asked and (bool(self._service_requests.given_up) or answered <= 0)
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
     def _refuse_older_ledger(self) -> None:
-        """Raise StoreError for a restored older ledger: its next attempts would be taken for settled ones."""
+        """Raise StoreError if the store is ahead of the ledger, which is then an older one that was restored."""
         checkpoint, last_number = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
         if checkpoint > last_number:
             raise StoreError(
-                f"the store has attempts up to {checkpoint}, and the ledger ends with attempt {last_number}",
-                hint="put back the ledger that belongs to this store, or remove it: the next run builds it again",
+                f"the store has attempts up to {checkpoint}, but the ledger ends with attempt {last_number}",
+                hint="restore the ledger that belongs to this store, or remove the store: the next run makes it anew",
             )
 
     def _earlier_sessions(self) -> Mapping[int, int]:
-        """Return the last attempt that each earlier session settled, by the ledger: a lost store is rebuilt."""
+        """Return the last attempt that each earlier session settled, from which a lost store is made anew."""
         run = self._run
         return run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
 
     def _compare_versions(self) -> None:
-        """Warn if stored records were read by another version of the step: a replay reads them by this one."""
+        """Record a task with a warning if another version of the step read the records in the store."""
         run, store, step = self._run, self._version_store, self._step
         if not isinstance(store, VersionedStore):
             return
         if not store.checkpoint():
             store.set_reader_version(step.version)
         elif (old_version := store.reader_version()) and old_version != step.version:
-            message = f"{run.collection.name}: version {step.version} of {step.phase} reads what is new; what was read"
-            message += f" by version {old_version} stays as it is until: windrow replay"
+            message = f"{run.collection.name}: version {step.version} of {step.phase} reads new documents; records read"
+            message += f" by version {old_version} do not change until: windrow replay"
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
+        """Renew the lease and show progress; return whether to continue."""
         self._run.tick()
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
-        """Settle pages as they are read; one whose step is repeated with stored answers, and all after it, at the end.
-
-        The pool is free only when all its jobs are done: from such a page on it gets no more.
-        """
-        stream = self._due_attempts()
+        """Settle new attempts page by page; a page with answers, and those after it, wait until the pool is free."""
+        attempts = self._due_attempts()
         while not self._run.stopping():
             deferred: list[tuple[list[SettledAttempt], StoredAnswers]] = []
             page: list[SettledAttempt] = []
-            for page in pages(self._read_in_pool(_until_deferred(islice(stream, READ_AHEAD), deferred))):
+            for page in gather_pages(self._read_in_pool(_until_deferred(islice(attempts, READ_AHEAD), deferred))):
                 answers = self._stored_answers(page)
                 if deferred or answers:
                     deferred.append((page, answers))
@@ -153,29 +153,28 @@ class Settling:
                 return
 
     def _settle_unread(self, attempts: list[int]) -> None:
-        """Read attempts again that an earlier run could not read, one document after the other."""
-        for start in range(0, len(attempts), PAGE):
-            unread_numbers = [
-                attempt for attempt in attempts[start : start + PAGE] if attempt in self._unread
-            ]  # not settled by this run
-            for page in pages(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
+        """Read the given attempts, which an earlier run could not read, one document after the other."""
+        for start in range(0, len(attempts), PAGE_SIZE):
+            # Attempts that this run has settled already are not in `_unread` any more.
+            unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
+            for page in gather_pages(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
                 repeated = self._take_again(page, self._stored_answers(page))
                 self._settle_page(repeated, self._version_store.checkpoint())
 
     def _read_alone(self, attempts: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Read attempts one by one in an otherwise idle pool; those taken down meanwhile have no bytes any more."""
+        """Read attempts one by one while the pool does nothing else; an attempt without bytes has the result None."""
         for recorded in attempts:
             if self._run.stopping():
                 return
-            kept = recorded.attempt.kept
-            if kept is None:
+            response = recorded.attempt.kept
+            if response is None:
                 yield SettledAttempt(recorded, None)
                 continue
-            job = self._make_job(recorded, self._place_of(recorded.attempt, kept))
+            job = self._make_job(recorded, self._place_of(recorded.attempt, response))
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
-        """Yield the attempts that are due, until a stop; answers of services are left out."""
+        """Yield the attempts after the checkpoint until the run is stopped, without answers of services."""
         run = self._run
         for recorded in due_attempts(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
@@ -184,134 +183,142 @@ class Settling:
                 yield recorded
 
     def _read_in_pool(self, attempts: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Read attempts in the pool if they must be read, and yield all in order."""
+        """Read those attempts in the pool whose bytes must be read, and yield all attempts in order."""
         places = ((attempt, self._place_to_read(attempt)) for attempt in attempts)
         pairs = ((attempt, self._make_job(attempt, place) if place else None) for attempt, place in places)
         yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
     def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
-        """Return the place of an attempt's bytes, or None if they need not be read."""
-        kept = recorded.attempt.kept
-        if kept is None:
+        """Return the place of an attempt's bytes, or None if there are none or they need not be read."""
+        response = recorded.attempt.kept
+        if response is None:
             return None
-        if kept.revisit and (self._is_temporary(recorded, kept) or self._must_reread(recorded, kept)):
-            return self._place_of(recorded.attempt, kept)
-        if not self._step.needs_body(recorded) or (kept.revisit and self._is_known(recorded, kept)):
+        if response.revisit and (self._is_temporary(recorded, response) or self._must_reread(recorded, response)):
+            return self._place_of(recorded.attempt, response)
+        if not self._step.needs_body(recorded) or (response.revisit and self._is_known(recorded, response)):
             return None
-        return self._place_of(recorded.attempt, kept)
+        return self._place_of(recorded.attempt, response)
 
-    def _is_temporary(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
-        return self._contents is not None and self._contents.is_temporary(recorded.attempt.url, kept.digest)
+    def _is_temporary(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
+        store = self._content_store
+        return store is not None and store.is_temporary(recorded.attempt.url, response.digest)
 
-    def _is_known(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
+    def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
+        """Return whether the store has the content of a response's bytes, so that they need not be read."""
         name_payload = self._step.name_payload
-        if self._contents is None:  # that a record is still there is an observation too
+        if self._content_store is None:  # the step must observe again that a record exists
             return False
-        return self._contents.same(recorded.attempt.url, name_payload(recorded) if name_payload else kept.digest)
+        payload = name_payload(recorded) if name_payload else response.digest
+        return self._content_store.same(recorded.attempt.url, payload)
 
-    def _must_reread(self, recorded: RecordedAttempt, kept: model.KeptResponse) -> bool:
-        """Return whether the headers of a response with known bytes require that these are read again."""
+    def _must_reread(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
+        """Return whether the header of a response with known bytes requires that the bytes are read again."""
         if self._step.rereads_original is None:
             return False
         try:
-            answer = open_response(self._run.archive, kept.place)
+            answer = open_response(self._run.archive, response.place)
         except ArchiveError:
-            return False  # `windrow check` reports it; the stored result stays
+            return False  # `windrow check` reports this; the stored result does not change
         answer.view.close()
         return self._step.rereads_original(recorded, answer.fields)
 
-    def _place_of(self, attempt: Attempt, kept: model.KeptResponse) -> ArchivePlace:
-        return self._run.place_of(attempt) or kept.place
+    def _place_of(self, attempt: Attempt, response: model.KeptResponse) -> ArchivePlace:
+        return self._run.place_of(attempt) or response.place
 
     def _make_job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
-        kept = recorded.attempt.kept
-        digest = kept.digest if kept else ""
+        """Return the job that runs the step on an attempt, whose bytes are at `place`."""
+        response = recorded.attempt.kept
+        digest = response.digest if response else ""
         item = Item(recorded.seq, self._run.collection.name, "attempt", recorded.attempt.url, digest=digest)
-        head = kept.place if kept and kept.revisit else None
+        head = response.place if response and response.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(recorded.seq)) if queries else ()
         request = request_of(recorded.attempt.url, queries.asked(recorded.seq)) if queries else None
         source = self._sources.get(recorded.source)
         return Job(
-            self._step_id, item, place, self._options, head, source, recorded.attempt.started, offers, request=request,
-            retakes=self._step.retakes,
+            self._step_index, item, place, self._options, head=head, source=source, visited=recorded.attempt.started,
+            offers=offers, request=request, retakes=self._step.retakes,
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Make requests to services, and repeat the step for attempts with answers, as long as there is progress."""
+        """Repeat the step for attempts with new answers, and make requests to services, until neither is left to do."""
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
         while not self._run.stopping():
-            after, progressed = 0, False
-            while not self._run.stopping() and (waiting := store.waiting(after)):
-                after = max(waiting)
-                kept = {seq: self._asking.answers(waits) for seq, waits in waiting.items()}
-                ready = {seq: answers for seq, answers in kept.items() if answers is not None}
-                if ready:
-                    page = list(self._repeat_with_answers(ready))
-                    self._answered_for += sum(not _asks_of(settled.result) for settled in page)
+            last_attempt, has_progressed = 0, False
+            while not self._run.stopping() and (waiting := store.waiting(last_attempt)):
+                last_attempt = max(waiting)
+                answers_by_attempt = {seq: self._service_requests.answers(waits) for seq, waits in waiting.items()}
+                answered = {seq: answers for seq, answers in answers_by_attempt.items() if answers is not None}
+                if answered:
+                    page = list(self._repeat_with_answers(answered))
+                    self._answered_attempts += sum(not _asks_of(settled.result) for settled in page)
                     self._settle_page(self._take_again(page, self._stored_answers(page)), store.checkpoint())
-                    progressed = True
-            if not after or (not progressed and not self._asking.fetch()):
-                self._asking.drop_unarchived(self._pending_asks(store))
+                    has_progressed = True
+            if not last_attempt or (not has_progressed and not self._service_requests.fetch()):
+                self._service_requests.drop_unarchived(self._pending_asks(store))
                 return
 
     def _pending_asks(self, store: WaitingStore) -> Iterator[Sequence[PendingAsk]]:
-        """Yield the requests that each attempt waits for."""
-        after = 0
-        while waiting := store.waiting(after):
-            after = max(waiting)
+        """Yield, for each attempt that waits for answers, the requests that it waits for."""
+        last_attempt = 0
+        while waiting := store.waiting(last_attempt):
+            last_attempt = max(waiting)
             yield from waiting.values()
 
-    def _repeat_with_answers(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts, with the answers that each waited for."""
-        attempts = self._run.ledger.attempts.by_numbers([*ready])
+    def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
+        """Repeat the step for attempts with the answers that they wait for; a step that asks the same again fails."""
+        attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
-        lost_answer = Reading(Reason.NOT_FOUND)
+        lost_bytes = Reading(Reason.NOT_FOUND)
         pairs = (
-            (recorded, self._make_job(recorded, place)._replace(answers=ready[recorded.seq]) if place else lost_answer)
+            (recorded, self._make_job(recorded, place)._replace(answers=answers[recorded.seq]) if place else lost_bytes)
             for recorded, place in places
         )
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             repeated_asks = _asks_of(result)
-            if repeated_asks and all(ask.name in ready[recorded.seq] for ask in repeated_asks):
-                finding = Finding("AskedTwice", f"the step asks again for {repeated_asks[0].name!r}, which is answered")
-                yield SettledAttempt(recorded, Reading(Reason.STEP_FAILED, (finding,)))
+            if repeated_asks and all(ask.name in answers[recorded.seq] for ask in repeated_asks):
+                message = f"the step asks again for {repeated_asks[0].name!r}, which was answered"
+                failure = Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),))
+                yield SettledAttempt(recorded, failure)
             else:
                 yield SettledAttempt(recorded, result)
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return answers with a reason for attempts about whose records no service is asked."""
+        """Return, for attempts about whose records no service is to be asked, answers that consist of the reason."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled.result for settled in page if unasked and _asks_of(settled.result)}
-        keys = {seq: {observation.key for observation in results_of(result) if isinstance(observation, Observation)}
-                for seq, result in asking.items()}  # fmt: skip
-        reasons = unasked(sorted(set().union(*keys.values()))) if unasked and asking else {}
+        keys_by_attempt = {
+            seq: {observation.key for observation in results_of(result) if isinstance(observation, Observation)}
+            for seq, result in asking.items()
+        }
+        reasons = unasked(sorted(set().union(*keys_by_attempt.values()))) if unasked and asking else {}
         no_answer = KeptAnswer(Request(""), "", 0, self._run.clock(), None)
         return {
-            seq: {ask.name: no_answer._replace(reason=reasons[min(keys[seq])]) for ask in _asks_of(result)}
-            for seq, result in asking.items() if keys[seq] and keys[seq] <= reasons.keys()
+            seq: {ask.name: no_answer._replace(reason=reasons[min(keys_by_attempt[seq])]) for ask in _asks_of(result)}
+            for seq, result in asking.items() if keys_by_attempt[seq] and keys_by_attempt[seq] <= reasons.keys()
         }  # fmt: skip
 
     def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
-        """Repeat the step for attempts of a page that have answers; the pool must be free."""
+        """Repeat the step for those attempts of a page that have answers; the pool must have no other jobs."""
         retaken = {settled.recorded.seq: settled for settled in self._repeat_with_answers(answers)} if answers else {}
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
-    def _entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Return the entries for the version store; requests of steps to services are stored in the ledger first."""
+    def _make_entries(self, page: list[SettledAttempt]) -> list[Any]:
+        """Return the entry of each attempt for the store; requests to services are stored first, invalid ones fail."""
         if not self._step.takes_answers:
             return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
         entries, requests = [], []
-        for number, settled in enumerate(page):
+        for index, settled in enumerate(page):
             try:
                 asks = [
-                    (ask.name, *self._asking.request_for(ask, settled.recorded)) for ask in _asks_of(settled.result)
+                    (ask.name, *self._service_requests.request_for(ask, settled.recorded))
+                    for ask in _asks_of(settled.result)
                 ]
             except WindrowError as error:
                 failure = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
-                page[number] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 the fault takes its place
+                page[index] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 it is replaced
                 asks = []
             requests += [(settled.recorded, source, request) for _, source, request in asks]
             entry = self._step.make_entry(settled.recorded, settled.result)
@@ -328,55 +335,54 @@ class Settling:
                 entry = entry._replace(results=(*observations, *pending))
             entries.append(entry)
         if requests:
-            self._asking.store_requests(requests)
+            self._service_requests.store_requests(requests)
         return entries
 
     def _without_taken_down(self, entry: AttemptObservations) -> AttemptObservations:
-        """Replace observations at addresses that were taken down by skips."""
+        """Return an entry with observations at addresses that were taken down replaced by skips."""
         results = tuple(
-            Skip(Reason.FORGOTTEN, part.key)
-            if isinstance(part, Observation) and self._taken_down.hold(part.url)
-            else part
-            for part in entry.results
+            Skip(Reason.FORGOTTEN, result.key)
+            if isinstance(result, Observation) and self._taken_down.hold(result.url)
+            else result
+            for result in entry.results
         )
         return entry._replace(results=results)
 
     def _missing_results(self, recorded: RecordedAttempt) -> list[Observation | Skip]:
-        """Return the step's results for offers missing from a whole listing that ends with this attempt."""
+        """Return the step's results for offers that are missing from a complete listing, if this attempt ends one."""
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
         source = self._sources.get(recorded.source)
-        listed = whole_listing(self._run.ledger, listing, source, recorded.attempt.started, self._version_store)
-        return [*self._step.missing(listed)] if listed.missing else []
+        at, store = recorded.attempt.started, self._version_store
+        complete_listing = find_missing_offers(self._run.ledger, listing, source, at, store)
+        return [*self._step.missing(complete_listing)] if complete_listing.missing else []
 
     def _settle_in_order(self, page: list[SettledAttempt]) -> None:
-        """Write a page of attempts in one transaction; an attempt that ends a listing begins a new one."""
+        """Write a page of attempts; a transaction begins before each attempt that ends a complete listing."""
         start = 0
-        for number, settled in enumerate(page if self._step.missing else ()):
-            if start < number and self._run.ledger.requests.whole_listing(settled.recorded.seq):
-                self._settle_page(page[start:number], page[number - 1].recorded.seq)
-                start = number
+        for index, settled in enumerate(page if self._step.missing else ()):
+            if start < index and self._run.ledger.requests.whole_listing(settled.recorded.seq):
+                self._settle_page(page[start:index], page[index - 1].recorded.seq)
+                start = index
         self._settle_page(page[start:], page[-1].recorded.seq)
 
-    def _settle_page(self, page: list[SettledAttempt], upto: int) -> None:
-        entries = self._entries(page)
-        # Unread attempts are recorded first, since the store counts them as settled.
-        failed = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
-        if self._run.harvest.reread:  # the store in use may have read them
-            self._run.harvest.unread |= failed
-        elif failed:
+    def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
+        """Write a page of attempts to the store, which moves its checkpoint, and record which could not be read."""
+        entries = self._make_entries(page)
+        # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
+        reasons = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
+        if self._run.harvest.reread:  # the store that is in use until the end of the replay may have read them
+            self._run.harvest.unread |= reasons
+        elif reasons:
             with self._run.ledger.writing() as writer:
-                self._unread.note(writer, failed)
-        self._version_store.settle([entry for entry in entries if entry is not None], upto, self._run.session)
+                self._unread.record_unread(writer, reasons)
+        self._version_store.settle([entry for entry in entries if entry is not None], checkpoint, self._run.session)
         self._set_due(page)
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update the due times of these attempts' addresses from the versions of their content.
-
-        They depend on all attempts at an address, so that settling an attempt twice changes nothing.
-        """
-        crawl = walked(self._run.collection)
+        """Update due times of addresses from all versions of their content, so that repeating this changes nothing."""
+        crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
         attempts = {
@@ -384,7 +390,7 @@ class Settling:
             for settled in page
             if settled.recorded.source in self._sources
         }
-        changes = {} if self._contents is None else self._contents.changes(attempts)
+        changes = {} if self._content_store is None else self._content_store.changes(attempts)
         with self._run.ledger.writing() as writer:
             for url, checks in changes.items():
                 writer.addresses.set_pause(attempts[url], crawl.interval(self._sources[attempts[url].source], checks))
@@ -393,34 +399,35 @@ class Settling:
                     writer.addresses.due_by(settled.recorded, until)
 
     def _valid_until(self, settled: SettledAttempt) -> int | None:
-        """Return the UNIX time until which a result is valid; None if it is valid until the bytes change."""
+        """Return the UNIX time until which a result is valid; None if it stays valid until the bytes change."""
         if self._step.expires is None or settled.result is None or isinstance(settled.result, Reading):
             return None
         return self._step.expires(settled.result)
 
     def _count_results(self, page: list[SettledAttempt]) -> None:
-        run, failed = self._run, 0
+        """Count the results in the sources' tasks and the progress, and record which attempts were read."""
+        run, failures = self._run, 0
         with run.ledger.writing() as writer:
-            if not run.harvest.reread:  # a replay may be stopped, and then the old store stays
+            if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
                 read_attempts = [settled for settled in page if self._own_fault(settled.result) is None]
-                self._unread.wait(
+                self._unread.record_waiting(
                     writer, [settled.recorded.seq for settled in read_attempts if _asks_of(settled.result)]
                 )
-                self._unread.remove(
+                self._unread.record_read(
                     writer, [settled.recorded.seq for settled in read_attempts if not _asks_of(settled.result)]
                 )
             for settled in page:
                 reason = self._reading_fault(settled.result)
-                failed += reason is not None
+                failures += reason is not None
                 self._tasks.count(
-                    writer, settled.recorded.source, done=reason is None, broken=reason in OWN_FAULTS,
-                    why=first_finding(settled.result),
+                    writer, settled.recorded.source, done=reason is None, has_fault=reason in OWN_FAULTS,
+                    message=first_finding(settled.result),
                 )  # fmt: skip
-        run.progress.step(len(page), failed)
+        run.progress.step(len(page), failures)
         run.tick()
 
     def _reading_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read, or not completely; None if it was."""
+        """Return the reason why a document was not read completely, or None if it was."""
         if isinstance(result, Reading):
             return result.reason
         if not self._step.takes_answers:
@@ -432,33 +439,35 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
+        """Return the reason why a document was not read if that is a fault of ours, and not of the document."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _read_again(self) -> None:
-        """Read attempts again that the store asks for: they now stand for another version."""
-        run, contents = self._run, self._contents
-        while contents is not None and not run.stopping() and (to_read := contents.to_read_again(PAGE)):
+        """Read the attempts again that the store asks for, since they are now the first ones of a version."""
+        run, store = self._run, self._content_store
+        while store is not None and not run.stopping() and (to_read := store.to_read_again(PAGE_SIZE)):
             attempts = run.ledger.attempts.by_numbers(to_read)
-            contents.read_again(dict.fromkeys(to_read) | dict(self._readings(attempts)))
+            store.read_again(dict.fromkeys(to_read) | dict(self._readings(attempts)))
             run.tick()
 
     def _readings(self, attempts: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
-        """Yield attempts with their new entries, from their bytes if these are needed."""
+        """Yield the number of each attempt that can be read, with its new entry."""
         pairs = ((recorded, self._job_again(recorded)) for recorded in attempts)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):
                 yield recorded.seq, self._step.make_entry(recorded, result)
 
     def _job_again(self, recorded: RecordedAttempt) -> Job | None:
-        kept = recorded.attempt.kept
-        if kept is None or not (self._step.needs_body(recorded) or self._place_to_read(recorded)):
+        """Return the job to read an attempt again, or None if its bytes are not needed."""
+        response = recorded.attempt.kept
+        if response is None or not (self._step.needs_body(recorded) or self._place_to_read(recorded)):
             return None
-        return self._make_job(recorded, self._place_of(recorded.attempt, kept))
+        return self._make_job(recorded, self._place_of(recorded.attempt, response))
 
 
 def settle_step(run: HarvestRun, step: Settle) -> None:
-    """Run a Settle step for every attempt after the version store's checkpoint."""
+    """Run a Settle step for every attempt after the version store's checkpoint; do nothing if there is no store."""
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
@@ -475,16 +484,16 @@ def _make_observations(recorded: RecordedAttempt, results: tuple[Skip, ...] = ()
 
 
 def _as_skip(reading: Reading) -> tuple[Skip, ...]:
-    """Return a failed reading as a skip with the message of its first finding."""
+    """Return a failed reading as a skip with the message of its first finding, in a tuple; otherwise an empty tuple."""
     if reading.reason is None:
         return ()
     message = reading.findings[0].message if reading.findings else ""
     return (Skip(reading.reason, "", message),)
 
 
-def _until_deferred(attempts: Iterable[RecordedAttempt], held: Sequence[object]) -> Iterator[RecordedAttempt]:
-    """Yield attempts until `deferred` is not empty."""
+def _until_deferred(attempts: Iterable[RecordedAttempt], deferred: Sequence[object]) -> Iterator[RecordedAttempt]:
+    """Yield attempts until `deferred`, to which the caller adds pages meanwhile, is not empty."""
     for attempt in attempts:
         yield attempt
-        if held:
+        if deferred:
             return

@@ -1,6 +1,6 @@
-"""Run a step on the items that are due, page by page: in the pool, then the store, then the ledger.
+"""Run a step on the items that are due, page by page: run it in the pool, write to the store, then to the ledger.
 
-The part of each source in a phase is a task.
+Each source has a task of its own in a phase, with the counts of its documents.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from windrow.contract import Derive, Judge, Load, Read, Summarise
 from windrow.engine.fetchers.message import Job
 from windrow.engine.run import Derived, HarvestRun
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.due import Due, count, due
-from windrow.engine.steps.loading import FEW, ROWS, pages, write
+from windrow.engine.steps.due import Due, count_due, due
+from windrow.engine.steps.loading import MAX_PAGE_DOCUMENTS, MAX_PAGE_ROWS, gather_pages, write_to_store
 from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed, StoreError, WindrowError
 from windrow.ledger import LedgerWriter
@@ -27,20 +27,22 @@ from windrow.reasons import OWN_FAULTS
 
 @dataclass(slots=True)
 class _Task:
-    seq: int
+    """The counts of a task."""
+
+    number: int  # on the ledger
     done: int = 0
     refused: int = 0
-    broken: int = 0
-    why: str = ""
+    faults: int = 0  # documents that failed by a fault of ours
+    first_fault: str = ""  # the message of the first of them
 
 
 @dataclass(slots=True)
 class PhaseTasks:
-    """One task for each source in a phase, with its counts; a task begins with the source's first document."""
+    """The tasks of the sources in the phase `name`; each begins with the source's first document."""
 
     run: HarvestRun
     name: str
-    _tasks: dict[str, _Task] = field(default_factory=dict)
+    _tasks: dict[str, _Task] = field(default_factory=dict)  # by source
 
     @property
     def phase(self) -> int:
@@ -49,7 +51,7 @@ class PhaseTasks:
 
     @contextmanager
     def working(self, total: int) -> Iterator[None]:
-        """Show the phase's progress, and record the end of every task; after an error, the rest stays due."""
+        """Show progress in the block, then end every task, as failed after a StoreError or ReaderFailed."""
         self.run.progress.begin(self.name, total)
         try:
             yield
@@ -67,63 +69,67 @@ class PhaseTasks:
             number = writer.sessions.open_task(self.run.session, self.run.collection.name, source, self.phase)
             self._tasks[source] = _Task(number)
 
-    def count(self, writer: LedgerWriter, source: str, *, done: bool, broken: bool = False, why: str = "") -> None:
-        """Count a document; `broken` if the fault is ours and not the document's, and `why` describes it."""
+    def count(
+        self, writer: LedgerWriter, source: str, *, done: bool, has_fault: bool = False, message: str = ""
+    ) -> None:
+        """Count a document of a source; `has_fault` if it failed by a fault of ours, which `message` describes."""
         self.open(writer, source)
         task = self._tasks[source]
         task.done += done
         task.refused += not done
-        task.broken += broken
-        if broken and not task.why:
-            task.why = why
+        task.faults += has_fault
+        if has_fault and not task.first_fault:
+            task.first_fault = message
 
     def _close(self, error: WindrowError | None = None) -> None:
-        """Record the end of every task; with an error, all as failed."""
+        """Record the end of every task; if there was an `error`, all tasks have failed."""
         with self.run.ledger.writing() as writer:
             for source, task in self._tasks.items():
                 comment = f"{source}: {task.done} done, {task.refused} refused"
-                comment += f"; {task.why}" if task.why else ""
+                comment += f"; {task.first_fault}" if task.first_fault else ""
                 comment += f"; {error}" if error else ""
-                failed = bool(error or task.broken)
-                self.run.close_task(task.seq, comment, error.reason if error else None, failed=failed, writer=writer)
+                failed = bool(error or task.faults)
+                self.run.close_task(task.number, comment, error.reason if error else None, failed=failed, writer=writer)
 
 
 def first_finding(result: object) -> str:
-    """Return the message of the first finding of a failed reading, or an empty text for other results."""
+    """Return the message of the first finding if a result is a failed reading, or an empty text otherwise."""
     return result.findings[0].message if isinstance(result, Reading) and result.reason and result.findings else ""
 
 
 AnyItemStep = Read | Load | Judge | Summarise
 
-PAGE = 256
-"""Items whose start, and whose readings, are recorded in one transaction."""
+PAGE_SIZE = 256
+"""Items whose begin, or whose readings, are recorded in one transaction."""
 READ_AHEAD = 4096
-"""Items taken before all of them are recorded: bounds memory while the pool reads."""
+"""The most items that are read from the ledger before all of them are recorded: this bounds memory."""
 
 
 def take_step(run: HarvestRun, step: AnyItemStep) -> None:
-    """Run a step for every item that is due, and for those that earlier runs could not read.
+    """Run a step for every item that is due, and for items that earlier runs could not read and that are due again.
 
-    A page is written to the store first, then to the ledger: after a crash between the two it is due again.
+    A page is written to the store first, then to the ledger: after a crash between the two, it is due again.
     """
     unread = [] if isinstance(step, Summarise) else _find_unread(run, step)
-    total = count(run.ledger, run.collection, step.phase) + len(unread)
+    total = count_due(run.ledger, run.collection, step.phase) + len(unread)
     store = run.harvest.store
     if not total or (store is None and not isinstance(step, Read)):
         return
     tasks = PhaseTasks(run, step.phase)
-    bounds = (PAGE, inf) if isinstance(step, Read) else (FEW, ROWS)
+    bounds = (PAGE_SIZE, inf) if isinstance(step, Read) else (MAX_PAGE_DOCUMENTS, MAX_PAGE_ROWS)
     with tasks.working(total):
-        for page in pages(_yield_results(run, step, unread, tasks), *bounds):
-            _record_page(run, step, write(store, step, page, run.clock()) if store else page, tasks)
+        for page in gather_pages(_run_step(run, step, unread, tasks), *bounds):
+            readings = write_to_store(store, step, page, run.clock()) if store else page
+            _record_page(run, step, readings, tasks)
             if run.stopping():
                 break
 
 
-def _yield_results(
-    run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks
-) -> Iterator[tuple[Due, Any]]:
-    """Return each item with the step's result; documents to load are in the order of their ranks."""
+def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Any]]:
+    """Return an iterator over items with the step's results; `unread` items are read alone.
+
+    A Read step reads these last. Other steps take them first, in the order of their ranks, as all items are.
+    """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
         if run.harvest.store:
@@ -139,7 +145,7 @@ def _yield_results(
 def _read_in_pool(
     run: HarvestRun, step: Read | Load | Judge, items: Iterator[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Any]]:
-    """Read items in the pool, except those for which the ledger has the step's reading of the same bytes."""
+    """Yield items with the step's results, in order; a Read step's earlier reading of the same bytes is used again."""
     while not run.stopping() and (batch := list(islice(items, READ_AHEAD))):
         pairs: Iterator[tuple[Due, Any]] = _make_jobs(run, step, batch, tasks)
         if isinstance(step, Read):
@@ -150,14 +156,11 @@ def _read_in_pool(
 def _make_jobs(
     run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Job]]:
-    """Yield the pool's jobs, looking captures up page by page, and record that their step has begun.
-
-    After a crash these items still wait for the step.
-    """
-    number = run.collection.steps.index(step)
+    """Yield items with their jobs for the pool, and record page by page that their step has begun."""
+    step_index = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     stream = iter(items)
-    while not run.stopping() and (page := list(islice(stream, PAGE))):
+    while not run.stopping() and (page := list(islice(stream, PAGE_SIZE))):
         with run.ledger.writing() as writer:
             for due_item in page:
                 tasks.open(writer, due_item.source)
@@ -166,13 +169,13 @@ def _make_jobs(
         places = {digest: place for digest in captures if (place := run.ledger.captures.of_digest(digest))}
         for due_item in page:
             if run.stopping():
-                return  # jobs in the pool are finished; this item and the rest stay due
+                return  # this item and those after it stay due
             place = places.get(due_item.capture, ArchivePlace("", 0, 0))
-            yield due_item, Job(number, due_item.item, place, options)
+            yield due_item, Job(step_index, due_item.item, place, options)
 
 
 def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
-    """Return what a reading depends on besides the bytes: the step's version, its resources, and `by` of the item."""
+    """Return what a reading depends on besides the bytes: versions of step and resources, and `step.by(item)`."""
     if isinstance(step, Summarise):
         return step.version
     resources = run.harvest.resources
@@ -182,7 +185,7 @@ def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
 
 
 def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
-    """Return the items that the step could not read before, by no fault of theirs, and that are due again."""
+    """Return the items that earlier runs could not read, by no fault of theirs, and that are due again."""
     collection = run.collection
     earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
     at = run.clock()
@@ -200,7 +203,7 @@ def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
 
 
 def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
-    """Return this step's earlier reading of the same bytes, or None if the ledger does not have it."""
+    """Return the step's earlier reading of the same bytes, or None if there is none or it failed by a fault of ours."""
     if not item.member or not item.digest:
         return None
     earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))
@@ -211,15 +214,14 @@ def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
 
 
 def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Reading]], tasks: PhaseTasks) -> None:
-    """Record a page in one transaction: readings, findings and members."""
+    """Record a page of readings in one transaction, with their findings and members, and count them."""
     collection = run.collection
     next_step = collection.step_after(step.kind, step.phase)
     with run.ledger.writing() as writer:
         for due_item, reading in page:
             item = due_item.item
-            digest = (
-                "" if isinstance(step, Summarise) else item.digest
-            )  # of all documents together, not of certain bytes
+            # A Summarise step depends on all documents together, and not on certain bytes.
+            digest = "" if isinstance(step, Summarise) else item.digest
             writer.items.add_reading(
                 run.session, item.id, (step.phase, _reading_version(run, step, item)), digest, reading, next_step
             )
@@ -229,14 +231,15 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
                     run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
                     attempt=item.attempt or 0, member=member, step=collection.step_after(collection.members.kind),
                 )  # fmt: skip
-            broken = reading.reason in OWN_FAULTS
-            tasks.count(writer, due_item.source, done=reading.done, broken=broken, why=first_finding(reading))
+            has_fault = reading.reason in OWN_FAULTS
+            message = first_finding(reading)
+            tasks.count(writer, due_item.source, done=reading.done, has_fault=has_fault, message=message)
     run.progress.step(len(page), sum(not reading.done for _, reading in page))
     run.tick()
 
 
 def derive_step(run: HarvestRun, step: Derive) -> None:
-    """Run the harvest's derivation of this phase as a task; do nothing if it has none."""
+    """Run the harvest's derivation for this phase as a task; do nothing if the harvest has none."""
     derivation = run.harvest.derivations.get(step.phase)
     if derivation is None:
         return
@@ -250,14 +253,14 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
     try:
         with rare_gc():
             derived = derivation(pulse)
-            message, failed = derived if isinstance(derived, Derived) else (derived, {})
+            message, errors_by_source = derived if isinstance(derived, Derived) else (derived, {})
     except WindrowError as error:
-        # What it has committed stays, and the next run continues there.
+        # The derivation keeps what it has committed, and the next run continues there.
         run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
         raise
     else:
         run.close_task(task, message)
-        for source, error_text in failed.items():
+        for source, error_text in errors_by_source.items():
             run.close_task(
                 run.open_task(run.collection.phase(step.phase), source), f"{source}: {error_text}", failed=True
             )

@@ -1,4 +1,4 @@
-"""Documents that a step could not read by no fault of theirs: later runs read them again; when, and which."""
+"""Documents that a step could not read, by no fault of theirs: decide when later runs read them again."""
 
 from __future__ import annotations
 
@@ -15,26 +15,30 @@ from windrow.reasons import TRANSIENT_REASONS, Reason
 FOLLOWING_PHASE = 1
 """The phase in which responses are followed: it is not a step, and belongs to the requests."""
 
-FIRST = timedelta(hours=1)
-LONGEST = timedelta(days=30)
+FIRST_PAUSE = timedelta(hours=1)
+LONGEST_PAUSE = timedelta(days=30)
 
 
-def pause(times: int) -> timedelta:
-    """Return the pause after a document was not read `times` times in a row; the first time there is no pause.
+def pause_after(times: int) -> timedelta:
+    """Return how long a document rests that could not be read `times` times in a row; after the first time, not at all.
 
-    >>> [str(pause(times)) for times in (1, 2, 4, 99)]
+    >>> [str(pause_after(times)) for times in (1, 2, 4, 99)]
     ['0:00:00', '1:00:00', '4:00:00', '30 days, 0:00:00']
     """
-    return min(LONGEST, FIRST * (1 << min(times - 2, 16))) if times > 1 else timedelta()
+    return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(times - 2, 16))) if times > 1 else timedelta()
 
 
 def next_try(document: UnreadDocument) -> datetime | None:
-    """Return when a document is read again; None if only another version of its step reads it."""
-    return document.at + pause(document.times) if document.reason in TRANSIENT_REASONS or not document.version else None
+    """Return when a document is read again; None if only another version of its step reads it again."""
+    return (
+        document.at + pause_after(document.times)
+        if document.reason in TRANSIENT_REASONS or not document.version
+        else None
+    )
 
 
 def is_due(document: UnreadDocument, version: str, at: datetime) -> bool:
-    """Return whether a run with this version of the step reads a document again at a time."""
+    """Return whether a run reads a document again at the time `at`, with this version of its step."""
     due_at = next_try(document)
     return document.version != version or (due_at is not None and due_at <= at)
 
@@ -42,8 +46,8 @@ def is_due(document: UnreadDocument, version: str, at: datetime) -> bool:
 class UnreadCount(NamedTuple):
     """How many documents of a collection a step could not read by no fault of theirs, and why.
 
-    `due` is when a run reads the first of them again; None if only another version of the step, or `windrow retry`,
-    makes that happen.
+    `due` is the time from which a run reads the first of them again; None if they are read again only by another
+    version of the step, or after `windrow retry`.
     """
 
     collection: str
@@ -77,19 +81,19 @@ class UnreadAttempts:
     """The attempts that a step could not read by no fault of theirs, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load the unread attempts of earlier runs."""
+        """Load the attempts that earlier runs could not read in a phase; `version` is that of its step now."""
         self._collection = collection
         self._phase = phase
         self._version = version
         self._unread = {attempt.number: attempt for attempt in ledger.unread.attempts(collection, phase)}
-        self._waiting: set[int] = set()  # those of them that wait for services
+        self._waiting: set[int] = set()  # unread attempts that now wait for answers of services
 
     def __contains__(self, attempt: int) -> bool:
         """Return whether an attempt must still be read."""
         return attempt in self._unread and attempt not in self._waiting
 
     def reason(self, attempt: int) -> Reason:
-        """Return why an attempt was not read; KeyError if it was read."""
+        """Return why an attempt was not read; raises KeyError if it was read."""
         return self._unread[attempt].reason
 
     def due(self) -> list[int]:
@@ -97,8 +101,8 @@ class UnreadAttempts:
         at = now()
         return [document.number for document in self._unread.values() if is_due(document, self._version, at)]
 
-    def note(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
-        """Record that attempts were not read; the count of another version of the step starts at 1."""
+    def record_unread(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
+        """Record that attempts were not read, and why; a new version of the step counts from 1 again."""
         documents, at = [], now()
         for attempt, reason in reasons.items():
             earlier = self._unread.get(attempt)
@@ -108,16 +112,13 @@ class UnreadAttempts:
         self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}
 
-    def wait(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Remove attempts that wait for services from the record: the step is repeated when these answer.
-
-        If an attempt is not read then, in this run, that counts as one more time in a row.
-        """
+    def record_waiting(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
+        """Record that attempts wait for services, and so are not unread any more; their step is repeated later."""
         waiting = [attempt for attempt in attempts if attempt in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)
 
-    def remove(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that attempts were read."""
+    def record_read(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
+        """Record that attempts are not unread any more; others are ignored."""
         read_numbers = [attempt for attempt in attempts if self._unread.pop(attempt, None) is not None]
         writer.unread.remove((self._phase, number) for number in read_numbers)

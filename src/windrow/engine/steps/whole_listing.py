@@ -1,4 +1,4 @@
-"""The offers that are missing from a complete listing."""
+"""Find the offers that are missing from a complete listing of a source."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
 
 MAX_LISTINGS = 99
-"""The most earlier listings examined to count how often in a row an offer was missing."""
+"""The most earlier listings that are examined to count how often in a row an offer was missing."""
 
 
-def whole_listing(
+def find_missing_offers(
     ledger: Ledger, listing: WholeListingRow, source: Source | None, at: datetime, store: VersionStore
 ) -> WholeListing:
-    """Return the offers missing from a listing, except those that the store knew to be gone before it.
+    """Return a complete listing with the offers that are missing from it, except records that were gone before it.
 
-    Attempts from the end of the listing on are ignored, so that settling it again gives the same result.
+    `at` is the time of the listing's last response. Later attempts are ignored, so that settling it again has the same
+    result.
     """
     keys = ledger.requests.missing(listing)
-    values = store.latest(keys, listing.ended) if keys and isinstance(store, ValueStore) else {}
-    counts = {key: 1 for key in keys if key not in values or values[key] is not None}
+    current_values = store.latest(keys, listing.ended) if keys and isinstance(store, ValueStore) else {}
+    counts = {key: 1 for key in keys if key not in current_values or current_values[key] is not None}
     remaining = set(counts)
     for earlier in ledger.requests.whole_listings_before(listing, MAX_LISTINGS) if remaining else ():
         remaining &= {*ledger.requests.missing(earlier)}
@@ -31,5 +32,5 @@ def whole_listing(
             break
         for key in remaining:
             counts[key] += 1
-    missing = tuple(MissingOffer(key, values.get(key), count) for key, count in counts.items())
+    missing = tuple(MissingOffer(key, current_values.get(key), count) for key, count in counts.items())
     return WholeListing(source, at, ledger.requests.listed(listing), missing)

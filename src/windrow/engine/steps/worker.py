@@ -1,4 +1,4 @@
-"""A worker process: it runs pure steps on kept bytes, one document at a time, within limits."""
+"""A worker process: it runs pure steps on archived bytes, one document at a time, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ from windrow.reasons import Reason
 
 
 class CaptureJob(Protocol):
-    """A job on captures; its module is loaded by its sender, and in the worker when the job arrives."""
+    """A job that looks at captures; the module that defines it is loaded in the worker when the job arrives."""
 
     def run(self, limits: Limits) -> Any:
-        """Run one job."""
+        """Run the job, and return its result."""
 
 
 AnyJob = Job | FollowJob | CaptureJob
 
-_PART = 1 << 16
-"""Bytes of results that are joined into one message."""
-_FEW = 64
-"""Findings, members and lookups of a small result, together fewer than this."""
-_RARELY = 20_000
+_MESSAGE_BYTES = 1 << 16
+"""The most bytes of results that are joined into one message."""
+_SMALL_RESULT = 64
+"""A result is small if it has fewer findings, members and lookups than this together."""
+_GC_THRESHOLD = 20_000
 """New objects between two garbage collections: there are few cycles, and a collection takes time."""
 
 
-LEAST = 32 << 20
+MIN_MEMORY = 32 << 20
 """The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
 
 
 class WorkerConfig(NamedTuple):
-    """The configuration of a worker, the same for all its jobs."""
+    """The configuration of a worker, which is the same for all its jobs."""
 
     collection: Collection
-    folder: Path
+    folder: Path  # of the archive
     limits: Limits
     resources: Mapping[str, Resource]
 
 
 class CaptureReader:
-    """Opens captures; the last one stays open, since documents of one archive come in a row."""
+    """Opens captures; the last one stays open, since the members of a file are read one after the other."""
 
     def __init__(self, folder: Path) -> None:
         """Read from the archive in `folder`."""
@@ -66,7 +66,7 @@ class CaptureReader:
         self._capture: Capture | None = None
 
     def open(self, place: ArchivePlace) -> Capture:
-        """Return a capture, its body at the start."""
+        """Return a capture, with its body positioned at the start."""
         if self._capture is None or place != self._place:
             if self._capture is not None:
                 self._capture.view.close()
@@ -76,23 +76,23 @@ class CaptureReader:
         return self._capture
 
     def fields(self, place: ArchivePlace, earlier: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the headers of a response that repeats earlier bytes; a 304 adds its own to the `earlier` ones."""
+        """Return the header fields of a response that repeats known bytes; a 304 adds its own to the `earlier` ones."""
         answer = open_response(self._folder, place)
         answer.view.close()
         return {**earlier, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
 class JobRunner:
-    """Runs jobs one by one; the resources of all steps are looked up once."""
+    """Runs jobs one by one."""
 
     def __init__(self, config: WorkerConfig) -> None:
-        """Serve one collection."""
+        """Look up the resources of the collection's steps."""
         self._config = config
         self._reader = CaptureReader(config.folder)
         self._resources = [_resources_of(step, config.resources) for step in config.collection.steps]
 
     def run(self, job: AnyJob) -> Any:
-        """Run one step on one document, or follow one response; every error becomes a reading with a reason."""
+        """Run a step on a document, follow a response or look at captures; an error becomes a reading with a reason."""
         try:
             if isinstance(job, Job):
                 return self._take_step(job)
@@ -103,24 +103,26 @@ class JobRunner:
             return _memory_failure(self._config)
         except RecursionError as error:
             return Reading(Reason.STEP_FAILED, (_finding_of(error),))
-        except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
+        except Exception as error:  # noqa: BLE001 a bug of a step must be reported, and not end the run
             return Reading(Reason.STEP_FAILED, (_finding_of(error),))
 
     def _look_at_captures(self, job: CaptureJob) -> Any:
         return job.run(self._config.limits)
 
     def _follow_answer(self, job: FollowJob) -> FollowedAnswer:
-        kept = job.answer
-        assert kept.place is not None
-        view, fields, _ = self._reader.open(kept.place)
-        if kept.head is not None:  # the same bytes may lead elsewhere: a header may name the next page
-            fields = self._reader.fields(kept.head, fields)
+        """Run the discovery on a response, and return its result."""
+        answer = job.answer
+        assert answer.place is not None
+        view, fields, _ = self._reader.open(answer.place)
+        if answer.head is not None:  # a header may contain the address of the next page, even if the bytes are known
+            fields = self._reader.fields(answer.head, fields)
         return follow(self._config.collection, job, view, fields, self._config.limits)
 
     def _take_step(self, job: Job) -> Any:
+        """Run a step on a document with its header fields, answers and resources, and return its result."""
         collection, limits = self._config.collection, self._config.limits
         step = collection.steps[job.step]
-        answers = {name: self._open_answer(kept) for name, kept in job.answers.items()}
+        answers = {name: self._open_answer(answer) for name, answer in job.answers.items()}
         view, fields, _ = self._reader.open(job.place)
         if job.head is not None:
             fields = self._reader.fields(job.head, fields)
@@ -146,39 +148,39 @@ class JobRunner:
             )
         )
 
-    def _open_answer(self, kept: KeptAnswer) -> Answer:
-        """Return a service's answer with its own copy of the body; the body is not read if it has a reason."""
-        content, reason = io.BytesIO(), kept.reason
+    def _open_answer(self, answer: KeptAnswer) -> Answer:
+        """Return a service's answer with a copy of its body in memory, which stays empty if the answer has a reason."""
+        content, reason = io.BytesIO(), answer.reason
         fields: Mapping[str, str] = {}
-        if kept.place is not None:
-            view, fields, _ = self._reader.open(kept.place)
+        if answer.place is not None:
+            view, fields, _ = self._reader.open(answer.place)
             try:
                 if reason is None:
                     content = io.BytesIO(body_of(view, fields, self._config.limits).read())
-            except StepError as error:  # the answer's fault is not the document's
+            except StepError as error:  # a fault of the answer, and not of the document
                 reason = error.reason
-        return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=reason)
+        return Answer(answer.request, answer.status, fields, cast(BinaryIO, content), answer.at, reason=reason)
 
 
 def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
-    """Return the resources that a step names; steps on attempts, or on many documents at once, have none."""
+    """Return the resources that a step names; Settle, Summarise and Derive steps have none."""
     names = () if isinstance(step, Settle | Summarise | Derive) else step.resources
     return {name: resources[name] for name in names if name in resources}
 
 
 class Outbox:
-    """The pickled results of a batch of jobs: small results together, large ones at once and alone."""
+    """The pickled results of a batch of jobs; small results are pickled together, a large one alone and at once."""
 
     def __init__(self, config: WorkerConfig) -> None:
-        """Start empty."""
+        """Start without results."""
         self._config = config
         self._small: list[Done] = []
         self._pickles: list[bytes] = []
 
-    def add(self, result: Any, began: float) -> None:
-        """Add one job's result; if there is not enough memory to pickle it, the document fails."""
+    def add_result(self, result: Any, began: float) -> None:
+        """Add the result of a job that `began` at that time; if memory does not suffice to pickle it, the job fails."""
         done = Done(result, time.monotonic() - began)
-        if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _FEW:
+        if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _SMALL_RESULT:
             self._small.append(done)
             return
         try:
@@ -187,21 +189,21 @@ class Outbox:
             del result, done
             self._small.append(Done(_memory_failure(self._config), time.monotonic() - began))
             return
-        self._close()
+        self._pickle_small()
         self._pickles.append(content)
 
-    def _close(self) -> None:
+    def _pickle_small(self) -> None:
         if self._small:
             self._pickles.append(pickle.dumps(self._small, pickle.HIGHEST_PROTOCOL))
             self._small.clear()
 
     def messages(self) -> Iterator[bytes]:
-        """Yield the messages to send, small pickles joined, in the order of the jobs."""
-        self._close()
+        """Yield the messages to send in the order of the jobs; each has one or several pickled lists of `Done`."""
+        self._pickle_small()
         part: list[bytes] = []
         size = 0
         for pickled in self._pickles:
-            if part and size + len(pickled) > _PART:
+            if part and size + len(pickled) > _MESSAGE_BYTES:
                 yield b"".join(part)
                 part, size = [], 0
             part.append(pickled)
@@ -219,11 +221,11 @@ def _finding_of(error: BaseException) -> Finding:
     return Finding(type(error).__name__, message[:2000], Level.ERROR)
 
 
-def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
-    """Run batches of jobs until the pipe ends; `at` shows the engine which job is running.
+def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
+    """Run batches of jobs until the pipe is closed; `current_job`, from `counter`, shows the engine which job is run.
 
-    The kernel limits CPU time: this ends the process whatever library it is in, and a machine that is
-    busy or suspended does not end it. The kernel limits memory too. The engine sees at which document it ended.
+    The kernel limits memory and CPU time. If a job exceeds the time, the kernel ends the process, even in a library; a
+    busy or suspended machine does not end it. The engine sees from `current_job` at which document it ended.
     """
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -232,7 +234,7 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     runner = JobRunner(config)
     gc.freeze()
-    gc.set_threshold(_RARELY)
+    gc.set_threshold(_GC_THRESHOLD)
     while True:
         try:
             jobs: list[AnyJob] | None = pipe.recv()
@@ -244,8 +246,8 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
         for job in jobs:
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_PROF, config.limits.cpu_time)
-            at.value += 1  # only now that the timer of the previous job is reset
-            outbox.add(runner.run(job), began)
+            current_job.value += 1  # after the timer is set, which would otherwise still be that of the previous job
+            outbox.add_result(runner.run(job), began)
         signal.setitimer(signal.ITIMER_PROF, 0)
         try:
             for message in outbox.messages():
@@ -255,28 +257,25 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
 
 
 def receive_results(pipe: Pipe, count: int) -> list[Done]:
-    """Receive the results of a batch of `count` jobs."""
+    """Receive and return the results of a batch of `count` jobs, in their order."""
     results: list[Done] = []
     while len(results) < count:
         message = pipe.recv_bytes()
         stream = io.BytesIO(message)
         while stream.tell() < len(message):
-            results += pickle.load(stream)  # noqa: S301 of our own worker
+            results += pickle.load(stream)  # noqa: S301 sent by our own worker
     return results
 
 
-def _limit_memory(most: int) -> int:
-    """Limit this process to `most` bytes more than it has now, or to its own limit if that is lower.
-
-    Returns that number of bytes. Ends the process if it is too little to read any document.
-    """
+def _limit_memory(max_bytes: int) -> int:
+    """Limit this process to `max_bytes` more memory, or what is allowed; return that, or end if it is too little."""
     current = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    granted = lower_limit(resource.RLIMIT_AS, current + most) - current
-    if granted < min(most, LEAST):
-        sys.exit(f"windrow: a process that reads documents may have {max(0, granted) >> 20} MB of memory for them")
+    granted = lower_limit(resource.RLIMIT_AS, current + max_bytes) - current
+    if granted < min(max_bytes, MIN_MEMORY):
+        sys.exit(f"windrow: a process that reads documents may have only {max(0, granted) >> 20} MB of memory for them")
     return granted
 
 
 def counter() -> Any:
-    """Return a shared number that shows which of all its jobs a worker is running."""
+    """Return a shared number that shows which of all its jobs a worker is running; -1 before the first one."""
     return CONTEXT.Value(c_longlong, -1, lock=False)

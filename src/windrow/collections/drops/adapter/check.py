@@ -19,7 +19,7 @@ from windrow.config import Workspace
 from windrow.config.workspace import read_password
 from windrow.contract import Load
 from windrow.engine.check import Fault
-from windrow.engine.run import released
+from windrow.engine.run import closing_all
 from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
@@ -59,7 +59,7 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     if not expected:
         return
     engine = connect(with_database(drops.tracker.url, DATABASE), read_password(drops.tracker))
-    with released(engine.dispose), map_errors(engine), engine.connect().execution_options(**READ_ONLY) as connection:
+    with closing_all(engine.dispose), map_errors(engine), engine.connect().execution_options(**READ_ONLY) as connection:
         tables = set(sa.inspect(connection).get_table_names())
         if "zip_action" not in tables:
             yield Fault("tracker", "has no tables yet; windrow run creates them")

@@ -16,12 +16,12 @@ from windrow.collections.drops.name import ZipName, read_zip_name
 from windrow.collections.drops.settings import Drops
 from windrow.config import Workspace
 from windrow.config.workspace import REPLAY_FOLDER, read_password
-from windrow.engine.fetchers.crew import FetcherPool
+from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.replay import SCRATCH, RenumberingStore, ReplayChange, rebuild
 from windrow.engine.replay import replay as read_again
-from windrow.engine.run import HarvestRun, released
+from windrow.engine.run import HarvestRun, closing_all
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import WorkerConfig
@@ -55,7 +55,9 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             assert rebuilt.projection is not None
             session.follow(rebuilt.projection)
             ledger = session.ledger.copy_unread(scratch_ledger_file)
-            archive_settings = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
+            archive_settings = ArchiveSettings(
+                setup.archive, session.number, setup.limits, setup.rollover_size, setup.agent
+            )
             pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
             renumbering_store = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)
@@ -64,7 +66,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
                 FetcherPool(archive_settings, 0), pool, session.number, setup.archive, setup.limits, progress,
                 lambda: session.stops,
             )  # fmt: skip
-            with released(pool.close, ledger.close, rebuilt.store.tables.close):
+            with closing_all(pool.close, ledger.close, rebuilt.store.tables.close):
                 changes.extend(read_again(run, session.ledger, all_states))
 
         rebuild(session, Path(store_file), new_store_file, rebuild_store, lambda: None, scratch=SCRATCH[:1])

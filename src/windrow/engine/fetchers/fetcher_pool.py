@@ -1,0 +1,218 @@
+"""A pool of fetcher processes: it sends them batches, collects their events, and replaces dead processes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from operator import attrgetter
+from queue import SimpleQueue
+from typing import Any
+
+from windrow.engine.fetchers.message import (
+    ArchiveSettings,
+    AttemptEnded,
+    BatchBroken,
+    BatchEnded,
+    CloseConnection,
+    CrawlOrigin,
+    Event,
+    Halt,
+    MoreJobs,
+    TransferBatch,
+)
+from windrow.engine.heartbeat import FetcherWatch
+from windrow.engine.listed.connection_pool import host_name
+from windrow.engine.runtime import CONTEXT, start_process
+from windrow.formats.url import parts
+from windrow.model import FetchJob, Site
+from windrow.reasons import Reason
+
+FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs | None
+"""What is sent to a fetcher process; None ends it."""
+
+_TOO_SLOW = "a fetcher process was ended: reading the host's response took too long"
+_CLOSE_SECONDS = 10.0  # that all processes together have to finish their files
+
+
+def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any) -> None:
+    from windrow.engine.fetchers import fetcher  # noqa: PLC0415 only its own process loads the transports' libraries
+
+    fetcher.main(pipe, prefix, settings, board)
+
+
+class _RunningFetcher:
+    """One fetcher process and its unfinished batches.
+
+    `batches` has the targets of unfinished jobs by the batch's number; the walk of an origin counts as a batch. `sites`
+    has the site of each batch that uses one connection, `idle_connections` how many idle connections each site has.
+    """
+
+    def __init__(self, settings: ArchiveSettings, number: int) -> None:
+        self.pipe, far_end = CONTEXT.Pipe()
+        prefix = f"windrow-{settings.session:06}-{number}"
+        self.watch = FetcherWatch()
+        arguments = (far_end, prefix, settings, self.watch.board)
+        self.process: BaseProcess = CONTEXT.Process(target=_run_fetcher, args=arguments, daemon=True)
+        self.is_killed = False  # because it stopped reporting
+        self.is_overdue = False  # it was killed because it read a response for too long, and not because the run stops
+        start_process(self.process)
+        far_end.close()
+        self._outbox: SimpleQueue[FetcherMessage] = SimpleQueue()
+        threading.Thread(target=self._send_queued, daemon=True).start()
+        self.batches: dict[int, set[int]] = {}
+        self.sites: dict[int, Site] = {}
+        self.idle_connections: Counter[Site] = Counter()
+
+    @property
+    def load(self) -> int:
+        """The number of batches that run in the process, plus idle connections, whose sites may get batches again."""
+        return len(self.batches) + self.idle_connections.total()
+
+    def begin_batch(self, batch: TransferBatch | CrawlOrigin, jobs: Sequence[FetchJob] = ()) -> None:
+        self.batches[batch.number] = {job.target for job in jobs}
+        self.send(batch)
+
+    def send(self, message: FetcherMessage) -> None:
+        """Queue a message for the sending thread; sending here could deadlock while the process sends to us."""
+        self._outbox.put(message)
+
+    def _send_queued(self) -> None:
+        """Send queued messages until None is sent or the process is dead, which `FetcherPool.events` notices too."""
+        with suppress(OSError):
+            while True:
+                message = self._outbox.get()
+                self.pipe.send(message)
+                if message is None:
+                    return
+
+
+class FetcherPool:
+    """Fetcher processes, which are started when they are first needed."""
+
+    def __init__(self, settings: ArchiveSettings, size: int) -> None:
+        """Use `size` processes, which all write to one archive."""
+        self._settings = settings
+        self._size = size
+        self._members: dict[Pipe, _RunningFetcher] = {}
+        self._started = 0
+        self._owners: dict[str, Pipe] = {}  # by host that has a pace: the only process that asks it
+        self._halted = False
+
+    def submit_batch(self, batch: TransferBatch) -> None:
+        """Send a batch to a process with an idle connection to its site, or otherwise to the least loaded process.
+
+        If the process with the idle connection is much busier than another, the batch is sent to the other one, and
+        that connection is closed: a site never has more connections than batches at one time.
+        """
+        self._start_missing()
+        member = least_loaded = min(self._members.values(), key=attrgetter("load"))
+        with_idle_connection = [
+            candidate for candidate in self._members.values() if candidate.idle_connections[batch.site]
+        ]
+        if batch.pace:
+            member = self._owner_of(host_name(batch.site), least_loaded)
+            member.idle_connections[batch.site] -= member.idle_connections[batch.site] > 0
+        elif with_idle_connection:
+            member = min(with_idle_connection, key=lambda candidate: len(candidate.batches))
+            member.idle_connections[batch.site] -= 1
+            if len(member.batches) > len(least_loaded.batches) + 1:
+                member.send(CloseConnection(batch.site))
+                member = least_loaded
+        member.sites[batch.number] = batch.site
+        member.begin_batch(batch, batch.jobs)
+
+    def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
+        """Return the only process that asks a host; if the host has none, that becomes `least_loaded`."""
+        pipe = self._owners.get(name)
+        if pipe not in self._members:
+            pipe = self._owners[name] = least_loaded.pipe
+        return self._members[pipe]
+
+    def halt(self) -> None:
+        """Have the processes finish the jobs that have begun, and return the others as untouched."""
+        self._halted = True
+        for member in self._members.values():
+            member.send(Halt())
+
+    def _start_missing(self) -> None:
+        while len(self._members) < self._size:
+            self._started += 1
+            member = _RunningFetcher(self._settings, self._started)
+            self._members[member.pipe] = member
+
+    def start_walk(self, walk: CrawlOrigin) -> None:
+        """Send an origin to the process that walks other origins of its host, or otherwise to the least loaded one."""
+        self._start_missing()
+        member = self._owner_of(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))
+        member.begin_batch(walk)
+
+    def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
+        """Send more jobs of a walk, given by its batch number, to the process that makes the walk."""
+        member = next(member for member in self._members.values() if batch in member.batches)
+        member.batches[batch].update(job.target for job in jobs)
+        member.send(MoreJobs(batch, tuple(jobs)))
+
+    def events(self, timeout: float) -> list[Event]:
+        """Return the events that arrive, after at most `timeout` seconds; kill processes that stopped reporting."""
+        received: list[Event] = []
+        for member in self._members.values():
+            if not member.is_killed and member.watch.overdue(member.process.pid or 0, stopping=self._halted):
+                member.is_killed, member.is_overdue = True, not self._halted
+                member.process.kill()
+        for pipe in wait(list(self._members), timeout) if self._members else []:
+            member = self._members[pipe]  # type: ignore[index]
+            try:
+                while member.pipe.poll():
+                    received += self._track_events(member, member.pipe.recv())
+            except (EOFError, OSError):
+                received += self._remove_dead(member)
+        return received
+
+    def _track_events(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
+        """Remove finished batches and jobs from a process's record, and return the events unchanged."""
+        for event in events:
+            if isinstance(event, BatchEnded):
+                del member.batches[event.batch]
+                if site := member.sites.pop(event.batch, None):
+                    member.idle_connections[site] += event.broken is None
+            elif isinstance(event, AttemptEnded):
+                member.batches[event.batch].discard(event.attempt.target)
+        return events
+
+    def _remove_dead(self, member: _RunningFetcher) -> list[Event]:
+        """Return an event for each unfinished batch of a dead process; one has the target that it was reading."""
+        del self._members[member.pipe]
+        member.pipe.close()
+        member.send(None)
+        member.process.join()
+        message = f"a fetcher process ended with exit code {member.process.exitcode}"
+        failure = BatchBroken(Reason.INTERRUPTED, message, hint="", retry=True, wait=None)
+        received: list[Event] = []
+        read_batch, culprit = member.watch.reading() or (0, 0)
+        for batch, targets in member.batches.items():
+            untouched = tuple(sorted(targets - {culprit} if batch == read_batch and member.is_overdue else targets))
+            if batch != read_batch:
+                received.append(BatchEnded(batch, untouched, failure, spared=read_batch in member.batches))
+                continue
+            too_slow = failure._replace(reason=Reason.TIME_LIMIT, message=_TOO_SLOW)
+            received.append(BatchEnded(batch, untouched, too_slow if member.is_overdue else failure, culprit))
+        return received
+
+    def close(self, *, at_once: bool = False) -> None:
+        """End the processes once their files are finished; if `at_once`, kill them."""
+        deadline = time.monotonic() + (0.0 if at_once else _CLOSE_SECONDS)
+        for member in self._members.values():
+            member.send(None)
+        for member in self._members.values():
+            member.process.join(timeout=max(0.0, deadline - time.monotonic()))
+            if member.process.is_alive():
+                member.process.kill()
+                member.process.join()
+            member.pipe.close()
+        self._members.clear()
