@@ -178,7 +178,7 @@ import os, signal, sys
 from pathlib import Path
 from windrow.collections.pages.adapter import search_index
 from windrow.collections.pages.database import fulltext_table
-fulltext_table.BATCH, search_index.BATCH, search_index.COMMIT, left = 4, 3, 2, int(sys.argv[3])
+fulltext_table.PILES_PER_TRANSACTION, search_index.BATCH, search_index.COMMIT, left = 4, 3, 2, int(sys.argv[3])
 def pulse():
     global left
     left -= 1
@@ -240,7 +240,7 @@ def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
-    monkeypatch.setattr(fulltext_table, "BATCH", 1)
+    monkeypatch.setattr(fulltext_table, "PILES_PER_TRANSACTION", 1)
     beats = iter([True, False, False])
     assert search_index.follower(path, folder)(lambda: next(beats)).startswith("texts: 1 added")
     assert search_index.follower(path, folder)(lambda: True) == (

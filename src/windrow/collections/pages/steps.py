@@ -14,13 +14,13 @@ from windrow.collections.pages import crawl_log
 from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource, Mime, mime
 from windrow.collections.pages.crawl_log import classify_attempt
 from windrow.collections.pages.database.entries import (
-    BY_HEADER,
+    DEPENDS_ON_HEADER,
     CrawlEntry,
     RedirectEntry,
     Sight,
     SummaryEntry,
     TextSummary,
-    hash_of_links,
+    hash_link_set,
 )
 from windrow.collections.pages.reading import PageDocument, read
 from windrow.collections.pages.redirect import REDIRECTS, canonical, find_link_targets, read_redirect, resolve_refresh
@@ -69,7 +69,7 @@ def summarise(task: Task) -> TextSummary:
     except StepError as error:
         return _summarise_file(kind, None, task.item.digest, error.reason)
     summary = _summarise_page(read(raw, task.item.key, fields, _find_scope(task.source)), task, len(raw))
-    return summary._replace(headed=_has_hiding_directive(fields) or summary.until is not None)
+    return summary._replace(depends_on_header=_has_hiding_directive(fields) or summary.until is not None)
 
 
 def name_payload(recorded: RecordedAttempt) -> str:
@@ -130,7 +130,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[:MAX_LINKS]))
     summary = TextSummary(
-        b"", links=links, linked=hash_of_links((link[0], link[10] or "") for link in links), size=size,
+        b"", links=links, linked=hash_link_set((link[0], link[10] or "") for link in links), size=size,
         mime=kind,
         canonical=canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
         move=_find_refresh(page, url, fields.get("refresh", "")),
@@ -228,8 +228,8 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
         return None
     sight, summary = _classify_sight(attempt, reading)
     payload = name_payload(recorded)
-    if summary and summary.headed and attempt.kept:
-        payload = f"{attempt.kept.digest} {BY_HEADER}"
+    if summary and summary.depends_on_header and attempt.kept:
+        payload = f"{attempt.kept.digest} {DEPENDS_ON_HEADER}"
     crawl = CrawlEntry(
         recorded.seq, attempt.url, int(attempt.started.timestamp()),
         crawl_log.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight,

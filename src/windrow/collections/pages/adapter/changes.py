@@ -13,15 +13,15 @@ from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChang
 from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.page_versions import (
-    NONE,
+    NO_NUMBERS,
     NearDuplicate,
     PageVersion,
     Timeline,
     Versions,
     count_ended_attempts,
-    timelines,
+    read_timelines,
 )
-from windrow.collections.pages.database.sound import reached
+from windrow.collections.pages.database.sound import read_checkpoint
 from windrow.collections.pages.difference import SIZE, Difference, State, difference
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
@@ -85,10 +85,10 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
         reader = Versions(summary)
         versions = reader.of(url)
         latest_version = versions[-1] if versions else None
-        if latest_version is not None and latest_version.pile is not None and latest_version.end is None:
+        if latest_version is not None and latest_version.pile_id is not None and latest_version.end is None:
             near_duplicates, representative = reader.near(latest_version.id, _ALIKE)
             related = Others(
-                tuple(reader.alike(latest_version.pile, url, _ALIKE)), tuple(near_duplicates), representative
+                tuple(reader.alike(latest_version.pile_id, url, _ALIKE)), tuple(near_duplicates), representative
             )
         changes, reasons = _describe_changes(reader, versions), reader.reasons(url)
     return [
@@ -103,7 +103,7 @@ def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict
     for (earlier, earlier_state), (version, state) in pairwise(zip(latest_versions, states, strict=True)):
         found_other = difference(earlier_state, state)
         descriptions[version.id] = str(found_other)
-        if earlier.end is not None and earlier.end < version.first:
+        if earlier.end is not None and earlier.end < version.first_seen:
             descriptions[version.id] = "there again" + (
                 "" if found_other.nothing else f", with another content: {found_other}"
             )
@@ -112,12 +112,14 @@ def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict
 
 def contents(reader: Versions, version: PageVersion) -> State:
     """Return the contents of a version for a comparison."""
-    text, rest = reader.texts([version.pile]).get(version.pile, ("", "")) if version.pile is not None else ("", "")
+    text, rest = (
+        reader.texts([version.pile_id]).get(version.pile_id, ("", "")) if version.pile_id is not None else ("", "")
+    )
     texts = {
         "title": version.title, "headline": version.headline, "description": version.description,
         "language": version.language, "kind": version.kind,
         "redirect": version.redirect, "canonical": version.canonical,
-        SIZE: None if version.pile is not None or version.size is None else f"{version.size:,} bytes",
+        SIZE: None if version.pile_id is not None or version.size is None else f"{version.size:,} bytes",
     }  # fmt: skip
     return State(tuple((name, value or "") for name, value in texts.items()), text, rest)
 
@@ -125,8 +127,8 @@ def contents(reader: Versions, version: PageVersion) -> State:
 def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
     return Edition(
         str(UUID(bytes=version.uuid)),
-        datetime.fromtimestamp(version.first, UTC),
-        datetime.fromtimestamp(version.last, UTC),
+        datetime.fromtimestamp(version.first_seen, UTC),
+        datetime.fromtimestamp(version.last_seen, UTC),
         when(version.end),
         version.title or version.headline or "",
         version.kind or "",
@@ -141,7 +143,7 @@ def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
         version.indexed,
         version.words,
         changed,
-        reason if version.pile is None else "",
+        reason if version.pile_id is None else "",
     )
 
 
@@ -166,7 +168,7 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
             return
         reader = Versions(summary)
         start = int(window.since.timestamp()) if window.since else None if window.facts else 0
-        for timeline in timelines(summary, since=start, sessions=window.facts or NONE):
+        for timeline in read_timelines(summary, since=start, sessions=window.facts or NO_NUMBERS):
             for change in page_changes(timeline):
                 version = change.after or change.before
                 assert version is not None
@@ -189,14 +191,14 @@ def page_changes(line: Timeline) -> Iterator[VersionChange]:
     """
     previous: PageVersion | None = None
     for number, version in enumerate(line.versions):
-        replaced = previous is not None and previous.end == version.first
-        if version.first in line.visited:
+        replaced = previous is not None and previous.end == version.first_seen
+        if version.first_seen in line.visited:
             if replaced:
-                yield VersionChange(version.first, CHANGED, previous, version)
+                yield VersionChange(version.first_seen, CHANGED, previous, version)
             elif version.redirect is None:
-                yield VersionChange(version.first, NEW, previous, version)
+                yield VersionChange(version.first_seen, NEW, previous, version)
         following = line.versions[number + 1] if number + 1 < len(line.versions) else None
-        ended = version.end is not None and (following is None or following.first != version.end)
+        ended = version.end is not None and (following is None or following.first_seen != version.end)
         if ended and version.end is not None and version.end in line.visited and version.redirect is None:
             yield VersionChange(version.end, GONE, version, None)
         previous = version
@@ -223,13 +225,13 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
 
 
 def _is_read(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    return reached(summary) >= min(facts[1], ledger.attempts.last_number())
+    return read_checkpoint(summary) >= min(facts[1], ledger.attempts.last_number())
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
     """Count the pages of each source that sessions between two facts added, changed or removed."""
     with summary_if_there(workspace) as summary:
-        return {} if summary is None else _count_changes(ledger, timelines(summary, sessions=facts))
+        return {} if summary is None else _count_changes(ledger, read_timelines(summary, sessions=facts))
 
 
 def content_of_attempts(
@@ -242,7 +244,7 @@ def content_of_attempts(
     with summary_if_there(workspace) as summary:
         if summary is None or not _is_read(summary, ledger, facts):
             return None
-        return _count_changes(ledger, timelines(summary, attempts=facts))
+        return _count_changes(ledger, read_timelines(summary, attempts=facts))
 
 
 def _count_changes(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
@@ -254,7 +256,7 @@ def _count_changes(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Co
             counts[source].update(change.kind for change in page_changes(line))
             # a page may send its readers on by itself: it moved, though its answer is one of a page
             counts[source][MOVED] += sum(
-                version.redirect is not None and version.kind is not None and version.first in line.visited
+                version.redirect is not None and version.kind is not None and version.first_seen in line.visited
                 for version in line.versions
             )
     return counts
@@ -303,7 +305,7 @@ def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[Pa
             raise UsageError(
                 f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
             )
-        candidates = [version for version in versions if version.first < period.end]
+        candidates = [version for version in versions if version.first_seen < period.end]
         if not candidates:
             raise WindrowError(f"the page was not known yet at {text}", hint="windrow why URL", reason=Reason.NOT_FOUND)
     version = candidates[-1]
@@ -319,11 +321,11 @@ def _describe_difference(
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:
         return f"gone since {show(new_gone)}; {changed}"
-    if old_gone or (old is not new and old.end is not None and old.end < new.first):
+    if old_gone or (old is not new and old.end is not None and old.end < new.first_seen):
         return_message = f"there again; it was gone on {show(when(old.end))}"
         return return_message if changed.nothing else f"{return_message}; {changed}"
     return str(changed)
 
 
 def _uuid_and_time(version: PageVersion) -> tuple[str, datetime]:
-    return str(UUID(bytes=version.uuid)), datetime.fromtimestamp(version.first, UTC)
+    return str(UUID(bytes=version.uuid)), datetime.fromtimestamp(version.first_seen, UTC)

@@ -180,11 +180,13 @@ class Search:
     def _add_proximities(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages and score the distance of the words in them."""
         best = ranked[:READ]
-        piles = {ranked_page.candidate.page.pile for ranked_page in best if ranked_page.candidate.page.pile is not None}
+        piles = {
+            ranked_page.candidate.page.pile_id for ranked_page in best if ranked_page.candidate.page.pile_id is not None
+        }
         texts = self._summary.texts(piles, LOOKED_AT)
         rescored = []
         for ranked_page in best:
-            page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile or 0, ""))
+            page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile_id or 0, ""))
             candidate = ranked_page.candidate._replace(page=page)
             rescored.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
         return sort_ranked(rescored) + ranked[READ:]
@@ -224,7 +226,9 @@ class Search:
     def _shown(self, query: Query, page: list[Ranked]) -> Iterator[ShownPage]:
         alive = known(query.as_of) if query.as_of is not None else None
         sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
-        piles = [ranked_page.candidate.page.pile for ranked_page in page if ranked_page.candidate.page.pile is not None]
+        piles = [
+            ranked_page.candidate.page.pile_id for ranked_page in page if ranked_page.candidate.page.pile_id is not None
+        ]
         copies = self._summary.alike(piles, sql, values) if piles else {}
         if query.as_of is not None:
             absent = self._summary.absent({ranked.candidate.page.url_id for ranked in page}, query.as_of)
@@ -262,7 +266,7 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
     page = shown_page.ranked.candidate.page
     title = marked(page.title or page.headline or page.url, find)
     snippet = choose_snippet(page.text, page.description or "", find)
-    same_text = max(0, shown_page.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
+    same_text = max(0, shown_page.alike.get(page.pile_id, 1) - 1) if page.pile_id is not None else 0
     other_count = max(same_text, shown_page.group - 1)
     hit = PageHit(
         url=page.url,
@@ -273,19 +277,19 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
         language=page.language,
         published=when(page.created),
         updated=when(page.updated),
-        first_seen=datetime.fromtimestamp(page.first, UTC),
-        last_seen=datetime.fromtimestamp(page.last, UTC),
+        first_seen=datetime.fromtimestamp(page.first_seen, UTC),
+        last_seen=datetime.fromtimestamp(page.last_seen, UTC),
         end=when(page.end),
         more=other_count,
         near=other_count - same_text,
         standing=shown_page.standing if shown_page.standing != page.url else None,
         uncertain=shown_page.absent
-        or (shown_page.as_of is not None and page.end is not None and page.last < shown_page.as_of),
+        or (shown_page.as_of is not None and page.end is not None and page.last_seen < shown_page.as_of),
         score=round(shown_page.ranked.score, 4),
         generation=str(UUID(bytes=page.uuid)),
         parts=shown_page.ranked.parts if explain else (),
     )
-    dates = (("updated", page.updated), ("published", page.created), ("seen", page.first))
+    dates = (("updated", page.updated), ("published", page.created), ("seen", page.first_seen))
     kind, date = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)
     dated = (f"{kind} {date:%Y-%m-%d}" if date else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
     details = " ".join(filter(None, [dated, page.language or ""]))

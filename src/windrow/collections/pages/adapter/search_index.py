@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, go_on
+from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, never_stop
 from windrow.collections.pages.database.search_view import (
     NO_LINKS,
     IncomingLinks,
@@ -162,7 +162,7 @@ class _Renewal(NamedTuple):
                 full_stamp = stamp(page, called)
                 if page.id in old_entries and old_entries[page.id][1:3] == (own_stamp, full_stamp):
                     continue
-                rows.append(ManifestEntry(page.id, own_stamp, full_stamp, called.pages, json.dumps(called.texts)))
+                rows.append(ManifestEntry(page.id, own_stamp, full_stamp, called.page_count, json.dumps(called.texts)))
                 yield page, called
             self.pulse()
 
@@ -179,7 +179,7 @@ class Indexed(NamedTuple):
     removed: int
 
 
-def index_pages(summary: Path, folder: Path, pulse: Pulse = go_on) -> Indexed:
+def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Indexed:
     """Update full text and index from a Summary Database; a repeated call changes nothing.
 
     `folder` may be removed at any time and is then built again; one with other contents is refused. `pulse` is called

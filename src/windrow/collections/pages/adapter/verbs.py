@@ -20,9 +20,15 @@ from windrow.collections.pages.adapter.lookup import summaries, summary_if_there
 from windrow.collections.pages.adapter.search_index import SPELLING, behind, follower
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, vacuum
-from windrow.collections.pages.database.fulltext_table import go_on, recount
-from windrow.collections.pages.database.near_duplicates import follow
-from windrow.collections.pages.database.sound import compare, copy, faults, generations, reached
+from windrow.collections.pages.database.fulltext_table import never_stop, recount
+from windrow.collections.pages.database.near_duplicates import update_touched
+from windrow.collections.pages.database.sound import (
+    copy_database,
+    count_versions,
+    find_faults,
+    read_checkpoint,
+    read_versions,
+)
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.discover import address
 from windrow.collections.pages.reading import Pile
@@ -90,13 +96,13 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
         with closing(SummaryStore(place)) as store:
             store.finish(int(now().timestamp()))
         with _opened(place) as link:
-            while link is not None and follow(link):
+            while link is not None and update_touched(link):
                 pulse()
         remove_index(workspace.section(Pages).index)
 
         def goes_on() -> bool:
             pulse()
-            return go_on()
+            return never_stop()
 
         follower(place, workspace.section(Pages).index)(goes_on)
     kept_paths: tuple[str, ...] = ()
@@ -147,7 +153,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             phase = rebuilt.collection.phase("summarise")
             unread_attempts = {attempt.number for attempt in session.ledger.unread.attempts("pages", phase)}
             with closing(SqliteReader(old)) as old_reader:
-                settled_upto = reached(old_reader)
+                settled_upto = read_checkpoint(old_reader)
             lost_attempts = [
                 attempt for attempt in rebuilt.unread if attempt <= settled_upto and attempt not in unread_attempts
             ]
@@ -155,9 +161,9 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
 
     def finish(_session: Session) -> None:
         remove_index(index)
-        follower(old, index)(go_on)
+        follower(old, index)(never_stop)
 
-    return replay_versions(VersionFile("pages", old, build, compare, finish), setup, progress)
+    return replay_versions(VersionFile("pages", old, build, count_versions, finish), setup, progress)
 
 
 AGAIN = "remove the Summary Database and its index; then: windrow run --from summarise"
@@ -169,14 +175,14 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     section = workspace.section(Pages)
     with summary_if_there(workspace) as reader:
         if reader is not None:
-            last_attempt, last = reached(reader), ledger.attempts.last_number()
+            last_attempt, last = read_checkpoint(reader), ledger.attempts.last_number()
             if last_attempt > last:
                 yield Fault(
                     section.summary_database.name,
                     f"has attempt {last_attempt}; the last attempt in the ledger is {last}",
                     AGAIN,
                 )
-            for fault in faults(reader, _digest):
+            for fault in find_faults(reader, _digest):
                 yield Fault(section.summary_database.name, fault, AGAIN)
             for line in _summarise_faults(recount(section.summary_database, counted, SPELLING)):
                 yield Fault(section.summary_database.name, line, INDEX)
@@ -208,7 +214,7 @@ def summary(workspace: Workspace, form: str, output: TextIO) -> int:
     """Write the present Summary Database as one SQLite file; return its size in bytes."""
     del form
     with summaries(workspace) as reader:
-        return copy(reader, output.buffer)
+        return copy_database(reader, output.buffer)
 
 
 def pages(workspace: Workspace, form: str, output: TextIO) -> int:
@@ -216,7 +222,7 @@ def pages(workspace: Workspace, form: str, output: TextIO) -> int:
     del form
     count = 0
     with summaries(workspace) as reader:
-        for generation in generations(reader):
+        for generation in read_versions(reader):
             record = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
             output.write(json_text(plain(record)) + "\n")
             count += 1

@@ -158,15 +158,23 @@ TITLE, HEADLINE, CALLED, BIG, SMALL, DESCRIPTION, ADDRESS = 4, 3, 3, 3, 1, 1, 1
 def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     """Return the index document of a generation."""
     address, title, headline = indexed(address_text(page.url)), indexed(page.title or ""), indexed(page.headline or "")
-    text, big_headlines, small_headlines = indexed(page.text), indexed(page.big), indexed(page.small)
+    text, big_headlines, small_headlines = (
+        indexed(page.text),
+        indexed(page.big_headlines),
+        indexed(page.small_headlines),
+    )
     main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexed(page.description or ""), DESCRIPTION)]
     main += [(big_headlines, BIG), (small_headlines, SMALL), (address, ADDRESS)]
     main += [(indexed(called), CALLED) for called, _ in links.texts]
-    is_current = page.end is None and not page.duplicate
+    is_current = page.end is None and not page.is_duplicate
     texts = [("main" if is_current else "past", text_) for text_, times in main if text_ for _ in range(times)]
-    fields = [("rest" if is_current else "past_rest", indexed(page.secondary)), ("title", title), ("address", address)]
+    fields = [
+        ("rest" if is_current else "past_rest", indexed(page.secondary_text)),
+        ("title", title),
+        ("address", address),
+    ]
     fields += [("headline", text_) for text_ in (headline, big_headlines, small_headlines)]
-    fields += [("code", indexed(page.code)), ("quote", indexed(page.quote))]
+    fields += [("code", indexed(page.code_text)), ("quote", indexed(page.quote_text))]
     texts += [(name, text_) for name, text_ in fields if text_.strip()]
     return IndexDocument(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
 
@@ -190,16 +198,20 @@ def _marks(page: IndexedGeneration) -> list[tuple[str, str]]:
         if page.suffix:
             kinds |= {page.suffix, f"{page.kind}+{page.suffix}"}
         marks += [("type", kind) for kind in sorted(kinds)]
-    flags = {"duplicate": page.duplicate, "open": page.end is None}
-    flags |= {"now": page.end is None and not page.duplicate, "index": page.indexiness > 0, "leaf": page.indexiness < 0}
+    flags = {"duplicate": page.is_duplicate, "open": page.end is None}
+    flags |= {
+        "now": page.end is None and not page.is_duplicate,
+        "index": page.indexiness > 0,
+        "leaf": page.indexiness < 0,
+    }
     return marks + [("flag", name) for name, holds in flags.items() if holds]
 
 
 def _numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
-    published = page.first if page.created is None else page.created
+    published = page.first_seen if page.created is None else page.created
     updated = published if page.updated is None else page.updated
     end = OPEN if page.end is None else page.end
-    return (("published", published), ("updated", updated), ("first", page.first), ("end", end))
+    return (("published", published), ("updated", updated), ("first", page.first_seen), ("end", end))
 
 
 FROM = """

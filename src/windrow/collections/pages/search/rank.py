@@ -70,12 +70,12 @@ def parts(sought: Sought, candidate: Candidate) -> tuple[ScorePart, ...]:
         values["headline"] = alike(sought, page.headline)
         values["called"] = _score_link_texts(sought, candidate.links)
         values["address"], values["home"] = _score_address(sought, page.url)
-    values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY))
+    values["linked"] = min(1.0, math.log1p(candidate.links.page_count) / math.log1p(_MANY))
     if sought.fresh or not sought.weights:
         values["fresh"] = _score_freshness(page, sought.now)
     is_named = any(values.get(name) for name in ("title", "headline", "called", "address", "home"))
     values["listing"] = -_score_listing(page) if len(sought.weights) > 1 or (sought.weights and not is_named) else 0.0
-    values["copy"] = -1.0 if page.canonical not in {None, page.url_id} else 0.0
+    values["copy"] = -1.0 if page.canonical_id not in {None, page.url_id} else 0.0
     return tuple(ScorePart(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
 
 
@@ -116,7 +116,7 @@ def _join_words(text: str) -> str:
 
 
 def _score_freshness(page: IndexedGeneration, now: int) -> float:
-    time = next((known_time for known_time in (page.updated, page.created) if known_time is not None), page.first)
+    time = next((known_time for known_time in (page.updated, page.created) if known_time is not None), page.first_seen)
     return float(0.5 ** (max(0, now - time) / HALF_LIFE))
 
 
@@ -150,7 +150,7 @@ def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
     """Sort by score, then by first sight (older first), then by id, so that the order is always the same."""
     return sorted(
         ranked_pages,
-        key=lambda ranked: (-round(ranked.score, 6), ranked.candidate.page.first, ranked.candidate.page.id),
+        key=lambda ranked: (-round(ranked.score, 6), ranked.candidate.page.first_seen, ranked.candidate.page.id),
     )
 
 
@@ -170,7 +170,7 @@ def fold_duplicates(
     latest_of_url: dict[int, Ranked] = {}
     for ranked in ranked_pages:
         page = ranked.candidate.page
-        if page.url_id not in latest_of_url or page.first > latest_of_url[page.url_id].candidate.page.first:
+        if page.url_id not in latest_of_url or page.first_seen > latest_of_url[page.url_id].candidate.page.first_seen:
             latest_of_url[page.url_id] = ranked
     for ranked in ranked_pages:
         if latest_of_url[ranked.candidate.page.url_id] is not ranked or ("url", ranked.candidate.page.url_id) in seen:
@@ -203,7 +203,7 @@ def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list
 
 def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple[str, int]]:
     page = ranked.candidate.page
-    text = ("id", page.id) if page.pile is None else ("pile", page.pile)
+    text = ("id", page.id) if page.pile_id is None else ("pile", page.pile_id)
     return [("group", representatives[page.id]), text] if page.id in representatives else [text]
 
 
@@ -212,8 +212,8 @@ def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]
     if representatives.get(rival_page.id) == rival_page.id:
         return False
     if representatives.get(page.id) == page.id:
-        return page.pile == rival_page.pile or ranked.score >= NEARLY * rival.score
-    return rival_page.duplicate and not page.duplicate
+        return page.pile_id == rival_page.pile_id or ranked.score >= NEARLY * rival.score
+    return rival_page.is_duplicate and not page.is_duplicate
 
 
 class ShownPage(NamedTuple):
@@ -241,7 +241,7 @@ def show_representative(
     """
     grouped_page = shown_page._replace(group=size, standing=representative.url)
     candidate = shown_page.ranked.candidate
-    if not free or representative.pile != candidate.page.pile:
+    if not free or representative.pile_id != candidate.page.pile_id:
         return grouped_page
     return grouped_page._replace(ranked=shown_page.ranked._replace(
         candidate=candidate._replace(page=representative._replace(text=candidate.page.text))
