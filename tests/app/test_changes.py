@@ -15,7 +15,7 @@ from tests.collections.pages.database.crawl_events import URLS, Event, settle_ev
 from tests.crash.workspace import finish_run, make_workspace
 from windrow.adapters.adapter import SourceChange, Window
 from windrow.app.changes import atom, changes, html
-from windrow.collections.pages.adapter.changes import page_changes
+from windrow.collections.pages.adapter.changes import find_page_changes
 from windrow.collections.pages.database.page_versions import read_timelines
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.config import load
@@ -38,7 +38,9 @@ def list_changes(events: list[tuple[int, str, int]], **window: Any) -> list[tupl
             settle_events(store, [Event(URLS[0], *event) for event in events])
         with closing(SqliteReader(path)) as reader:
             return [
-                (change.at, change.kind) for line in read_timelines(reader, **window) for change in page_changes(line)
+                (change.at, change.kind)
+                for line in read_timelines(reader, **window)
+                for change in find_page_changes(line)
             ]
 
 

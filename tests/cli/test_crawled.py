@@ -184,7 +184,7 @@ def test_a_page_is_hidden_and_shown_again_by_its_header_alone(root, small, windr
 
 def test_why_tells_why_there_is_no_text(crawled, small, windrow) -> None:
     output = windrow("why", f"{small.origin(0)}/hidden.html")
-    assert "no text of it can be searched for: the page asks not to be indexed" in output.out
+    assert "its text cannot be searched for: the page asks not to be indexed" in output.out
     output = windrow("why", f"{small.origin(0)}/a.html")
     assert "no text" not in output.out
 

@@ -184,7 +184,7 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"
     text = windrow("why", "town").out
-    assert "9 addresses: 8 returned something, 1 failed at the last request" in text
+    assert "9 addresses: 8 returned a body, 1 failed at the last request" in text
     assert "crawl: done" in text
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.clock import now
-from windrow.collections.pages.adapter.lookup import summary_file, when
+from windrow.collections.pages.adapter.lookup import require_summary, to_datetime
 from windrow.collections.pages.adapter.search_index import links_of, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
 from windrow.collections.pages.search.ask import FROM, ask, at_query_time, condition, known, unindexed_filters
@@ -257,7 +257,7 @@ class Search:
 
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
     """Search the pages of a workspace; any text is a query. Raises WindrowError if there are no pages yet."""
-    with closing(Search(summary_file(workspace), workspace.section(Pages).index)) as searched:
+    with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as searched:
         return searched(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
 
 
@@ -275,11 +275,11 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
         marks=snippet_marks(snippet),
         description=page.description,
         language=page.language,
-        published=when(page.created),
-        updated=when(page.updated),
+        published=to_datetime(page.created),
+        updated=to_datetime(page.updated),
         first_seen=datetime.fromtimestamp(page.first_seen, UTC),
         last_seen=datetime.fromtimestamp(page.last_seen, UTC),
-        end=when(page.end),
+        end=to_datetime(page.end),
         more=other_count,
         near=other_count - same_text,
         standing=shown_page.standing if shown_page.standing != page.url else None,
@@ -290,7 +290,7 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
         parts=shown_page.ranked.parts if explain else (),
     )
     dates = (("updated", page.updated), ("published", page.created), ("seen", page.first_seen))
-    kind, date = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)
+    kind, date = next((kind, to_datetime(seconds)) for kind, seconds in dates if seconds is not None)
     dated = (f"{kind} {date:%Y-%m-%d}" if date else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
     details = " ".join(filter(None, [dated, page.language or ""]))
     return SearchResult(

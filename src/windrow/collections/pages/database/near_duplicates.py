@@ -184,7 +184,7 @@ class _Comparison:
 
 
 MIN_CANONICAL_SIMILARITY = 0.2
-"""Least similarity of a page to its canonical page, because many sites name their front page as canonical everywhere."""
+"""Least similarity of a page to its canonical page: some sites name their front page as that of every page."""
 
 _IN_IDS = "IN (SELECT value FROM json_each(?))"
 _SELECT_MEMBERS = f"""
