@@ -188,7 +188,7 @@ from windrow.archive import erase
 from windrow.cli import main
 kill_at(int(sys.argv[1]), (
     (TakedownWriter, "begin"), (takedown, "_mark_records"), (takedown, "erase"), (erase, "_write"), (forget, "remove"),
-    (forget, "forget_crawls"), (forget, "update_touched"), (forget, "follower"), (forget, "vacuum"),
+    (forget, "forget_crawls"), (forget, "update_touched"), (forget, "make_index_phase"), (forget, "vacuum"),
 ))
 main(["forget", sys.argv[2], "--yes", "--reason", "asked"])
 """

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from windrow.archive import open_response
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
-from windrow.collections.pages.adapter.search_index import follower
+from windrow.collections.pages.adapter.search_index import make_index_phase
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore
@@ -54,7 +54,7 @@ def harvest(workspace: Workspace) -> Harvest:
         options={"agent": agent},
         projection=projection,
         version_store=store,
-        derivations={"index": follower(section.summary_database, section.index)},
+        derivations={"index": make_index_phase(section.summary_database, section.index)},
         limits=section.limits,
     )
 

@@ -99,7 +99,7 @@ class IndexedGeneration(NamedTuple):
 class IncomingLinks(NamedTuple):
     """Links to a URL: the number of linking pages, and the link texts as (text, count), the most frequent first."""
 
-    page_count: int
+    pages: int
     texts: tuple[tuple[str, int], ...]
 
 
