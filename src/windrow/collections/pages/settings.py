@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windrow.collections.pages.policy import policy
-from windrow.collections.pages.scope import path_pattern, read_parameter_rule, scope
+from windrow.collections.pages.policy import make_policy
+from windrow.collections.pages.scope import make_scope, parse_parameter_rule, parse_path_pattern
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import host_pattern, read_allowed
 from windrow.formats.url import normalise, parts
@@ -82,9 +82,9 @@ def _check_address(text: str) -> None:
 
 ADDRESSES = _list_kind("addresses", _check_address)
 HOSTS = _list_kind("hosts", lambda text: host_pattern(text, "hosts"))
-PATHS = _list_kind("paths", lambda text: path_pattern(text, "paths"))
-DENIED = _list_kind("paths and hosts", lambda text: policy(scope(["http://a.example/"]), do_not_crawl=[text]))
-QUERIES = _list_kind("rules for query parameters", read_parameter_rule)
+PATHS = _list_kind("paths", lambda text: parse_path_pattern(text, "paths"))
+DENIED = _list_kind("paths and hosts", lambda text: make_policy(make_scope(["http://a.example/"]), do_not_crawl=[text]))
+QUERIES = _list_kind("rules for query parameters", parse_parameter_rule)
 PRIVATE = _list_kind("hosts and networks", lambda text: read_allowed([text]))
 
 LIMITS = Limits(transfer_size=16 * 2**20, member_size=64 * 2**20, total_size=256 * 2**20, cpu_time=30.0)
@@ -171,7 +171,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
         "seeds": _read_seeds(table, values, surroundings),
     }
     try:
-        scope(options["seeds"], options["hosts"], options["paths"])
+        make_scope(options["seeds"], options["hosts"], options["paths"])
     except ConfigError as error:
         raise ConfigError(
             f"{table.file}: source.{table.name}.{error}", hint=f"edit {surroundings.root / table.file}"

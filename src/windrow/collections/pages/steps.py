@@ -23,8 +23,14 @@ from windrow.collections.pages.database.entries import (
     hash_link_set,
 )
 from windrow.collections.pages.reading import PageDocument, read
-from windrow.collections.pages.redirect import REDIRECTS, canonical, find_link_targets, read_redirect, resolve_refresh
-from windrow.collections.pages.scope import Scope, scope
+from windrow.collections.pages.redirect import (
+    REDIRECTS,
+    find_canonical,
+    find_link_targets,
+    read_redirect,
+    resolve_refresh,
+)
+from windrow.collections.pages.scope import Scope, make_scope
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import robots
@@ -100,7 +106,7 @@ def _find_scope(source: Source | None) -> Scope | None:
 
 @lru_cache(maxsize=64)
 def _cached_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
-    return scope(seeds, hosts, paths)
+    return make_scope(seeds, hosts, paths)
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
@@ -132,7 +138,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     summary = TextSummary(
         b"", links=links, linked=hash_link_set((link[0], link[10] or "") for link in links), size=size,
         mime=kind,
-        canonical=canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
+        canonical=find_canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
         move=_find_refresh(page, url, fields.get("refresh", "")),
     )  # fmt: skip
     pile = _replace_surrogates(page.pile.fields())

@@ -41,7 +41,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
 
 def find_ids(search: Search, text: str) -> list[int]:
     query = at_query_time(parse(text))
-    among = {leaf: search._ids(leaf) for leaf in unindexed_filters(query)}
+    among = {leaf: search._find_matches(leaf) for leaf in unindexed_filters(query)}
     return sorted(hit.id for hit in search._index.search(make_clause(query, among), 50))
 
 

@@ -23,7 +23,7 @@ from windrow.collections.pages.database.page_versions import (
 )
 from windrow.collections.pages.database.sound import read_checkpoint
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
-from windrow.collections.pages.discover import address
+from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
@@ -277,7 +277,7 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
     latest version is used, and without `since` the previous one. A page that was gone counts as empty. Raises
     UsageError for an invalid address or time, WindrowError if the page does not have two versions.
     """
-    url = address(what)
+    url = normalise_web_address(what)
     if not url:
         raise UsageError(f"{what!r} is not an address of the web", hint="windrow diff https://...")
     with open_summary(workspace) as summary:

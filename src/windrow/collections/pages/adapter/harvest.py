@@ -12,7 +12,7 @@ from windrow.collections.pages.adapter.search_index import make_index_phase
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.discover import site
+from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.policy import PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.settings import Pages
 from windrow.config import Value, Workspace
@@ -158,7 +158,7 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
     If the address is an asset, `asset_of` is the name of the source whose pages need it.
     """
     if asset_of and (owner := workspace.source(asset_of)):
-        verdict = site(owner).denies(parts(url))
+        verdict = make_site_policy(owner).denies(parts(url))
         if verdict.allowed:
             robots = find_robots_in_force(workspace, ledger, owner, parts(url).origin).robots
             verdict = _judge_private_host(ledger, url) or judge_by_robots(url, robots)
@@ -167,7 +167,7 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
     for source in workspace.sources:
         if source.collection != "pages":
             continue
-        policy = site(source)
+        policy = make_site_policy(source)
         verdict = policy.judge_without_robots(url, year)
         if verdict.reason is Reason.OUT_OF_SCOPE:
             continue

@@ -14,7 +14,7 @@ from windrow.collections.pages.adapter.harvest import find_robots_in_force, judg
 from windrow.collections.pages.adapter.lookup import open_existing_summary, to_datetime
 from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
-from windrow.collections.pages.discover import address
+from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.digest import number, short
 from windrow.fetch.politeness.robots_state import RobotsState
@@ -94,7 +94,7 @@ class PageState(NamedTuple):
 
 def find_page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     """Return the state of a page; None if `what` is not an address of the web, or if the address is not known."""
-    if not (url := address(what)):
+    if not (url := normalise_web_address(what)):
         return None
     address_row = ledger.addresses.get(COLLECTION, number(url))
     address_row = address_row if address_row and address_row.url == url else None

@@ -19,7 +19,7 @@ from windrow.adapters.adapter import (
 from windrow.collections.pages.adapter.harvest import find_agent, require_agent
 from windrow.collections.pages.adapter.lookup import to_datetime
 from windrow.collections.pages.code import Destination, Locality
-from windrow.collections.pages.discover import site as site_of
+from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.settings import LIMITS, Pages
@@ -106,7 +106,7 @@ def _find_site(workspace: Workspace | None, url: str) -> Site:
     address_parts = parts(url)
     sources = workspace.of("pages") if workspace else ()
     private_hosts = workspace.section(Pages).private_hosts if workspace else ()
-    site = next((source.site for source in sources if site_of(source).scope.owns(address_parts)), None)
+    site = next((source.site for source in sources if make_site_policy(source).scope.owns(address_parts)), None)
     site = site or Site(address_parts.scheme, allowed=read_allowed(private_hosts))
     return replace(
         site, scheme=address_parts.scheme, host=address_parts.host.strip("[]"), port=address_parts.port, base="/"

@@ -30,7 +30,7 @@ from windrow.collections.pages.database.sound import (
     read_versions,
 )
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.discover import address
+from windrow.collections.pages.discover import normalise_web_address
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
@@ -59,7 +59,7 @@ def refuse_takedown(workspace: Workspace) -> None:
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
     """Yield the takedown targets for `name`: a known address, or the origins of a host or of a site."""
-    if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
+    if (url := normalise_web_address(name)) and ledger.addresses.is_known(KIND, number(url)):
         yield TakedownTarget(url, number(url), 0, KIND)
         return
     host = name.removeprefix("http://").removeprefix("https://").rstrip("/")

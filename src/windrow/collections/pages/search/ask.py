@@ -223,7 +223,8 @@ FROM = """
 """
 """The tables of a condition; `versions` is a relation from `database.search_view`."""
 
-_WAS_DUPLICATE = """EXISTS (SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
+_WAS_DUPLICATE = """EXISTS (
+  SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
   AND y.duplicate_status_start_unix_utc <= ? AND coalesce(y.duplicate_status_end_unix_utc > ?, 1))"""
 
 
