@@ -216,7 +216,7 @@ def is_text(media_type: str) -> bool:
 
 
 def _map_crawl_type(kind: int) -> int:
-    """Return the crawl type of the standard: sitemaps and assets are files; METADATA_CRAWL means a HEAD request there."""
+    """Return the standard's crawl type: sitemaps and assets are files, because METADATA_CRAWL means a HEAD request."""
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 
