@@ -137,6 +137,7 @@ def mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_mime(text: str) -> Mime | None:
+    """Parse a Content-Type that is short enough to be remembered."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

@@ -321,7 +321,6 @@ def parse_srcset(srcset: str) -> list[str]:
 
 def _find_style_addresses(text: str) -> Iterator[str]:
     """Yield the references in a style sheet or in a `style` attribute; some may be empty."""
-    for match in islice(
-        _STYLE_ADDRESS.finditer(_COMMENT.sub(" ", text[:_MAX_STYLE_LENGTH])), 20 * MAX_ASSETS_PER_DOCUMENT
-    ):
+    without_comments = _COMMENT.sub(" ", text[:_MAX_STYLE_LENGTH])
+    for match in islice(_STYLE_ADDRESS.finditer(without_comments), 20 * MAX_ASSETS_PER_DOCUMENT):
         yield next(filter(None, match.groups()), "")

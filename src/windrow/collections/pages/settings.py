@@ -196,15 +196,9 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
         agent=surroundings.agent,
         allowed=read_allowed(dict.fromkeys((*get_default("private_hosts"), *values["private_hosts"].value))),
     )
-    return Source(
-        table.name,
-        values["collection"].value,
-        site,
-        active=values["state"].value == "available",
-        connections=1,
-        options=options,
-        most=values["max_commands_per_run"].value or get_default("max_commands_per_run"),
-    )
+    is_active, collection = values["state"].value == "available", values["collection"].value
+    max_pages = values["max_commands_per_run"].value or get_default("max_commands_per_run")
+    return Source(table.name, collection, site, active=is_active, connections=1, options=options, most=max_pages)
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:

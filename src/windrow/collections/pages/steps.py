@@ -241,20 +241,13 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
     if summary and summary.depends_on_header and attempt.kept:
         payload = f"{attempt.kept.digest} {DEPENDS_ON_HEADER}"
     crawl = CrawlEntry(
-        attempt=recorded.seq,
-        url=attempt.url,
-        at=int(attempt.started.timestamp()),
-        uuid=crawl_log.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind),
-        sight=sight,
-        agent=crawl_log.agent_uuid(recorded.opened, recorded.session),
-        kind=attempt.kind,
-        allowed=attempt.allowed,
+        attempt=recorded.seq, url=attempt.url, at=int(attempt.started.timestamp()),
+        uuid=crawl_log.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight=sight,
+        agent=crawl_log.agent_uuid(recorded.opened, recorded.session), kind=attempt.kind, allowed=attempt.allowed,
         exit_code=int(_find_exit_code(attempt, summary)),
         milliseconds=round(attempt.seconds * 1000) if attempt.seconds else None,
-        status=attempt.status,
-        etag=attempt.validators[0] or None,
-        payload=payload,
-    )
+        status=attempt.status, etag=attempt.validators[0] or None, payload=payload,
+    )  # fmt: skip
     return SummaryEntry(crawl, summary)
 
 

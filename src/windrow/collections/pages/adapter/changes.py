@@ -124,6 +124,7 @@ def _read_contents(reader: Versions, version: PageVersion) -> VersionContents:
 
 
 def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
+    """Convert a version for messages; `changed` describes its changes, `reason` is why it has no text."""
     return Edition(
         str(UUID(bytes=version.uuid)),
         datetime.fromtimestamp(version.first_seen, UTC),
@@ -169,7 +170,9 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
         if summary is None:
             return
         reader = Versions(summary)
-        start = int(window.since.timestamp()) if window.since else None if window.facts else 0
+        start = int(window.since.timestamp()) if window.since else None
+        if start is None and not window.facts:
+            start = 0  # a window without limits contains all attempts
         for timeline in read_timelines(summary, since=start, sessions=window.facts or NO_NUMBERS):
             for change in find_page_changes(timeline):
                 version = change.after or change.before
@@ -328,7 +331,7 @@ def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[Pa
 def _describe_difference(
     old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, difference: Difference
 ) -> str:
-    """Describe in one line how a page changed, with the times since when it is gone or was gone."""
+    """Describe in one line how a page changed; `old_gone` and `new_gone` are the times since when it was gone."""
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:

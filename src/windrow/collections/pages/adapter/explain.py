@@ -76,6 +76,7 @@ def explain_site(site: SiteState) -> Explanation:
 
 
 def _describe_discovery(page: PageState) -> Iterator[str]:
+    """Describe where the address of a page was found."""
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
     elif page.events and all(is_foreign(event.warc) for event in page.events):
@@ -85,6 +86,7 @@ def _describe_discovery(page: PageState) -> Iterator[str]:
 
 
 def _describe_page(page: PageState) -> Iterator[str]:
+    """Yield the lines about a page: its state, its next request, its duplicates and its events."""
     yield f"{page.url}" + (f" (page of {page.source})" if page.source else "")
     reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _NAMED_AS_REASON else ""
     meaning = _OPEN_BUT_FAILING if page.state == "open" and page.failures else _STATES[page.state]
@@ -157,6 +159,7 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
 
 
 def _describe_edition(edition: Edition) -> str:
+    """Describe a version in one line: its title or target, and when and how often it was seen."""
     label = (
         f"redirects to {edition.redirect}"
         if edition.redirect
@@ -179,6 +182,7 @@ def _describe_site(site: SiteState) -> Iterator[str]:
 
 
 def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
+    """Yield the lines about an origin: its takedowns, addresses, robots.txt and outcomes."""
     yield f"{origin.origin} (of {origin.source})"
     for tombstone in origin.tombstones:
         lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""

@@ -161,15 +161,11 @@ class Search:
         find = pattern(wanted(query.root))
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
-            text,
-            offset,
+            text, offset,
             tuple(_make_result(shown_page, find, explain=explain) for shown_page in shown_pages),
-            (*query.notes, *notes, *self._notes),
-            further=len(ranked_pages) > offset + limit,
-            relaxed=bool(ranked_pages) and share < 1,
-            frequency=frequencies,
-            documents=document_count,
-        )
+            (*query.notes, *notes, *self._notes), further=len(ranked_pages) > offset + limit,
+            relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close the database and the index."""

@@ -92,9 +92,9 @@ class PageState(NamedTuple):
     events: tuple[PageAttempt, ...]
 
 
-def find_page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
-    """Return the state of a page; None if `what` is not an address of the web, or if the address is not known."""
-    if not (url := normalise_web_address(what)):
+def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | None:
+    """Return the state of a page; None if `text` is not an address of the web, or if the address is not known."""
+    if not (url := normalise_web_address(text)):
         return None
     address_row = ledger.addresses.get(COLLECTION, number(url))
     address_row = address_row if address_row and address_row.url == url else None
@@ -117,22 +117,14 @@ def find_page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | No
     elif address_row is not None and address_row.due is None and address_row.pause != ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
     return PageState(
-        url=url,
-        source=address_row.source if address_row else judgement.source,
-        state=state,
-        reason=reason,
-        rule=judgement.rule if judgement.reason else "",
-        via=tuple(_yield_chain(ledger, address_row)),
+        url=url, source=address_row.source if address_row else judgement.source, state=state, reason=reason,
+        rule=judgement.rule if judgement.reason else "", via=tuple(_yield_chain(ledger, address_row)),
         due=to_datetime(address_row.due) if address_row and address_row.due else None,
         every=(address_row.pause or None) if address_row else None,
         failures=address_row.failures if address_row else 0,
-        alike=related.same_text,
-        near=related.near_duplicates,
-        represented_by=related.representative,
-        tombstones=tombstones,
-        versions=tuple(versions),
-        events=tuple(attempts),
-    )
+        alike=related.same_text, near=related.near_duplicates, represented_by=related.representative,
+        tombstones=tombstones, versions=tuple(versions), events=tuple(attempts),
+    )  # fmt: skip
 
 
 def _read_tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:

@@ -121,6 +121,7 @@ class CrawlerStore(SummaryWriter):
             self._set_checkpoint(ATTEMPT, crawls[-1].id)
 
     def _write_crawls(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
+        """Insert a row of `crawl_log` for each crawl, with a UUID that no other row has."""
         rows = [
             (
                 crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.at, crawl.milliseconds,
@@ -169,6 +170,7 @@ class CrawlerStore(SummaryWriter):
         self._connection.executemany(_INSERT_REDIRECT, redirects)
 
     def _update_candidates(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
+        """Set the times, exit codes and ETags of the crawl candidates that were crawled."""
         candidates = [crawl for crawl in crawls if crawl.is_candidate]
         self._connection.executemany(
             _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.at, crawl.exit_code) for crawl in candidates]

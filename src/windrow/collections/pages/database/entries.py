@@ -186,6 +186,7 @@ def split_address(url: str) -> AddressEntry:
 
 
 def _split_other_scheme(url: str) -> AddressEntry:
+    """Split an address with another scheme than http and https, such as `mailto:` or `ftp:`."""
     scheme, _, rest = url.partition(":")
     scheme = scheme.lower()
     if not rest.startswith("//"):

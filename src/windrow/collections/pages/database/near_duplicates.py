@@ -28,7 +28,7 @@ SELECT g.entity_generation_id, p.blake2b512_digest, u.str_url, substr(p.text, 1,
 FROM entity_generation g JOIN text_pile p ON p.text_pile_id = g.text_pile_id JOIN url u ON u.url_id = g.url_id
 WHERE g.entity_generation_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL
 """
-_SELECT_SIGNED = """
+_SELECT_SKETCHES = """
 SELECT generation_id, rank, sketch FROM windrow_signature WHERE generation_id IN (SELECT value FROM json_each(?))
 """
 _SELECT_HUB = "SELECT rank, generation_id FROM windrow_band WHERE band = ? LIMIT 1"
@@ -39,7 +39,7 @@ OrderKey = tuple[int, int]
 """The sort key of a generation: a hash of its text and address, and its id."""
 
 
-class SignedText(NamedTuple):
+class SketchedText(NamedTuple):
     """A generation with the sketch of its text."""
 
     id: int
@@ -58,26 +58,26 @@ def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int
     `touched` are the ids of generations that were added, changed or closed. Works within the open transaction.
     """
     touched_ids = json.dumps(sorted(touched))
-    signed = {row[0]: SignedText(*row) for row in connection.execute(_SELECT_SIGNED, (touched_ids,))}
-    added, unchanged_ids = _read_changes(connection, touched_ids, signed)
-    removed = [text for text in signed.values() if text.id not in unchanged_ids]
+    former_texts = {row[0]: SketchedText(*row) for row in connection.execute(_SELECT_SKETCHES, (touched_ids,))}
+    added, unchanged_ids = _read_changes(connection, touched_ids, former_texts)
+    removed = [text for text in former_texts.values() if text.id not in unchanged_ids]
     return _Comparison(connection).run(removed, added)
 
 
 def _read_changes(
-    connection: sqlite3.Connection, touched_ids: str, signed: dict[int, SignedText]
-) -> tuple[list[SignedText], set[int]]:
+    connection: sqlite3.Connection, touched_ids: str, former_texts: dict[int, SketchedText]
+) -> tuple[list[SketchedText], set[int]]:
     """Return the new or changed texts, and the ids of unchanged texts.
 
-    `touched_ids` is a JSON list of ids; `signed` are the recorded texts of these generations.
+    `touched_ids` is a JSON list of ids; `former_texts` are the recorded texts of these generations, by id.
     """
     added, unchanged_ids = [], set()
     for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
         order_hash = _hash_order(digest, url)
-        if id_ in signed and signed[id_].order_hash == order_hash:
+        if id_ in former_texts and former_texts[id_].order_hash == order_hash:
             unchanged_ids.add(id_)
         elif text_sketch := sketch(text):
-            added.append(SignedText(id_, order_hash, text_sketch))
+            added.append(SketchedText(id_, order_hash, text_sketch))
     return added, unchanged_ids
 
 
@@ -91,14 +91,14 @@ class _Comparison:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._signed: dict[int, SignedText] = {}  # a cache, by id
+        self._sketched_texts: dict[int, SketchedText] = {}  # a cache, by id
         self._joined: dict[int, int | None] = {}  # a cache: the id of the generation that each id is joined to
         self._hubs: dict[int, OrderKey | None] = {}  # a cache, by band
         self._queue: list[OrderKey] = []
         self._queued: set[OrderKey] = set()
         self.changed: set[int] = set()
 
-    def run(self, removed: list[SignedText], added: list[SignedText]) -> set[int]:
+    def run(self, removed: list[SketchedText], added: list[SketchedText]) -> set[int]:
         """Remove and add texts, and compare all affected texts again; return the ids of changed generations."""
         affected_bands = {band for text in (*removed, *added) for band in bands(text.sketch)}
         former_hubs = {band: self._find_hub(band) for band in affected_bands}
@@ -112,7 +112,7 @@ class _Comparison:
         execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", added)
         rows = sorted((band, *new.order_key) for new in added for band in bands(new.sketch))
         execute_many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
-        self._signed = {new.id: new for new in added}
+        self._sketched_texts = {new.id: new for new in added}
         for text in added:
             self._enqueue(text.order_key)
         for band, former_hub in former_hubs.items():
@@ -133,7 +133,7 @@ class _Comparison:
         for order_hash, id_ in self._connection.execute(_SELECT_AFTER_HUB, (band, hub[0])):
             self._enqueue((order_hash, id_))
 
-    def _join_nearest(self, text: SignedText) -> None:
+    def _join_nearest(self, text: SketchedText) -> None:
         """Join a generation to the most similar one that it may be joined to, or detach it if there is no such one."""
         own_bands = bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
@@ -176,11 +176,11 @@ class _Comparison:
             self._joined[id_] = row[0] if row else None
         return self._joined[id_]
 
-    def _load(self, id_: int) -> SignedText:
-        if id_ not in self._signed:
+    def _load(self, id_: int) -> SketchedText:
+        if id_ not in self._sketched_texts:
             sql = "SELECT generation_id, rank, sketch FROM windrow_signature WHERE generation_id = ?"
-            self._signed[id_] = SignedText(*self._connection.execute(sql, (id_,)).fetchone())
-        return self._signed[id_]
+            self._sketched_texts[id_] = SketchedText(*self._connection.execute(sql, (id_,)).fetchone())
+        return self._sketched_texts[id_]
 
 
 MIN_CANONICAL_SIMILARITY = 0.2

@@ -184,17 +184,17 @@ def find_past_versions(generation_id: int, crawls: Sequence[WordingSeen]) -> Ite
     if len({crawl.wording_hash[:VERSION_BYTES] for crawl in crawls if crawl.wording_hash}) < 2:
         return
     first_crawl: WordingSeen | None = None
-    last_seen, wording = 0, b""
+    last_seen, wording_hash = 0, b""
     for crawl in crawls:
         if (
             first_crawl is not None
             and crawl.wording_hash
-            and wording
-            and crawl.wording_hash[:VERSION_BYTES] != wording[:VERSION_BYTES]
+            and wording_hash
+            and crawl.wording_hash[:VERSION_BYTES] != wording_hash[:VERSION_BYTES]
         ):
-            yield PastVersion(first_crawl.attempt, generation_id, first_crawl.at, last_seen, crawl.at, wording)
+            yield PastVersion(first_crawl.attempt, generation_id, first_crawl.at, last_seen, crawl.at, wording_hash)
             first_crawl = crawl
-        first_crawl, last_seen, wording = first_crawl or crawl, crawl.at, crawl.wording_hash or wording
+        first_crawl, last_seen, wording_hash = first_crawl or crawl, crawl.at, crawl.wording_hash or wording_hash
 
 
 def read_past_versions(connection: sqlite3.Connection, generation_ids: Iterable[int]) -> set[PastVersion]:

@@ -147,7 +147,10 @@ class Versions:
 
     def read_texts(self, pile_ids: list[int]) -> dict[int, tuple[str, str]]:
         """Return the main and the other text of each pile, by id."""
-        return {pile_id: (main, other) for pile_id, main, other in self._rows(_SELECT_TEXTS, (str(pile_ids),))}
+        return {
+            pile_id: (text, secondary_text)
+            for pile_id, text, secondary_text in self._rows(_SELECT_TEXTS, (str(pile_ids),))
+        }
 
     def list_copies(self, pile_id: int, url: str, limit: int) -> list[str]:
         """Return at most `limit` addresses other than `url` that have the text of a pile now."""

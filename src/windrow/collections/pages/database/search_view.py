@@ -224,7 +224,7 @@ class SummaryReader:
         return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN_GENERATIONS,)
 
     def read_texts(self, pile_ids: Iterable[int], max_characters: int) -> dict[int, str]:
-        """Return the beginning of the main text of each pile, by id."""
+        """Return the first `max_characters` of the main text of each pile, by id."""
         with self._file.reading() as connection:
             return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 

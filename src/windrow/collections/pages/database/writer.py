@@ -140,6 +140,7 @@ class Catalogue:
         return self._mimes[mime]
 
     def _read_mime_id(self, mime: Mime) -> int:
+        """Return the id of a media type in the database; insert it if it is new."""
         parameters = dict(mime.parameters)
         for mime_id in self._find_mime_ids(mime, parameters):
             sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"

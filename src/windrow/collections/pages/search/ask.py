@@ -107,7 +107,10 @@ def _needs_current_word(root: Node | None) -> bool:
 def _make_translator(
     matches: Mapping[Filter, tuple[int, ...]], fields: tuple[tuple[str, float], ...]
 ) -> Callable[[Leaf], Clause]:
-    """Return a function that translates a leaf of the query: words are searched in `fields`, given with weights."""
+    """Return a function that translates a leaf of the query: a word, a phrase or a filter.
+
+    Words are searched in `fields`, given with weights; `matches` are the results of filters of the database.
+    """
 
     def translate(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):
@@ -210,7 +213,7 @@ def _list_marks(page: IndexedGeneration) -> list[tuple[str, str]]:
 
 
 def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
-    """Return the times of a version in UNIX seconds, as (field, time); a missing time is replaced by an earlier one."""
+    """Return the times of a version in UNIX seconds, as (field, time); missing times get a default value."""
     published = page.first_seen if page.created is None else page.created
     updated = published if page.updated is None else page.updated
     end = NEVER_ENDED if page.end is None else page.end
