@@ -232,7 +232,10 @@ def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
 
 
 def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    """Return the redirect that an attempt received; None if it did not receive one to a web address."""
+    """Return the redirect to a web address that an attempt received, or None.
+
+    `modified` is the header Last-Modified in UNIX seconds.
+    """
     target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if target is None or not target.url:
         return None

@@ -1,4 +1,4 @@
-"""Compare two versions of a page: its short texts one by one, its text line by line."""
+"""Compare two versions of a page: their short texts one by one, their text line by line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _has_text(contents: VersionContents) -> bool:
 class Difference:
     """The difference of two versions: changed short texts, the main text line by line, and numbers of lines.
 
-    `added` and `removed` are the numbers of such lines of the main text, `elsewhere` that of the changed other lines.
+    `added` and `removed` count lines of the main text; `elsewhere` counts added and removed lines of the other text.
     """
 
     changes: tuple[TextChange, ...]
@@ -158,6 +158,7 @@ def _describe_hidden(count: int) -> DiffLine:
 
 
 def _describe_change(change: TextChange) -> str:
+    """Describe the change of a short text in a few words."""
     if change.field == REDIRECT and not change.before:
         return f"now redirects to {change.after}"
     if change.field == REDIRECT and not change.after:

@@ -108,7 +108,7 @@ def find_canonical(page: str, hrefs: Iterable[str]) -> str:
 def find_link_targets(header: str, relation: str) -> list[str]:
     """Return the targets in a Link header that have a relation, such as `canonical` (RFC 8288, section 3).
 
-    >>> find_link_targets('</b>; rel="next find_canonical", <c>; title="a, <b>"; rel=canonical', "canonical")
+    >>> find_link_targets('</b>; rel="next canonical", <c>; title="a, <b>"; rel=canonical', "canonical")
     ['/b', 'c']
     """
     targets: list[str] = []

@@ -21,10 +21,10 @@ from windrow.settings.setting import Setting, Value
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The settings of the collection as a whole; those of one site are in its source.
+    """The settings of the collection as a whole; the settings of a site are in its source.
 
-    The user agent is made of `operator`, `contact` and `user_agent`, which are required for crawls. `limits` apply to
-    one page.
+    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. `limits` apply
+    to one page.
     """
 
     operator: str

@@ -184,7 +184,7 @@ def _explain_missing_text(page: PageDocument) -> str:
 
 
 def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
-    """Return the robots directives of a page: those in the header X-Robots-Tag and in its `meta` elements."""
+    """Return the robots directives of a page, from the header X-Robots-Tag and from its `meta` elements."""
     return robots.header(fields.get("x-robots-tag", "").split("\n"), agent).join(robots.meta(page.asks, agent))
 
 

@@ -158,7 +158,7 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
     If the address is an asset, `asset_of` is the name of the source whose pages need it.
     """
     if asset_of and (owner := workspace.source(asset_of)):
-        verdict = make_site_policy(owner).denies(parts(url))
+        verdict = make_site_policy(owner).judge_by_deny_rules(parts(url))
         if verdict.allowed:
             robots = find_robots_in_force(workspace, ledger, owner, parts(url).origin).robots
             verdict = _judge_private_host(ledger, url) or judge_by_robots(url, robots)

@@ -136,7 +136,7 @@ def _read_tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone,
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield the address where an address was found, then the one where that was found, and so on to the seed."""
+    """Yield the addresses from the page where an address was found back to the seed, at most `_MAX_CHAIN`."""
     seen_ids: set[int] = set()
     while (
         address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN

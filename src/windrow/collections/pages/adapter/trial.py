@@ -40,7 +40,7 @@ PHASE = "summarise"
 
 
 class _Answer(NamedTuple):
-    """The bytes of a page or file; `address` is as shown to the user, `fields` are those of the header."""
+    """The bytes of a page or file; `address` is as shown to the user, `fields` are the header fields."""
 
     address: str
     url: str

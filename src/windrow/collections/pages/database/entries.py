@@ -24,7 +24,7 @@ class Sight(Enum):
     SAME = "same"  # not modified since the server last sent a body
     MISSING = "missing"  # not there, perhaps for a time
     GONE = "gone"  # permanently removed
-    UNKNOWN = "unknown"  # no answer, or one that says nothing about the address
+    UNKNOWN = "unknown"  # no answer, or an answer without information about the address
 
 
 class CrawlObservation(NamedTuple):
@@ -122,7 +122,7 @@ def fold_versions(
 
     Each observation is given with the id of its present generation, or None; `known_ids` are the ids of all present
     generations. A version keeps the lowest id of its observations that no older version has, so that ids are stable:
-    merged versions keep one id, and the second part of a split_address version gets a new one.
+    merged versions keep one id, and the second part of a split version gets a new one.
 
     >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
     >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")

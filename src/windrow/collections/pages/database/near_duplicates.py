@@ -48,7 +48,7 @@ class SketchedText(NamedTuple):
 
     @property
     def order_key(self) -> OrderKey:
-        """Return the sort key; the lowest one of a band is that of its hub."""
+        """Return the sort key; the generation with the lowest key in a band is its hub."""
         return self.order_hash, self.id
 
 
@@ -134,7 +134,7 @@ class _Comparison:
             self._enqueue((order_hash, id_))
 
     def _join_nearest(self, text: SketchedText) -> None:
-        """Join a generation to the most similar one that it may be joined to, or detach it if there is no such one."""
+        """Join a generation to the most similar hub of its bands; if none is similar enough, detach it."""
         own_bands = bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
         hub_ids = {self._find_joined(hub_id) or hub_id for _, hub_id in hubs}

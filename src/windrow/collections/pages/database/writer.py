@@ -18,7 +18,7 @@ from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, 
 
 
 def schema(*names: str) -> str:
-    """Return the SQL of the schemas with these names: those of files in the folder `schemas`, without `.sql`.
+    """Return the SQL of schemas; their names are those of the files in the folder `schemas`, without `.sql`.
 
     >>> "CREATE TABLE origin" in schema("base")
     True

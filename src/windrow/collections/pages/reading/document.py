@@ -200,7 +200,7 @@ class PageDocument:
 
     pile: Pile
     description: Description
-    find_links: list[Link]
+    links: list[Link]
     canonical: str | None
     """The canonical address that the page names, if it is another address."""
     robots: frozenset[str]
@@ -226,7 +226,7 @@ def read_html_page(
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
 
     >>> page = read_html_page(b"<title>Tea</title><main><h1>Tea</h1><p>Pour <a href=/cup>a cup</a>", "http://a.example/")
-    >>> page.find_links[0].url, page.links[0].text, page.description.headline
+    >>> page.links[0].url, page.links[0].text, page.description.headline
     ('http://a.example/cup', 'a cup', 'Tea')
     """
     page = read(raw, url, content_type)

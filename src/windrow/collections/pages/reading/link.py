@@ -213,8 +213,8 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
 class LinkCounts(NamedTuple):
     """The numbers from which the indexiness of a page is computed.
 
-    `has_date` tells whether the page has a publishing date. The numbers are those of links to the page itself and to
-    other pages of the site, in headlines and in lists, and of links out of the site.
+    `has_date` tells whether the page has a publishing date. The numbers count links to the page itself and to
+    other pages of the site, in headlines and in lists, and links out of the site.
     """
 
     has_date: bool

@@ -1,4 +1,4 @@
-"""Read a document of any media type; one of a type without a reader becomes a document without text."""
+"""Read a document of any media type; if its type does not have a reader, the result is a document without text."""
 
 from __future__ import annotations
 

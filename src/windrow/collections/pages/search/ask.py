@@ -262,7 +262,9 @@ def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
 
 
 def search_text(text: str, *, prefix: bool) -> str:
-    """Return the argument of the SQL function `windrow_says` for which it searches in another text.
+    """Convert a text to the form in which the SQL function `windrow_says` searches for it.
+
+    With `prefix`, the last word may be the beginning of a longer word.
 
     >>> search_text("Tea House", prefix=True)
     ' tea house'

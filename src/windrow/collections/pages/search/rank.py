@@ -127,7 +127,7 @@ def _score_listing(page: IndexedGeneration) -> float:
 
 
 MAX_RESULTS_PER_HOST = 3
-"""Most results of one host among those of a block; its other results are moved to the end."""
+"""Most results of one host in a block; other results of the host are moved to the end of the block."""
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
