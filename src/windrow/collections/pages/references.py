@@ -158,7 +158,8 @@ class LinkMemo:
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
         """Remember the tags that, parsed outside the page, have only references that the page has too.
 
-        A marker link follows each tag: if the marker itself is parsed as a link, the tag before it was complete.
+        `url` and `page_references` are the address and all references of the page. A marker link follows each tag: if
+        the marker itself is parsed as a link, the tag before it was complete.
         """
         parsed_tags = [
             tag for tag in tags if len(tag) <= _MAX_TAG_BYTES and tag.isascii() and not _POSITIONAL_TAG.match(tag)

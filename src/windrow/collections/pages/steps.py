@@ -141,8 +141,8 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[:MAX_LINKS]))
     summary = TextSummary(
-        b"", links=links, linked=hash_link_set((link[0], link[10] or "") for link in links), size=size,
-        mime=page.mime,
+        b"", links=links, linked=hash_link_set((target, text or "") for target, *_, text in links),
+        size=size, mime=page.mime,
         canonical=find_canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
         move=_find_refresh(page, url, fields.get("refresh", "")),
     )  # fmt: skip

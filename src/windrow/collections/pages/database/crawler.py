@@ -141,7 +141,7 @@ class CrawlerStore(SummaryWriter):
         self._connection.execute("RELEASE crawls")
 
     def _find_unused_uuid(self, uuid: bytes, crawl_id: int) -> bytes:
-        """Return the UUID, or if it is used already, one with the same time and a hash of the crawl's id."""
+        """Return the UUID if it is unused, otherwise a UUID with the same time and a hash of the crawl's id."""
         sql = "SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?"
         is_used = self._connection.execute(sql, (uuid,)).fetchone() is not None
         return uuid[:9] + blake2b(b"%d" % crawl_id, digest_size=7).digest() if is_used else uuid

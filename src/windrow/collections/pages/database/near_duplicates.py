@@ -134,7 +134,10 @@ class _Comparison:
             self._enqueue((order_hash, id_))
 
     def _join_nearest(self, text: SketchedText) -> None:
-        """Join a generation to the most similar hub of its bands; if none is similar enough, detach it."""
+        """Join a generation to the most similar hub of its bands; if none is similar enough, detach it.
+
+        A hub that is itself joined to another generation is replaced by that generation.
+        """
         own_bands = bands(text.sketch)
         hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
         hub_ids = {self._find_joined(hub_id) or hub_id for _, hub_id in hubs}

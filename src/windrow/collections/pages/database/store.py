@@ -81,7 +81,7 @@ class SummaryStore(SummaryWriter):
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
         """Record the last attempt of each earlier session if no session is recorded yet.
 
-        `read_last_attempts` returns them by session; it is called only if they are needed.
+        `read_last_attempts` returns the last attempts by session; it is called only if no session is recorded.
         """
         with self._writing():
             note_earlier_sessions(self._connection, read_last_attempts)
@@ -121,13 +121,13 @@ class SummaryStore(SummaryWriter):
             checks_of_url = checks[url] = []
             previous: tuple[int, bytes] | None = None  # generation and hash of the wording
             first_seen = 0
-            for _, generation_id, wording, at in rows:
+            for _, generation_id, wording_hash, at in rows:
                 if generation_id is None:
                     checks_of_url += [ContentCheck(None)] if previous is not None else []
                     continue
                 content = (
                     generation_id,
-                    wording[:VERSION_BYTES] or (previous[1] if previous and previous[0] == generation_id else b""),
+                    wording_hash[:VERSION_BYTES] or (previous[1] if previous and previous[0] == generation_id else b""),
                 )
                 first_seen = at if content != previous else first_seen
                 checks_of_url += [ContentCheck(content != previous, at - first_seen)] if previous is not None else []
@@ -156,7 +156,7 @@ class SummaryStore(SummaryWriter):
             rows = [(attempt,) for attempt in readings]
             self._connection.executemany("DELETE FROM windrow_owed WHERE attempt = ?", rows)
             self._connection.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", reading_rows)
-            # Needed for new descriptions too: past links of their addresses were not compared with their links yet.
+            # The generations have new present links now; past links that are equal to them are needless.
             url_rows = self._connection.execute(_SELECT_URL_IDS, (json.dumps(list(summaries)),)).fetchall()
             prune_past_links(self._connection, {row[0] for row in url_rows})
             touched = [(generation_id,) for generation_id in summaries]

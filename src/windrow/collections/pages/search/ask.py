@@ -347,9 +347,10 @@ _SELECT_CRAWLS = """SELECT {column} FROM windrow_observation y WHERE y.url_id = 
 
 
 def _make_past_link_condition(target: str | LinkFilter, at: int | None) -> Condition:
-    """Return the condition that a page had such a link at a time, as read by the last crawl before it.
+    """Return the condition that a page had a link with this text or target at a time.
 
-    If the links of that crawl are unknown, the present links are used. If `at` is None, a crawl at any time counts.
+    The links are those read by the last crawl up to `at` (UNIX seconds), or by any crawl if `at` is None. If the links
+    of that crawl are unknown, the present links are used.
     """
     present = _make_present_link_condition(target)
     if at is None:
