@@ -194,7 +194,7 @@ def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village)
     assert windrow("diff", "mayor").code == 2
     assert windrow("diff", url, "--old", "1999").code == 1
     assert windrow("diff", f"{village.origin(0)}/never").code == 1
-    assert "one version only" in windrow("diff", f"{village.origin(0)}/new.html").err
+    assert "only one version" in windrow("diff", f"{village.origin(0)}/new.html").err
     assert windrow("check").code == 0
 
 

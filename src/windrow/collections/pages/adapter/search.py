@@ -208,7 +208,7 @@ class Search:
         return sort_ranked(rescored) + ranked[MAX_TEXTS_READ:]
 
     def _yield_candidates(self, query: Query, share: float, matches: Matches) -> Iterator[list[IndexHit]]:
-        """Yield blocks of candidates, the best first; a query without words is sorted by the time of the last update."""
+        """Yield blocks of candidates, the best first; without words in the query, the last updated first."""
         newest = "" if any(True for _ in wanted(query.root)) else "updated"
         clause = make_clause(query, matches, share=share)
         for number in range(MAX_BLOCKS):
