@@ -14,13 +14,7 @@ from datetime import datetime
 from hashlib import blake2b
 
 from windrow.collections.pages.code import READABLE_TYPES, CrawlType, ExitCode, Mime, mime
-from windrow.collections.pages.database.entries import (
-    Agent,
-    LoggedCrawl,
-    LoggedFile,
-    LoggedRedirect,
-    LoggedRequest,
-)
+from windrow.collections.pages.database.entries import Agent, LoggedCrawl, LoggedFile, LoggedRedirect, LoggedRequest
 from windrow.collections.pages.redirect import read_redirect
 from windrow.digest import number
 from windrow.formats.moment import moment

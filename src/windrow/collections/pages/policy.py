@@ -242,12 +242,7 @@ def judge_by_robots(url: str, robots: Robots) -> PolicyVerdict:
     return PolicyVerdict(decision.reason, decision.text, decision.line) if decision.line or decision.reason else ALLOWED
 
 
-def make_policy(
-    site: Scope,
-    *,
-    do_not_crawl: Iterable[str] = (),
-    url_query_parameters: Iterable[str] = (),
-) -> Policy:
+def make_policy(site: Scope, *, do_not_crawl: Iterable[str] = (), url_query_parameters: Iterable[str] = ()) -> Policy:
     """Make the policy of a site from its rules as written in TOML; raise ConfigError for a malformed rule."""
     deny_rules = tuple(_parse_deny_rule(text) for text in do_not_crawl)
     return Policy(site, deny_rules, tuple(map(scope.parse_parameter_rule, url_query_parameters)))

@@ -148,11 +148,7 @@ class SummaryBatch:
         prune_past_links(self._connection, self._past_link_hashes)
 
     def _copy_replaceable_links(
-        self,
-        url_id: int,
-        folded: FoldedVersions,
-        row_of_crawl: Mapping[bytes, Row],
-        former: Mapping[int, Row | None],
+        self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], former: Mapping[int, Row | None]
     ) -> None:
         """Copy the present links of an address's generations to the past links if they may be replaced.
 

@@ -210,11 +210,7 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     columns = zip(*(part.fields() for part in piles), strict=True)
     text_pile = Pile(*("\n".join(filter(None, column)) for column in columns))
     return replace(
-        blank_document(),
-        pile=text_pile,
-        description=description,
-        links=remove_tags(entry_links),
-        encoding="utf-8",
+        blank_document(), pile=text_pile, description=description, links=remove_tags(entry_links), encoding="utf-8"
     )
 
 

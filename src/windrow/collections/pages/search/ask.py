@@ -333,8 +333,7 @@ def _make_link_condition(table: str, join: str, target: str | LinkFilter) -> Con
         [_make_host_condition(target.host or "", "h"), *_make_port_conditions("h", target.port)]
     )
     return Condition(
-        f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {join} AND {target_host.sql})",
-        target_host.values,
+        f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {join} AND {target_host.sql})", target_host.values
     )
 
 
