@@ -179,7 +179,7 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     (site,), (origin,) = by_name.of("site"), by_name.of("origin")
     assert site["seeds"] == [f"{village.origin(0)}/"]
     assert (origin["addresses"], origin["pages"], origin["failing"]) == (9, 8, 1)
-    assert origin["robots"] == "1 of 1 rules for * refuse something"
+    assert origin["robots"] == "1 of 1 rules for * forbid addresses"
     assert {row["outcome"]: row["attempts"] for row in origin["outcomes"]} == {"200": 24, "301": 3, "404": 3}
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"

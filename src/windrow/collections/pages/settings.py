@@ -52,10 +52,10 @@ def refuse_password(text: str) -> None:
     >>> refuse_password("https://example.org:8080/@somebody?to=a@b.example")
     >>> refuse_password("https://me:Hun/ter2@example.org/")
     Traceback (most recent call last):
-    windrow.errors.ConfigError: a web address must not contain a user or password: pages are requested without
+    windrow.errors.ConfigError: a web address must not contain a user or password: pages are requested without them
     """
     if _ADDRESS_WITH_USER.search(text) or _ADDRESS_WITH_PASSWORD.search(text):
-        raise ConfigError("a web address must not contain a user or password: pages are requested without")
+        raise ConfigError("a web address must not contain a user or password: pages are requested without them")
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:

@@ -314,4 +314,4 @@ def _describe_robots(state: RobotsState) -> str:
     if not robots.rules:
         return "allows everything"
     denial_count = sum(not rule.allow for rule in robots.rules)
-    return f"{denial_count} of {len(robots.rules)} rules for {robots.agent or 'us'} refuse something"
+    return f"{denial_count} of {len(robots.rules)} rules for {robots.agent or 'us'} forbid addresses"
