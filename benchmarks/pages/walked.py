@@ -8,7 +8,7 @@ from typing import Any
 
 from windrow.collections.pages.code import DAY
 from windrow.collections.pages.collection import CRAWL
-from windrow.collections.pages.discover import site
+from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.references import References
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
 from windrow.contract import Collection
@@ -37,7 +37,7 @@ def source(seed: str) -> Source:
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     """Crawl by the collection's own rules, but without delay."""
     declared: Any = source.options
-    manner = CrawlOptions(site(source), AGENT, declared["delay"], polite=False)
+    manner = CrawlOptions(make_site_policy(source), AGENT, declared["delay"], polite=False)
     return SiteRules(manner, origin, References(AGENT))
 
 

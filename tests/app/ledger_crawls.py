@@ -89,14 +89,14 @@ class InventedCrawl:
 class ReportingProjection(CrawlerProjection):
     """A projection that writes a line to stdout after each piece."""
 
-    def _crawls(self, ledger: Ledger) -> bool:
-        return self._report(super()._crawls(ledger))
+    def _project_attempts(self, ledger: Ledger) -> bool:
+        return self._report(super()._project_attempts(ledger))
 
-    def _describe(self) -> bool:
-        return self._report(super()._describe())
+    def _project_descriptions(self) -> bool:
+        return self._report(super()._project_descriptions())
 
-    def _offers(self, ledger: Ledger) -> bool:
-        return self._report(super()._offers(ledger))
+    def _project_addresses(self, ledger: Ledger) -> bool:
+        return self._report(super()._project_addresses(ledger))
 
     @staticmethod
     def _report(more: bool) -> bool:
@@ -107,7 +107,7 @@ class ReportingProjection(CrawlerProjection):
 
 def main(ledger: str, database: str) -> None:
     """Project a whole ledger in small pieces."""
-    projection = ReportingProjection(Path(database), "test-crawler", piece=20)
+    projection = ReportingProjection(Path(database), "test-crawler", batch_size=20)
     with closing(Ledger(Path(ledger))) as opened:
         projection.catch_up(opened)
     projection.close()

@@ -15,8 +15,8 @@ from tests.collections.pages.database.crawl_events import URLS, Event, settle_ev
 from tests.crash.workspace import finish_run, make_workspace
 from windrow.adapters.adapter import SourceChange, Window
 from windrow.app.changes import changes, format_atom, format_html
-from windrow.collections.pages.adapter.changes import page_changes
-from windrow.collections.pages.database.page_versions import timelines
+from windrow.collections.pages.adapter.changes import find_page_changes
+from windrow.collections.pages.database.page_versions import read_timelines
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.config import load
 from windrow.demo.partner import drop
@@ -37,7 +37,11 @@ def list_changes(events: list[tuple[int, str, int]], **window: Any) -> list[tupl
         with closing(SummaryStore(path)) as store:
             settle_events(store, [Event(URLS[0], *event) for event in events])
         with closing(SqliteReader(path)) as reader:
-            return [(change.at, change.kind) for line in timelines(reader, **window) for change in page_changes(line)]
+            return [
+                (change.at, change.kind)
+                for line in read_timelines(reader, **window)
+                for change in find_page_changes(line)
+            ]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def read_database(path: Path) -> dict[str, list[Any]]:
 
 
 def project_at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
-    projection = CrawlerProjection(path, "test-crawler", piece=100_000)
+    projection = CrawlerProjection(path, "test-crawler", batch_size=100_000)
     projection.catch_up(ledger)
     projection.close()
     return read_database(path)
@@ -69,7 +69,9 @@ def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, rng: r
         pieces = Path(folder) / "pieces.sqlite"
 
         def open_projection() -> CrawlerProjection:
-            return opened.enter_context(closing(CrawlerProjection(pieces, "test-crawler", piece=piece, turn=0)))
+            return opened.enter_context(
+                closing(CrawlerProjection(pieces, "test-crawler", batch_size=piece, turn_seconds=0))
+            )
 
         crawl, projection = (
             opened.enter_context(closing(InventedCrawl(Path(folder) / "ledger.sqlite", seed))),
@@ -175,7 +177,7 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path, closed_at_end: Any) -> N
 def test_a_turn_is_short_while_a_session_runs(tmp_path: Path, closed_at_end: Any) -> None:
     crawl = closed_at_end(InventedCrawl(tmp_path / "ledger.sqlite", 5))
     crawl.add_attempts(3_000, pages=3_000)
-    projection = CrawlerProjection(tmp_path / "crawler.sqlite", piece=50, turn=0)
+    projection = CrawlerProjection(tmp_path / "crawler.sqlite", batch_size=50, turn_seconds=0)
     projection.catch_up(crawl.ledger)
     assert projection.store.counts()["crawl_log"] == 50
     crawl.end()
@@ -188,7 +190,7 @@ def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path, cl
     crawl = closed_at_end(InventedCrawl(tmp_path / "ledger.sqlite", 5))
     crawl.add_attempts(2_000, pages=2_000)
     crawl.end()
-    projection = CrawlerProjection(tmp_path / "crawler.sqlite", piece=100, rest=0)
+    projection = CrawlerProjection(tmp_path / "crawler.sqlite", batch_size=100, end_seconds=0)
     counts = []
     for _ in range(30):
         projection.catch_up(crawl.ledger)
@@ -278,7 +280,7 @@ def test_the_books_say_the_parameters_of_media_types_and_which_address_a_file_na
         (a, b, "text", "html", "charset", "utf-8"),
     ]
     for piece in (100_000, 1):  # the second time in a rebuilt projection
-        projection = CrawlerProjection(path, "test-crawler", summary=tmp_path / "summary.sqlite", piece=piece)
+        projection = CrawlerProjection(path, "test-crawler", summary=tmp_path / "summary.sqlite", batch_size=piece)
         projection.catch_up(ledger)
         projection.close()
         with closing(sqlite3.connect(path)) as connection:

@@ -12,7 +12,7 @@ from tests.collections.pages.database.test_near import prose
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import index_pages
-from windrow.collections.pages.database.near_duplicates import follow
+from windrow.collections.pages.database.near_duplicates import update_touched
 from windrow.collections.pages.database.writer import schema as made
 
 NOW = 1_750_000_000
@@ -33,7 +33,7 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         link.executescript(schema() + made("near", "representative"))
         link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
         link.executemany("INSERT INTO windrow_touched VALUES (?)", [(key,) for key in fill(link, PAGES)])
-        follow(link)
+        update_touched(link)
     summary = folder / "summary.sqlite"
     index_pages(summary, folder / "index")
     with closing(Search(summary, folder / "index")) as opened:

@@ -14,7 +14,7 @@ from tests import programs
 from tests.collections.pages.place import Page, fill, schema
 from tests.unwritable import unwritable
 from windrow.collections.pages.adapter import search_index
-from windrow.collections.pages.adapter.search import UNKEPT, Search
+from windrow.collections.pages.adapter.search import TEMPORARY_INDEX_NOTE, Search
 from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
@@ -75,9 +75,9 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         fill(link, [Page(f"https://a.example/{number}", f"red word{number}", f"Page {number}") for number in range(23)])
     link.close()
     index_pages(path, tmp_path / "one")
-    monkeypatch.setattr(search_index, "BATCH", 3)
-    monkeypatch.setattr(search_index, "COMMIT", 2)
-    assert index_pages(path, tmp_path / "many").put == 23
+    monkeypatch.setattr(search_index, "PAGES_PER_BATCH", 3)
+    monkeypatch.setattr(search_index, "BATCHES_PER_COMMIT", 2)
+    assert index_pages(path, tmp_path / "many").written == 23
     answers = []
     for name in ("one", "many"):
         search = Search(path, tmp_path / name)
@@ -107,7 +107,7 @@ def test_an_index_of_another_version_or_none_is_made_anew_by_a_search(tmp_path: 
         note = folder / "index.json"
         note.write_text(note.read_text().replace('"version": "', '"version": "older-'))
     assert "older-" in note.read_text()
-    assert index_pages(path, folder).put == 3
+    assert index_pages(path, folder).written == 3
     assert "older-" not in note.read_text()
 
 
@@ -132,12 +132,12 @@ def test_a_torn_index_is_made_anew_by_a_search_and_by_a_run(tmp_path: Path, dama
     with closing(Search(path, folder)) as search:
         assert urls(search, '"first page"') == ["https://a.example/1"]
         assert len(search("a.example", now=1).results) == 3
-    assert list(search_index.behind(path, folder)) == []
+    assert list(search_index.find_index_faults(path, folder)) == []
     tear()
     index_pages(path, folder)
     with closing(Search(path, folder)) as search:
         assert urls(search, '"first page"') == ["https://a.example/1"]
-    assert list(search_index.behind(path, folder)) == []
+    assert list(search_index.find_index_faults(path, folder)) == []
 
 
 UNWRITABLE = """
@@ -169,7 +169,7 @@ def test_pages_in_a_place_that_cannot_be_written_are_searched(tmp_path: Path, in
     assert process.returncode == 0, process.stderr
     lines, *notes = process.stdout.splitlines()
     assert lines == "https://a.example/1"
-    assert notes == ([""] if index_state == "whole" else [UNKEPT])
+    assert notes == ([""] if index_state == "whole" else [TEMPORARY_INDEX_NOTE])
     assert {str(file) for file in tmp_path.rglob("*")} == set(before)
 
 
@@ -178,14 +178,14 @@ import os, signal, sys
 from pathlib import Path
 from windrow.collections.pages.adapter import search_index
 from windrow.collections.pages.database import fulltext_table
-fulltext_table.BATCH, search_index.BATCH, search_index.COMMIT, left = 4, 3, 2, int(sys.argv[3])
+fulltext_table.PILES_PER_TRANSACTION, search_index.PAGES_PER_BATCH, search_index.BATCHES_PER_COMMIT, left = 4, 3, 2, int(sys.argv[3])
 def pulse():
     global left
     left -= 1
     if left < 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return True
-print(search_index.follower(Path(sys.argv[1]), Path(sys.argv[2]))(pulse))
+print(search_index.make_index_phase(Path(sys.argv[1]), Path(sys.argv[2]))(pulse))
 """
 
 
@@ -210,7 +210,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
         if process.returncode == 0 and "0 added" in process.stdout and " 0 put" in process.stdout:
             break
     assert killed > 3
-    search_index.follower(whole, tmp_path / "other")(lambda: True)
+    search_index.make_index_phase(whole, tmp_path / "other")(lambda: True)
     assert contents(path) == contents(whole)
     with IndexManifest(manifest_path(folder)) as manifest, IndexManifest(manifest_path(tmp_path / "other")) as copied:
         assert list(manifest.stamps()) == list(copied.stamps())
@@ -240,10 +240,10 @@ def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
-    monkeypatch.setattr(fulltext_table, "BATCH", 1)
+    monkeypatch.setattr(fulltext_table, "PILES_PER_TRANSACTION", 1)
     beats = iter([True, False, False])
-    assert search_index.follower(path, folder)(lambda: next(beats)).startswith("texts: 1 added")
-    assert search_index.follower(path, folder)(lambda: True) == (
-        "texts: 2 added, 0 changed, 0 removed; pages: 3 put into the index, 0 removed"
+    assert search_index.make_index_phase(path, folder)(lambda: next(beats)).startswith("texts: 1 added")
+    assert search_index.make_index_phase(path, folder)(lambda: True) == (
+        "texts: 2 added, 0 changed, 0 removed; pages: 3 written to the index, 0 removed"
     )
-    assert search_index.follower(tmp_path / "none.sqlite", folder)(lambda: True) == ""
+    assert search_index.make_index_phase(tmp_path / "none.sqlite", folder)(lambda: True) == ""

@@ -25,7 +25,7 @@ def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> No
     assert "robots.txt, line 2: Disallow: /shut/" in output.out
     for name in (small.origin(0).removeprefix("http://"), f"{small.origin(0)}/robots.txt"):
         output = windrow("why", name)
-        assert "robots.txt: 1 of 1 rules for * refuse something" in output.out
+        assert "robots.txt: 1 of 1 rules for * forbid addresses" in output.out
         assert "7 versions of 7 pages; 7 are present" in output.out
     (site,) = windrow("why", "two", "--json").of("site")
     assert site["versions"]["versions"] == 0
@@ -184,7 +184,7 @@ def test_a_page_is_hidden_and_shown_again_by_its_header_alone(root, small, windr
 
 def test_why_tells_why_there_is_no_text(crawled, small, windrow) -> None:
     output = windrow("why", f"{small.origin(0)}/hidden.html")
-    assert "no text of it can be searched for: the page asks not to be indexed" in output.out
+    assert "its text cannot be searched for: the page asks not to be indexed" in output.out
     output = windrow("why", f"{small.origin(0)}/a.html")
     assert "no text" not in output.out
 

@@ -103,7 +103,7 @@ def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, w
     assert (grave["target"], grave["reason"], grave["lifted"]) == (url, "asked by its author", None)
     assert grave["done"] >= grave["at"]
     text = windrow("why", url).out
-    assert "stands forgotten: taken down, and not requested again" in text
+    assert "state: forgotten; taken down, and not requested again" in text
     assert ": asked by its author" in text
     assert windrow("check").code == 0
 
@@ -188,7 +188,7 @@ from windrow.archive import erase
 from windrow.cli import main
 kill_at(int(sys.argv[1]), (
     (TakedownWriter, "begin"), (takedown, "_mark_records"), (takedown, "erase"), (erase, "_write"), (forget, "remove"),
-    (forget, "forget_crawls"), (forget, "follow"), (forget, "follower"), (forget, "vacuum"),
+    (forget, "forget_crawls"), (forget, "update_touched"), (forget, "make_index_phase"), (forget, "vacuum"),
 ))
 main(["forget", sys.argv[2], "--yes", "--reason", "asked"])
 """

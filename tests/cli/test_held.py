@@ -71,7 +71,7 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     why = windrow("why", URL)
     assert why.code == 0, why.err
     assert "elsewhere" in why.out + why.err
-    assert "stands open: " in why.out
+    assert "state: open; " in why.out
     assert "  known from WARC files of other tools\n" in why.out
     assert "a seed" not in why.out
     assert "200, requested by another tool; " in why.out

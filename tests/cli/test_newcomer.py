@@ -14,8 +14,8 @@ from tests.cli.conftest import OPERATOR, lay_out_workspace
 from tests.waiting import PATIENCE, until
 from windrow.cli.root import root as command_line
 from windrow.collections.pages.discover import why_no_page
-from windrow.collections.pages.policy import policy
-from windrow.collections.pages.scope import scope
+from windrow.collections.pages.policy import make_policy
+from windrow.collections.pages.scope import make_scope
 from windrow.contract.registry import names
 from windrow.formats.url import parts
 from windrow.model import Attempt, Site, Source
@@ -175,11 +175,11 @@ def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
 
 def test_www_and_apex_of_a_name_are_one_site_unless_said() -> None:
     for seed in ("https://example.org/", "https://www.example.org/"):
-        scope_ = scope([seed])
-        assert scope_.holds(parts("https://example.org/a"))
-        assert scope_.holds(parts("http://www.example.org/a"))
-        assert not scope_.holds(parts("https://other.example.org/a"))
-    apart = policy(scope(["https://example.org/"]), do_not_crawl=["www.example.org"])
+        scope_ = make_scope([seed])
+        assert scope_.contains(parts("https://example.org/a"))
+        assert scope_.contains(parts("http://www.example.org/a"))
+        assert not scope_.contains(parts("https://other.example.org/a"))
+    apart = make_policy(make_scope(["https://example.org/"]), do_not_crawl=["www.example.org"])
     assert apart.judge_without_robots("https://www.example.org/", 2026).reason is Reason.POLICY_DENIED
 
 

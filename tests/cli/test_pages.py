@@ -109,7 +109,7 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
         answers[GOOD, "/back.html"] = answer(page("back").encode())
         windrow("run", "one", "--again")
         story = windrow("why", f"{url}/back.html").out
-    assert "changed  there again\n" in story
+    assert "changed  present again\n" in story
     assert "no difference" not in story
 
 

@@ -179,12 +179,12 @@ def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None
     (site,), (origin,) = by_name.of("site"), by_name.of("origin")
     assert site["seeds"] == [f"{village.origin(0)}/"]
     assert (origin["addresses"], origin["pages"], origin["failing"]) == (9, 8, 1)
-    assert origin["robots"] == "1 of 1 rules for * refuse something"
+    assert origin["robots"] == "1 of 1 rules for * forbid addresses"
     assert {row["outcome"]: row["attempts"] for row in origin["outcomes"]} == {"200": 24, "301": 3, "404": 3}
     assert by_host.of("origin") == [origin]
     assert by_name.of("story")[0]["kind"] == "source"
     text = windrow("why", "town").out
-    assert "9 addresses: 8 returned something, 1 failed at the last request" in text
+    assert "9 addresses: 8 returned a body, 1 failed at the last request" in text
     assert "crawl: done" in text
 
 
@@ -194,7 +194,7 @@ def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village)
     assert windrow("diff", "mayor").code == 2
     assert windrow("diff", url, "--old", "1999").code == 1
     assert windrow("diff", f"{village.origin(0)}/never").code == 1
-    assert "one version only" in windrow("diff", f"{village.origin(0)}/new.html").err
+    assert "only one version" in windrow("diff", f"{village.origin(0)}/new.html").err
     assert windrow("check").code == 0
 
 

@@ -157,10 +157,10 @@ def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspa
     for path in (*ASSETS - {"/moved.png"}, "/cdn.png"):
         assert path in kept, path
     inside = windrow("why", "http://10.1.2.3/inside.png").out
-    assert "stands refused" in inside
+    assert "state: refused" in inside
     assert f"not requested: {Reason.PRIVATE_ADDRESS.meaning}" in inside
     style = windrow("why", f"{server.origin(GOOD)}/look.css?v=2").out
-    assert "stands had" in style
+    assert "state: had" in style
     assert "not requested" not in style
     assert windrow("check").code == 0
 
@@ -184,7 +184,7 @@ def test_what_was_kept_beside_a_page_becomes_a_page_when_one_links_to_it(runs, w
         assert [path for _, path in server.asked].count("/leaflet") <= runs + 1
     assert ("/leaflet",) in ask(root / "summary.sqlite", "SELECT path FROM entity_generation JOIN url USING (url_id)")
     assert [hit["title"] for hit in windrow("search", "tides", "--json").of("page_result")] == ["Leaflet"]
-    assert "stands open" in windrow("why", f"{server.origin(GOOD)}/leaflet").out
+    assert "state: open" in windrow("why", f"{server.origin(GOOD)}/leaflet").out
     assert windrow("check").code == 0
 
 

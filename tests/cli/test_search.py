@@ -21,8 +21,8 @@ from windrow.app import Windrow
 from windrow.app.begin import prepare
 from windrow.cli.search import search_command
 from windrow.collections.pages.adapter import search
-from windrow.collections.pages.adapter.search import UNKEPT
-from windrow.collections.pages.adapter.search_index import behind, index_pages
+from windrow.collections.pages.adapter.search import TEMPORARY_INDEX_NOTE
+from windrow.collections.pages.adapter.search_index import find_index_faults, index_pages
 from windrow.ledger import Ledger
 
 
@@ -190,23 +190,23 @@ def test_a_workspace_that_cannot_be_written_is_searched(root: Path, windrow, tmp
     assert done.returncode == 0, done.stderr
     *hits, end = [json.loads(line) for line in done.stdout.splitlines()]
     assert hits == expected
-    assert end["notes"] == ([] if index == "there" else [UNKEPT])
+    assert end["notes"] == ([] if index == "there" else [TEMPORARY_INDEX_NOTE])
     assert sorted(copy.rglob("*")) == before
 
 
 def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path: Path) -> None:
     shutil.copytree(root, tmp_path / "copy")
     path, folder = tmp_path / "copy" / "summary.sqlite", tmp_path / "copy" / "index"
-    assert list(behind(path, folder)) == []
+    assert list(find_index_faults(path, folder)) == []
     with closing(sqlite3.connect(path)) as link, link:
         fill(link, [PAGES[1].__class__("https://late.example/", "late", "Late")])
     link.close()
-    lines = "; ".join(behind(path, folder))
-    assert "1 pages are not in it as they are" in lines
+    lines = "; ".join(find_index_faults(path, folder))
+    assert "1 pages are missing or have changed" in lines
     index_pages(path, folder)
-    assert list(behind(path, folder)) == []
+    assert list(find_index_faults(path, folder)) == []
     shutil.rmtree(folder)
-    assert len(list(behind(path, folder))) == 1
+    assert len(list(find_index_faults(path, folder))) == 1
 
 
 def test_a_search_asks_only_collections_that_have_sources(root: Path, tmp_path: Path, windrow, monkeypatch) -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 def test_why_tells_what_was_cancelled_and_what_was_not_had_again(crawled, small, windrow) -> None:
     kept, lost = f"{small.origin(0)}/a.html", f"{small.origin(0)}/b.html"
     assert windrow("cancel", kept).code == 0
-    assert "stands cancelled: not requested until windrow retry" in windrow("why", kept).out
+    assert "state: cancelled; not requested until windrow retry" in windrow("why", kept).out
     assert windrow("retry", kept).code == 0
-    assert "stands open: present at the last request" in windrow("why", kept).out
+    assert "state: open; present at the last request" in windrow("why", kept).out
     (small.roots[0] / "b.html").unlink()
     assert windrow("run", "one", "--again").code == 0
     output = windrow("why", lost)
-    assert "stands open: present at the last successful request; later requests failed" in output.out
+    assert "state: open; present at the last successful request; later requests failed" in output.out
     assert "failed 1 time in a row" in output.out
     assert "seen by 1 crawl until" in output.out
 
@@ -46,6 +46,6 @@ def test_an_export_of_a_tracker_that_is_not_there_writes_nothing(root, windrow) 
 def test_a_packed_robots_txt_is_read_and_an_origin_named_by_its_port(crawled, small, windrow) -> None:
     for name in (small.origin(0).removeprefix("http://"), f"{small.origin(0)}/robots.txt"):
         output = windrow("why", name)
-        assert "robots.txt: 1 of 1 rules for * refuse something" in output.out
+        assert "robots.txt: 1 of 1 rules for * forbid addresses" in output.out
         assert "7 versions of 7 pages; 7 are present" in output.out
     assert [site["versions"]["versions"] for site in windrow("why", "two", "--json").of("site")] == [0]

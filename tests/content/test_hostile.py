@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.reading import document
+from windrow.collections.pages.reading import read_html_page
 
 TAGS = ["div", "p", "a", "b", "table", "td", "tr", "li", "ul", "select", "option", "svg", "math", "template", "noscript",
         "h1", "pre", "code", "q", "br", "form", "script", "style", "title", "frameset", "body", "html", "head", "plaintext"]  # fmt: skip
@@ -25,14 +25,14 @@ piece = st.one_of(
 @settings(max_examples=300)
 @given(st.lists(piece, max_size=60).map("".join))
 def test_any_markup_gives_a_document(html: str) -> None:
-    read_document = document(html.encode("utf-8", "surrogatepass"), "http://a.example/x")
+    read_document = read_html_page(html.encode("utf-8", "surrogatepass"), "http://a.example/x")
     "\n".join(read_document.pile.fields()).encode()
 
 
 @settings(max_examples=300)
 @given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=40))
 def test_any_bytes_from_anywhere_give_a_document(raw: bytes, url: str, content_type: str) -> None:
-    read_document = document(raw, url, content_type, last_modified=content_type, language=url)
+    read_document = read_html_page(raw, url, content_type, last_modified=content_type, language=url)
     assert len(read_document.pile.digest()) == 64
 
 
@@ -63,4 +63,4 @@ def test_any_bytes_from_anywhere_give_a_document(raw: bytes, url: str, content_t
     ids=lambda html: html[:12],
 )  # fmt: skip
 def test_hostile_pages_end_in_time(html: str) -> None:
-    assert cpu_seconds(lambda: document(html.encode(), "http://a.example/")) < 20
+    assert cpu_seconds(lambda: read_html_page(html.encode(), "http://a.example/")) < 20

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from windrow.collections.pages.policy import policy
+from windrow.collections.pages.policy import make_policy
 from windrow.collections.pages.redirect import compute_interval
-from windrow.collections.pages.scope import scope
+from windrow.collections.pages.scope import make_scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.contract import Collection, Crawl
 from windrow.digest import hash64
@@ -35,8 +35,8 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
-    crawl_policy = policy(
-        scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"]
+    crawl_policy = make_policy(
+        make_scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"]
     )
     crawl_options = CrawlOptions(crawl_policy, "windrow-test", float(options.get("delay", 0)), polite=False)
     return SiteRules(crawl_options, origin, references)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from windrow.collections.pages.code import mime
-from windrow.collections.pages.reading.document import seconds
+from windrow.collections.pages.reading.document import parse_unix_time
 from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import References
@@ -105,7 +105,7 @@ def test_times_of_any_year_are_read_or_unknown(text):
     assert wait is None or 0 <= wait <= 86_400
     time = read_utc_time(text)
     assert time is None or time.tzinfo is UTC
-    assert seconds(text) is None or isinstance(seconds(text), int)
+    assert parse_unix_time(text) is None or isinstance(parse_unix_time(text), int)
     assert find_validator({"date": text, "last-modified": text, "etag": "W/"}) == ""
     robots.read_header_directives([f"unavailable_after: {text}", text], "x")
     sitemap = f"<urlset><url><loc>/a</loc><lastmod>{text.replace('<', '').replace('&', '')}</lastmod></url></urlset>"

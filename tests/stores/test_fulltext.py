@@ -88,8 +88,8 @@ def test_doing_it_again_changes_nothing(database: SummaryDatabase) -> None:
 
 
 def test_in_steps_is_as_at_once(database: SummaryDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext_table, "BATCH", 1)
-    monkeypatch.setattr(fulltext_table, "REMEMBERED", 1)
+    monkeypatch.setattr(fulltext_table, "PILES_PER_TRANSACTION", 1)
+    monkeypatch.setattr(fulltext_table, "MAX_REMEMBERED_WORDS", 1)
     fulltext_table.fill(database.path, count_words)
     more = [Page(f"https://c.example/{number}", f"red blue word{number}", f"Page {number}") for number in range(5)]
     database.add(more)
@@ -124,7 +124,7 @@ def test_what_is_gone_goes(database: SummaryDatabase) -> None:
 
 
 def test_a_stop_between_two_batches_is_made_good(database: SummaryDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext_table, "BATCH", 1)
+    monkeypatch.setattr(fulltext_table, "PILES_PER_TRANSACTION", 1)
     calls: list[str] = []
 
     def counted_until_stop(*texts: str) -> dict[str, int]:

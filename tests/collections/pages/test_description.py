@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from windrow.collections.pages.reading.document import Description, parse_unix_time
 
-from windrow.collections.pages.reading import document
-from windrow.collections.pages.reading.document import Description, seconds
+from windrow.collections.pages.reading import read_html_page
 from windrow.formats.sniff import normalise_tag
 
 LONG = "This paragraph is long enough to stand in for the description that the page itself has not."
 
 
 def described(html: str, **headers: str) -> Description:
-    return document(html.encode(), "http://a.example/", **headers).description
+    return read_html_page(html.encode(), "http://a.example/", **headers).description
 
 
 def test_what_was_written_for_machines_comes_first() -> None:
@@ -68,12 +68,12 @@ def test_a_page_that_says_nothing() -> None:
     ],
 )
 def test_moments(written: str, expected: int | None) -> None:
-    assert seconds(written) == expected
+    assert parse_unix_time(written) == expected
 
 
 @given(st.text(max_size=70))
 def test_any_text_is_a_moment_or_none(written: str) -> None:
-    assert seconds(written) is None or isinstance(seconds(written), int)
+    assert parse_unix_time(written) is None or isinstance(parse_unix_time(written), int)
 
 
 @pytest.mark.parametrize(

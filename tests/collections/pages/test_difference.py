@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.difference import MAX_COMPARED, State, difference
+from windrow.collections.pages.difference import MAX_COMPARED_LINES, VersionContents, compare_versions
 from windrow.model import DiffLine, TextChange
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)
@@ -15,10 +15,10 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)
 @given(LINES, LINES)
 def test_both_versions_can_be_read_from_it(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
-    changes = difference(State(text=before), State(text=after), context=1_000)
+    changes = compare_versions(VersionContents(text=before), VersionContents(text=after), context=1_000)
     if before.splitlines() == after.splitlines():
         assert changes.lines == ()
-        assert changes.nothing
+        assert changes.is_empty
         return
     assert [line.text for line in changes.lines if line.sign in " -"] == before.splitlines()
     assert [line.text for line in changes.lines if line.sign in " +"] == after.splitlines()
@@ -28,17 +28,19 @@ def test_both_versions_can_be_read_from_it(old: list[str], new: list[str]) -> No
 
 @given(LINES, LINES, st.integers(0, 3))
 def test_what_is_left_out_is_counted(old: list[str], new: list[str], context: int) -> None:
-    short = difference(State(text="\n".join(old)), State(text="\n".join(new)), context=context)
-    whole = difference(State(text="\n".join(old)), State(text="\n".join(new)), context=1_000)
+    short = compare_versions(
+        VersionContents(text="\n".join(old)), VersionContents(text="\n".join(new)), context=context
+    )
+    whole = compare_versions(VersionContents(text="\n".join(old)), VersionContents(text="\n".join(new)), context=1_000)
     left_out = sum(int(line.text.split()[0]) for line in short.lines if line.sign == "@")
     assert left_out + sum(line.sign != "@" for line in short.lines) == len(whole.lines)
     assert [line for line in short.lines if line.sign in "+-"] == [line for line in whole.lines if line.sign in "+-"]
 
 
 def test_short_texts_and_the_rest_are_told_apart() -> None:
-    before = State((("title", "Tea"), ("description", "")), "one\ntwo", "menu\nfooter 1")
-    after = State((("title", "Green tea"), ("redirect", "https://a.example/")), "one\ntwo", "menu\nfooter 2")
-    changes = difference(before, after)
+    before = VersionContents((("title", "Tea"), ("description", "")), "one\ntwo", "menu\nfooter 1")
+    after = VersionContents((("title", "Green tea"), ("redirect", "https://a.example/")), "one\ntwo", "menu\nfooter 2")
+    changes = compare_versions(before, after)
     assert changes.changes == (
         TextChange("title", "Tea", "Green tea"),
         TextChange("redirect", "", "https://a.example/"),
@@ -47,13 +49,13 @@ def test_short_texts_and_the_rest_are_told_apart() -> None:
     assert str(changes) == (
         "title 'Tea' -> 'Green tea'; now redirects to https://a.example/; 2 lines changed outside the main text"
     )
-    assert str(difference(before, before)) == "no difference"
+    assert str(compare_versions(before, before)) == "no difference"
 
 
 def test_a_change_far_down_shows_only_what_is_near() -> None:
     old = [f"line {number}" for number in range(100)]
     new = [*old[:50], "new", *old[51:]]
-    changes = difference(State(text="\n".join(old)), State(text="\n".join(new)))
+    changes = compare_versions(VersionContents(text="\n".join(old)), VersionContents(text="\n".join(new)))
     assert changes.lines == (
         DiffLine("@", "48 lines"), DiffLine(" ", "line 48"), DiffLine(" ", "line 49"), DiffLine("-", "line 50"), DiffLine("+", "new"),
         DiffLine(" ", "line 51"), DiffLine(" ", "line 52"), DiffLine("@", "47 lines"),
@@ -62,22 +64,22 @@ def test_a_change_far_down_shows_only_what_is_near() -> None:
 
 def test_texts_made_to_be_slow_are_not() -> None:
     def compare():
-        for count in (MAX_COMPARED, 20 * MAX_COMPARED):
+        for count in (MAX_COMPARED_LINES, 20 * MAX_COMPARED_LINES):
             old = "\n".join(f"{number % 7}" for number in range(count))
             new = "\n".join(f"{number % 5}x\n{number % 7}" for number in range(count))
-            assert difference(State(text=old), State(text=new)).added
+            assert compare_versions(VersionContents(text=old), VersionContents(text=new)).added
 
     assert cpu_seconds(compare) < 20
 
 
 def test_a_page_that_became_a_redirect_is_told_as_that_and_not_as_a_page_without_a_title() -> None:
-    page = State((("title", "Tea"), ("kind", "html"), ("redirect", "")), "one\ntwo", "menu")
-    moved = State((("title", ""), ("kind", ""), ("redirect", "https://a.example/tea"), ("size", "162 bytes")))
-    assert str(difference(page, moved)) == "now redirects to https://a.example/tea"
-    assert difference(page, moved).changes == (TextChange("redirect", "", "https://a.example/tea"),)
-    assert str(difference(moved, page)) == "no longer redirects to https://a.example/tea"
-    elsewhere = State((("redirect", "https://b.example/"),))
+    page = VersionContents((("title", "Tea"), ("kind", "html"), ("redirect", "")), "one\ntwo", "menu")
+    moved = VersionContents((("title", ""), ("kind", ""), ("redirect", "https://a.example/tea"), ("size", "162 bytes")))
+    assert str(compare_versions(page, moved)) == "now redirects to https://a.example/tea"
+    assert compare_versions(page, moved).changes == (TextChange("redirect", "", "https://a.example/tea"),)
+    assert str(compare_versions(moved, page)) == "no longer redirects to https://a.example/tea"
+    elsewhere = VersionContents((("redirect", "https://b.example/"),))
     message = "redirect 'https://a.example/tea' -> 'https://b.example/'"
-    assert message in str(difference(moved, elsewhere))
-    refreshing = State((("title", "Tea"), ("kind", "html"), ("redirect", "/next")), "one\ntwo", "menu")
-    assert str(difference(page, refreshing)) == "now redirects to /next"
+    assert message in str(compare_versions(moved, elsewhere))
+    refreshing = VersionContents((("title", "Tea"), ("kind", "html"), ("redirect", "/next")), "one\ntwo", "menu")
+    assert str(compare_versions(page, refreshing)) == "now redirects to /next"

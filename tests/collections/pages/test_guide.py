@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 import pytest
 
 from windrow.collections.pages.code import DAY
-from windrow.collections.pages.policy import policy
-from windrow.collections.pages.scope import scope
+from windrow.collections.pages.policy import make_policy
+from windrow.collections.pages.scope import make_scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, schedule_attempt
 from windrow.digest import hash64
 from windrow.model import ArchivePlace, Attempt, FetchJob, KeptResponse
@@ -18,7 +18,9 @@ AGENT = "x-crawler (for https://example.org/)"
 
 
 def make(robots=b"", status=200, **options):
-    site = policy(scope([HOME, "http://127.0.0.1:8080/"]), do_not_crawl=["/no/"], url_query_parameters=["page"])
+    site = make_policy(
+        make_scope([HOME, "http://127.0.0.1:8080/"]), do_not_crawl=["/no/"], url_query_parameters=["page"]
+    )
     guide = SiteRules(
         CrawlOptions(site, AGENT, **options),
         "https://example.org",
@@ -156,7 +158,7 @@ def test_a_host_without_rules_is_shut_until_they_are_due():
 def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     lines = [f"Sitemap: {HOME}{name}" for name in ("a.xml.gz", "no/b.xml", "x/c.xml")]
     rules = "\n".join(["User-agent: *", "Disallow: /x", *lines, "Sitemap: https://elsewhere.example/d.xml"])
-    site = policy(scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
+    site = make_policy(make_scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
     guide = SiteRules(CrawlOptions(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
     sitemaps = guide.take_robots(AT, 200, rules.encode())
     assert [(found_url.url, found_url.kind, found_url.place) for found_url in sitemaps] == [

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import Link
 from windrow.collections.pages.reading import read as read_any
-from windrow.collections.pages.reading.link import Count, LinkClassifier, count_links, indexiness, links
+from windrow.collections.pages.reading.link import (
+    LinkClassifier,
+    LinkCounts,
+    compute_indexiness,
+    count_links,
+    find_links,
+)
 from windrow.collections.pages.references import References
 from windrow.content.outline import PageLocation
 from windrow.content.page import read_page
@@ -17,13 +23,13 @@ from windrow.content.page import read_page
 HERE = "http://a.example/dir/page?q=1"
 
 
-def find_links(html: str, url: str = HERE) -> list[Link]:
+def read_links(html: str, url: str = HERE) -> list[Link]:
     page = read_page(html.encode(), url)
-    return links(page.outline, page.head, url)
+    return find_links(page.outline, page.head, url)
 
 
 def only(html: str) -> Link:
-    (link,) = find_links(html)
+    (link,) = read_links(html)
     return link
 
 
@@ -116,7 +122,7 @@ def test_a_location_flag_for_every_ancestor_with_a_meaning(before: str, where: i
 
 
 def test_a_form_is_a_link_and_what_lies_in_it_is_in_a_form() -> None:
-    form, link = find_links("<form action=/go><a href=/x>t</a></form>")
+    form, link = read_links("<form action=/go><a href=/x>t</a></form>")
     assert (form.html_tag, form.destination, form.location) == ("form", Destination.FORM, 0)
     assert link.location == PageLocation.FORM
 
@@ -151,7 +157,7 @@ def test_offers_of_the_head_come_last_and_only_those_with_an_address() -> None:
     html = """<link rel=icon href=data:,x><link rel=lexicon href=/l><link rel=icon><link rel=alternate hreflang=en>
     <link rel=icon href=i.png><link rel=alternate hreflang=fr href=//fr.a.example/ title="En français"><a href=/x>t</a>
     <link rel=alternate media=print href=/p#q><link rel=stylesheet hreflang=fr href=/s><link rel=next type=x/y href=/n>"""
-    assert [(link.url, link.html_tag, link.text, link.locality) for link in find_links(html)] == [
+    assert [(link.url, link.html_tag, link.text, link.locality) for link in read_links(html)] == [
         ("http://a.example/x", "a", "t", Locality.IN),
         ("http://a.example/p", "link", None, Locality.IN),
         ("http://fr.a.example/", "link", "En français", Locality.OUT),
@@ -160,21 +166,21 @@ def test_offers_of_the_head_come_last_and_only_those_with_an_address() -> None:
 
 
 def test_scripts_and_inline_images_are_no_links() -> None:
-    assert find_links("<a href='javascript:void(0)'>t</a><a href=data:x>t</a><img src=data:x><a>t</a>") == []
+    assert read_links("<a href='javascript:void(0)'>t</a><a href=data:x>t</a><img src=data:x><a>t</a>") == []
 
 
 def test_what_a_crawl_follows_is_a_link_of_the_page() -> None:
     html = """<meta http-equiv=refresh content="0;url='/r'"><link rel=next href=/n><link rel=prev href=/p><a href=/a>t</a>
     <svg><a href=/s>t</a></svg><iframe src=/i></iframe><map><area href=/m></map>"""
     _, followed = References("x")(HERE, {"content-type": "text/html"}, html.encode())
-    paths = {link.url.removeprefix("http://a.example") for link in find_links(html)}
+    paths = {link.url.removeprefix("http://a.example") for link in read_links(html)}
     assert set(followed) <= paths
-    assert {link.html_tag for link in find_links(html)} == {"meta", "link", "a", "iframe", "area"}
+    assert {link.html_tag for link in read_links(html)} == {"meta", "link", "a", "iframe", "area"}
 
 
 def test_a_picture_in_a_link_is_a_link_of_its_own() -> None:
     picture, link = sorted(
-        find_links("<a href=/x><img src=/y.png alt=Tea></a>"), key=lambda offered: offered.html_tag, reverse=True
+        read_links("<a href=/x><img src=/y.png alt=Tea></a>"), key=lambda offered: offered.html_tag, reverse=True
     )
     assert (picture.url, picture.html_tag, picture.text) == ("http://a.example/y.png", "img", "Tea")
     assert (link.url, link.text) == ("http://a.example/x", "Tea")
@@ -207,6 +213,8 @@ def test_indexiness_counts_each_link_once_and_only_in_the_content() -> None:
     <h2><a href=/1>1</a></h2><ul><li><a href=/2>2</a><li><h3><a href=/3>3</a></h3></ul><a href=/4><h2>4</h2></a>
     <ul><li><a href=#a>a</a></ul><h2><a href=#b>b</a></h2><p><a href=/5>5</a> <a href=http://b.example/>o</a>
     <header><ul><li><a href=/6>6</a></ul></header><ul><li><a href=/7></a></ul></main>"""
-    counted = count_links(find_links(html), publishing_date=True)
-    assert counted == Count(True, self_in_headers=1, self_in_lists=1, in_headers=3, in_lists=2, out=1)
-    assert indexiness(counted) == 2 * 3 + 2 - 2 - 1 - 1 - 10
+    counted = count_links(read_links(html), has_date=True)
+    assert counted == LinkCounts(
+        True, self_in_headlines=1, self_in_lists=1, site_in_headlines=3, site_in_lists=2, out_of_site=1
+    )
+    assert compute_indexiness(counted) == 2 * 3 + 2 - 2 - 1 - 1 - 10

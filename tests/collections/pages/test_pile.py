@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from windrow.collections.pages.reading.document import Pile, make_pile
 
-from windrow.collections.pages.reading import document
-from windrow.collections.pages.reading.document import Pile, pile
+from windrow.collections.pages.reading import read_html_page
 from windrow.content.page import read_page
 
 EMPTY = (
@@ -22,11 +22,11 @@ PAGE = """<header>Site <h1>Brand</h1></header><main><h1>Tea</h1><p>Boil <code>1 
   b</pre><p>He said <q>no</q>.</main><footer>End</footer>"""
 
 
-def make_pile(html: str, start: str = "Tea", end: str = "End") -> Pile:
+def read_pile(html: str, start: str = "Tea", end: str = "End") -> Pile:
     outline = read_page(html.encode()).outline
     texts = outline.blocks.text
     first, last = texts.index(start), texts.index(end)
-    return pile(outline, [first <= at < last for at in range(len(texts))])
+    return make_pile(outline, [first <= at < last for at in range(len(texts))])
 
 
 def test_hidden_text_is_no_text_so_that_what_changes_in_it_makes_no_version() -> None:
@@ -35,13 +35,13 @@ def test_hidden_text_is_no_text_so_that_what_changes_in_it_makes_no_version() ->
         "<div hidden>nonce 1</div><div style='display: none'>secret</div><noscript>Scripts, please</noscript>"
         "<span hidden>x</span>"
     )
-    with_hidden, plain = (document(page.format(each).encode(), "http://a.example/").pile for each in (hidden, ""))
+    with_hidden, plain = (read_html_page(page.format(each).encode(), "http://a.example/").pile for each in (hidden, ""))
     assert with_hidden == plain
     assert "secret" not in "".join(with_hidden.fields())
 
 
 def test_the_cells_of_a_row_stand_in_one_line() -> None:
-    texts = make_pile(
+    texts = read_pile(
         "<main><h1>Tea</h1><table><tr><th>Cup<th>Price<tr><td>one<td>2<tr><td><p>a<p>b<td>c</table></main>End"
     )
     assert texts.text == "Tea\nCup\tPrice\none\t2\na\nb\nc"
@@ -53,7 +53,7 @@ def test_the_vectors() -> None:
 
 
 def test_the_six_texts() -> None:
-    assert make_pile(PAGE) == Pile(
+    assert read_pile(PAGE) == Pile(
         text="Tea\nBoil 1 l of water.\nPot\nand cup\nWarm it.\nAgain\nSmall\na\n  b\nHe said no.",
         secondary_text="Site\nBrand\nEnd",
         big_headlines="Pot and cup\nAgain",
@@ -84,6 +84,6 @@ def test_digests_are_equal_exactly_when_the_texts_are(left: tuple[str, ...], rig
 def test_text_and_secondary_text_are_the_whole_page(html: str) -> None:
     outline = read_page(html.encode()).outline
     chosen = [at % 2 == 0 for at in range(len(outline.blocks.text))]
-    texts = pile(outline, chosen)
+    texts = make_pile(outline, chosen)
     words = sorted(f"{texts.text}\n{texts.secondary_text}".split())
     assert words == sorted("\n".join(outline.blocks.text).split())

@@ -3,20 +3,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.code import READ, Mime, may_be_readable, mime
-from windrow.collections.pages.policy import describe_trap, policy
-from windrow.collections.pages.scope import clean_address, scope
+from windrow.collections.pages.code import READABLE_TYPES, Mime, may_be_readable, mime
+from windrow.collections.pages.policy import describe_trap, make_policy
+from windrow.collections.pages.scope import clean_address, make_scope
 from windrow.errors import ConfigError
 from windrow.formats.robots import parse
 from windrow.formats.url import normalise, parts
 from windrow.reasons import Reason
 
-SITE = scope(["https://example.org/", "https://example.net/"])
+SITE = make_scope(["https://example.org/", "https://example.net/"])
 OPEN = parse(b"", "x-crawler")
 
 
 def judge(url, robots=OPEN, **rules):
-    return policy(SITE, **rules).judge(url, 2026, robots)
+    return make_policy(SITE, **rules).judge(url, 2026, robots)
 
 
 def test_the_order_of_the_rules():
@@ -73,13 +73,13 @@ def test_query_parameters(rules, url, may):
 @pytest.mark.parametrize("text", ["", "/search", "a=b", "a&b", "a**b", "?a"])
 def test_rules_of_queries_that_are_not_well_written(text):
     with pytest.raises(ConfigError):
-        policy(SITE, url_query_parameters=[text])
+        make_policy(SITE, url_query_parameters=[text])
 
 
 @pytest.mark.parametrize("text", ["", "a b/c", "https://example.org/"])
 def test_rules_that_are_not_well_written(text):
     with pytest.raises(ConfigError):
-        policy(SITE, do_not_crawl=[text])
+        make_policy(SITE, do_not_crawl=[text])
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,9 @@ def test_any_address_can_be_judged(path, search):
 
 
 def test_judging_is_fast():
-    site = policy(SITE, do_not_crawl=["/tag/", "*/print$", ".example.net/x"], url_query_parameters=["page", "/s q"])
+    site = make_policy(
+        SITE, do_not_crawl=["/tag/", "*/print$", ".example.net/x"], url_query_parameters=["page", "/s q"]
+    )
     robots = parse(b"User-agent: *\nDisallow: /x/*.y$\nDisallow: /wp-admin/", "x-crawler")
     urls = [f"https://example.org/blog/2024/05/post-{number}.html" for number in range(5000)]
     verdicts = []
@@ -184,7 +186,7 @@ def test_types():
     assert mime("application/a+b+c")[:3] == ("application", "a+b", "c")
     for wrong in ("", "text", "text/", "/html", "text/html/x", "te xt/html", "text/html, text/plain"):
         assert mime(wrong) is None
-    assert mime("Application/RSS+XML").essence in READ
+    assert mime("Application/RSS+XML").essence in READABLE_TYPES
 
 
 @given(st.text(max_size=60))

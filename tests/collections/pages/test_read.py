@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.collections.pages.collection import version
-from windrow.collections.pages.reading import PageDocument, document, read
+from windrow.collections.pages.reading import PageDocument, read, read_html_page
 from windrow.formats import sniff
 
 URL = "http://a.example/doc"
@@ -26,7 +26,7 @@ def read_page(raw: bytes, kind: str = "", url: str = URL, **fields: str) -> Page
 )
 def test_pages_are_read_as_by_their_own_reader(kind: str) -> None:
     page = read_page(HTML, kind)
-    assert (page.pile, page.links, page.robots) == (document(HTML, URL).pile, [], frozenset())
+    assert (page.pile, page.links, page.robots) == (read_html_page(HTML, URL).pile, [], frozenset())
     assert page.mime is not None
 
 
@@ -161,4 +161,4 @@ def test_real_pages(shared) -> None:
         raw = gzip.decompress(path.read_bytes())
         page = read_page(raw, "text/html")
         assert page.mime is not None
-        assert page.pile == document(raw, URL, "text/html").pile
+        assert page.pile == read_html_page(raw, URL, "text/html").pile

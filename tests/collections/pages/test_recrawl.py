@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages import discover, redirect
 from windrow.collections.pages.code import DAY
-from windrow.collections.pages.redirect import YEAR, adapt_interval
+from windrow.collections.pages.redirect import YEAR_SECONDS, adapt_interval
 from windrow.collections.pages.site_rules import SITEMAP
 from windrow.contract import ContentCheck
 from windrow.formats.http import join_fields
@@ -22,12 +22,12 @@ LOOKS = st.sampled_from(
 )
 
 
-@given(st.lists(LOOKS, max_size=30), st.sampled_from([1.0, 3600.0, DAY, START, YEAR, 10 * YEAR]))
+@given(st.lists(LOOKS, max_size=30), st.sampled_from([1.0, 3600.0, DAY, START, YEAR_SECONDS, 10 * YEAR_SECONDS]))
 def test_the_interval_stays_within_its_bounds(seen, start):
     interval = start
     for look in seen:
         before, interval = interval, adapt_interval(interval, look, start)
-        assert min(DAY, start) <= interval <= max(YEAR, start)
+        assert min(DAY, start) <= interval <= max(YEAR_SECONDS, start)
         assert interval <= before if look.changed else interval >= before or look.changed is None
 
 
@@ -39,8 +39,8 @@ def test_the_interval_finds_its_place():
     for _ in range(20):
         lasted += interval
         interval = adapt_interval(interval, ContentCheck(changed=False, lasted=int(lasted)), START)
-    assert interval == YEAR
-    assert adapt_interval(interval, ContentCheck(None), START) == YEAR
+    assert interval == YEAR_SECONDS
+    assert adapt_interval(interval, ContentCheck(None), START) == YEAR_SECONDS
 
 
 def test_a_site_may_be_crawled_more_often_than_daily():

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.redirect import canonical, find_link_targets, read_redirect
+from windrow.collections.pages.redirect import find_canonical, find_link_targets, read_redirect
 from windrow.reasons import Reason
 
 PAGE = "https://example.org/a?x"
@@ -38,9 +38,9 @@ def test_redirects_that_lead_nowhere(location, reason):
 
 
 def test_canonical_addresses():
-    assert canonical(PAGE, ["https://example.org/a"]) == "https://example.org/a"
-    assert canonical(PAGE, ["/a", "", "mailto:x@y", "/a#b"]) == "https://example.org/a"
-    assert canonical(PAGE, ["/a", "/b"]) == canonical(PAGE, []) == canonical(PAGE, ["?x"]) == ""
+    assert find_canonical(PAGE, ["https://example.org/a"]) == "https://example.org/a"
+    assert find_canonical(PAGE, ["/a", "", "mailto:x@y", "/a#b"]) == "https://example.org/a"
+    assert find_canonical(PAGE, ["/a", "/b"]) == find_canonical(PAGE, []) == find_canonical(PAGE, ["?x"]) == ""
 
 
 @pytest.mark.parametrize(

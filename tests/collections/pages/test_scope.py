@@ -3,18 +3,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.pages.code import Locality
-from windrow.collections.pages.scope import locality, scope
+from windrow.collections.pages.scope import find_locality, make_scope
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import host_matches, host_pattern
 from windrow.formats.url import normalise, parts
 
 
 def holds(site, url):
-    return site.holds(parts(normalise(url).url))
+    return site.contains(parts(normalise(url).url))
 
 
 def test_a_seed_stands_for_its_origin():
-    site = scope(["https://Example.org/start", "http://127.0.0.1:8080/"])
+    site = make_scope(["https://Example.org/start", "http://127.0.0.1:8080/"])
     assert site.seeds == ("https://example.org/start", "http://127.0.0.1:8080/")
     assert holds(site, "https://example.org/other?x")
     assert holds(site, "http://example.org/")
@@ -30,16 +30,16 @@ def test_a_seed_stands_for_its_origin():
 
 
 def test_several_hosts_as_one_site():
-    site = scope(["https://example.org/"], hosts=[".b\u00fccher.example", "example.net"])
+    site = make_scope(["https://example.org/"], hosts=[".b\u00fccher.example", "example.net"])
     for inner in ("https://bücher.example/", "http://a.b.bücher.example/", "https://example.net/"):
         assert holds(site, inner)
     for outer in ("https://xbücher.example/", "https://www.example.net/", "https://example.net:8080/"):
         assert not holds(site, outer)
-    assert holds(scope(["https://example.org/"], hosts=["*"]), "https://anything.example/")
+    assert holds(make_scope(["https://example.org/"], hosts=["*"]), "https://anything.example/")
 
 
 def test_a_path_as_a_site():
-    site = scope(["https://example.org/blog/"], paths=["/blog/", "/about$"])
+    site = make_scope(["https://example.org/blog/"], paths=["/blog/", "/about$"])
     assert holds(site, "https://example.org/blog/2024/")
     assert holds(site, "https://example.org/about")
     for outer in (
@@ -67,7 +67,7 @@ def test_a_path_as_a_site():
 )
 def test_what_is_not_well_written_is_refused(seeds, more):
     with pytest.raises(ConfigError):
-        scope(seeds, **more)
+        make_scope(seeds, **more)
 
 
 @given(st.text(st.sampled_from("ab.-"), min_size=1, max_size=8))
@@ -96,13 +96,13 @@ def test_a_name_fits_itself_and_a_dot_all_below(host):
     ],
 )
 def test_locality(page, link, reach):
-    assert locality(parts(page), parts(link)) is reach
+    assert find_locality(parts(page), parts(link)) is reach
 
 
 def test_locality_within_a_configured_site():
-    site = scope(["https://h/blog/"], hosts=["i"], paths=["/blog/"])
+    site = make_scope(["https://h/blog/"], hosts=["i"], paths=["/blog/"])
     page = parts("https://h/blog/a")
-    assert locality(page, parts("https://i/blog/b"), site) is Locality.IN
-    assert locality(page, parts("https://h/shop/"), site) is Locality.OUT
-    assert locality(page, page, site) is Locality.SELF
-    assert locality(parts("https://h/shop/"), parts("https://h/shop/x"), site) is Locality.IN
+    assert find_locality(page, parts("https://i/blog/b"), site) is Locality.IN
+    assert find_locality(page, parts("https://h/shop/"), site) is Locality.OUT
+    assert find_locality(page, page, site) is Locality.SELF
+    assert find_locality(parts("https://h/shop/"), parts("https://h/shop/x"), site) is Locality.IN

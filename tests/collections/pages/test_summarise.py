@@ -116,7 +116,7 @@ def test_unavailable_after_holds_without_a_date_by_the_time_of_the_attempt():
     body = '<meta name=robots content="unavailable_after: 25 Jun 2026 15:00:00 GMT"><main><p>Some words of it.</main>'
     before, after = datetime(2026, 6, 25, 14, 59, tzinfo=UTC), datetime(2026, 6, 25, 15, tzinfo=UTC)
     open_ = read(body, dated=False, visited=before)
-    assert (open_.reason, open_.until, open_.headed) == ("", int(after.timestamp()), True)
+    assert (open_.reason, open_.until, open_.depends_on_header) == ("", int(after.timestamp()), True)
     closed = read(body, dated=False, visited=after)
     assert (closed.reason, closed.pile, closed.until) == ("expired", None, None)
     assert read(body, visited=before).reason == "expired", "where the server says when it is, that counts"

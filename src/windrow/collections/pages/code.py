@@ -1,4 +1,4 @@
-"""The code numbers of the Summary Database: stable on disk; an unknown one is kept unchanged."""
+"""The code numbers of the Summary Database, and media types. The numbers are stored, so they never change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 DAY = 86_400.0
+"""Seconds of a day."""
 
 
 class CrawlType(IntEnum):
@@ -19,11 +20,11 @@ class CrawlType(IntEnum):
 
 
 ASSET = 3
-"""Crawl type of an image, style or script: kept, but not a document. The standard has no such type."""
+"""Crawl type of an image, style, script or font: stored, but not read as a document. It is not in the standard."""
 
 
 class ExitCode(IntEnum):
-    """The outcome of a crawl. Codes above 102 are ours: the standard leaves them open."""
+    """The outcome of a crawl. The standard defines the codes up to 102, windrow the others."""
 
     DATABASE_ERROR = -3
     CANCELLED = -2
@@ -50,7 +51,7 @@ class ExitCode(IntEnum):
 
 
 class InformationSource(IntEnum):
-    """Where a redirect or canonical address was given."""
+    """The place where a redirect or a canonical address was found."""
 
     UNKNOWN = 0
     RESPONSE_HEADER = 1
@@ -68,7 +69,7 @@ class Locality(IntEnum):
 
 
 class Destination(IntEnum):
-    """The kind of a link's target. Numbers from 100 are ours: the standard leaves them open."""
+    """The kind of a link's target. The standard defines the numbers below 100, windrow the others."""
 
     FILE = 0
     COMMUNICATION = 1
@@ -84,14 +85,14 @@ class Destination(IntEnum):
     TRANSLATION = 109
 
 
-_TYPE = re.compile(r"\s*+([!#$&^_.+\w-]{1,127}+)/([!#$&^_.+\w-]{1,127}+)\s*+(?:;(.*))?", re.ASCII | re.DOTALL)
+_MEDIA_TYPE = re.compile(r"\s*+([!#$&^_.+\w-]{1,127}+)/([!#$&^_.+\w-]{1,127}+)\s*+(?:;(.*))?", re.ASCII | re.DOTALL)
 _PARAMETER = re.compile(
     r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
-_LONGEST = 2_000  # most characters of parameters that are read
+_MAX_PARAMETER_LENGTH = 2_000  # most characters of all parameters that are read
 
-READ = frozenset(
+READABLE_TYPES = frozenset(
     (
         "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/x-markdown", "application/pdf",
         "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml",
@@ -105,12 +106,12 @@ _UNREADABLE_ENDINGS = """
 iso jar jpe jpeg jpg js jxl m4a m4v map mid mjs mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv otf pkg png ppt pptx
 ps psd rar rpm svg swf tar tgz tif tiff torrent ttf wasm wav webm webp wma wmv woff woff2 xls xlsx xpi xz z zip zst
 """
-SKIPPED = frozenset(_UNREADABLE_ENDINGS.split())
-"""File name endings of types without a reader: such files are not requested."""
+SKIPPED_ENDINGS = frozenset(_UNREADABLE_ENDINGS.split())
+"""Endings of file names of types without a reader: such files are not requested."""
 
 
 class Mime(NamedTuple):
-    """A media type in the columns of the table `mimetype`; parameters in their order."""
+    """A media type in the columns of the table `mimetype`, with its parameters in their order as (name, value)."""
 
     type: str
     subtype: str
@@ -124,9 +125,9 @@ class Mime(NamedTuple):
 
 
 def mime(text: str) -> Mime | None:
-    """Parse a Content-Type (RFC 9110, section 8.3.1; suffixes RFC 6838, section 4.2.8); None if malformed.
+    """Parse a Content-Type (RFC 9110, section 8.3.1; suffixes: RFC 6838, section 4.2.8); None if it is malformed.
 
-    Names are in lower case; only the first of repeated parameters is used (WHATWG MIME Sniffing, 4.4).
+    Names are converted to lower case; only the first of repeated parameters is used (WHATWG MIME Sniffing, 4.4).
 
     >>> mime('Application/Atom+XML; Charset="UTF-8"')
     Mime(type='application', subtype='atom', suffix='xml', parameters=(('charset', 'UTF-8'),))
@@ -136,25 +137,26 @@ def mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_mime(text: str) -> Mime | None:
-    match = _TYPE.fullmatch(text)
+    """Parse a Content-Type that is short enough to be remembered."""
+    match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None
     subtype, plus_sign, suffix = match[2].lower().rpartition("+")
     if not plus_sign or not subtype or not suffix:
         subtype, suffix = match[2].lower(), ""
     parameters: dict[str, str] = {}
-    for name, value in _PARAMETER.findall((match[3] or "")[:_LONGEST]):
-        plain = re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value.startswith('"') else value
-        parameters.setdefault(name.lower(), plain)
+    for name, value in _PARAMETER.findall((match[3] or "")[:_MAX_PARAMETER_LENGTH]):
+        unquoted = re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value.startswith('"') else value
+        parameters.setdefault(name.lower(), unquoted)
     return Mime(match[1].lower(), subtype, suffix or None, tuple(parameters.items()))
 
 
 def may_be_readable(path: str) -> bool:
-    """Tell whether a path may lead to a document that can be read.
+    """Tell whether a path may lead to a document with a reader, by the ending of its file name.
 
     >>> [may_be_readable(path) for path in ("/a.JPG", "/a.html", "/v1.2/notes", "/jpg")]
     [False, True, True, True]
     """
-    name = path.rpartition("/")[2]
-    _, dot, ending = name.rpartition(".")
-    return not dot or ending.lower() not in SKIPPED
+    file_name = path.rpartition("/")[2]
+    _, dot, ending = file_name.rpartition(".")
+    return not dot or ending.lower() not in SKIPPED_ENDINGS

@@ -8,13 +8,13 @@ from windrow.contract import Collection, Crawl, Derive, Settle, later
 from windrow.formats import pdf as portable
 from windrow.formats import sniff
 
-_VERSION = "4"
+_READERS_VERSION = "4"
 
 
 def version() -> str:
     """Return the version of the readers on this machine, with the names of the extras that are installed."""
     extras = (("pdf", portable.is_installed()), ("language", sniff.is_detector_installed()))
-    return "+".join([_VERSION, *(name for name, installed in extras if installed)])
+    return "+".join([_READERS_VERSION, *(name for name, is_installed in extras if is_installed)])
 
 
 _CRAWL = "windrow.collections.pages.discover"
@@ -25,7 +25,7 @@ CRAWL = Crawl(
     later(f"{_CRAWL}:rules"),
     later(f"{_CRAWL}:schedule_attempt"),
     later(f"{_CRAWL}:name_exit_code"),
-    later(f"{_CRAWL}:address"),
+    later(f"{_CRAWL}:normalise_web_address"),
     interval=later(f"{_CRAWL}:compute_interval"),
     why_no_page=later(f"{_CRAWL}:why_no_page"),
     page=int(CrawlType.FILE_CRAWL),

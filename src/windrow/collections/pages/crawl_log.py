@@ -1,10 +1,10 @@
 """The standard's crawl log, projected from the ledger: rows, exit codes, UUIDs of crawls and identities of versions.
 
-An attempt has a row in `crawl_log`; in `request` too if the server was asked, in `file` if a body came, and in
-`redirect` if the server redirected. An attempt refused before the request has only its row in `crawl_log`, with the
-exit code.
+An attempt has a row in `crawl_log`, a row in `request` if a request was sent, a row in `file` if a body was received,
+and a row in `redirect` if the answer was a redirect. An attempt that was refused before the request has only the row in
+`crawl_log`, with the exit code.
 
-UUIDs are computed from what the ledger records, so that projecting again gives the same ones. They have version 7
+UUIDs are computed from the ledger's records, so that projecting again gives the same UUIDs. They have version 7
 (RFC 9562, section 5.7): they begin with the time, so that they sort by time.
 """
 
@@ -13,14 +13,8 @@ from __future__ import annotations
 from datetime import datetime
 from hashlib import blake2b
 
-from windrow.collections.pages.code import READ, CrawlType, ExitCode, Mime, mime
-from windrow.collections.pages.database.entries import (
-    Agent,
-    LoggedCrawl,
-    LoggedFile,
-    LoggedRedirect,
-    LoggedRequest,
-)
+from windrow.collections.pages.code import READABLE_TYPES, CrawlType, ExitCode, Mime, mime
+from windrow.collections.pages.database.entries import Agent, LoggedCrawl, LoggedFile, LoggedRedirect, LoggedRequest
 from windrow.collections.pages.redirect import read_redirect
 from windrow.digest import hash64
 from windrow.formats.moment import read_utc_time
@@ -30,7 +24,7 @@ from windrow.reasons import Reason
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
 """Exit codes of crawls that found content: they update the times and ETags for conditional requests."""
 
-_STATUS_CODES = {
+_CODE_OF_STATUS = {
     206: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # a part of a file, which is never requested
     301: ExitCode.PERMANENT_REDIRECT,
     308: ExitCode.PERMANENT_REDIRECT,
@@ -42,8 +36,8 @@ _STATUS_CODES = {
     410: ExitCode.FILE_GONE,
     429: ExitCode.RATE_LIMITED,
 }
-_CLASS_CODES = {4: ExitCode.SERVER_BLAMED_CLIENT, 5: ExitCode.SERVER_INTERNAL_ERROR}
-_REASON_CODES = {
+_CODE_OF_STATUS_CLASS = {4: ExitCode.SERVER_BLAMED_CLIENT, 5: ExitCode.SERVER_INTERNAL_ERROR}
+_CODE_OF_REASON = {
     Reason.DNS_FAILED: ExitCode.DNS_ERROR,
     Reason.CONNECT_FAILED: ExitCode.CONNECTION_FAILED,
     Reason.TLS_FAILED: ExitCode.TLS_ERROR,
@@ -83,17 +77,19 @@ _REASON_CODES = {
 def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
     """Return the exit code of a request from its HTTP status and the reason why it did not succeed.
 
-    The status decides for redirects, 304 and errors, otherwise the reason does: an unknown file type, a broken
-    connection, a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
+    The status decides for redirects, 304 and errors; otherwise the reason decides, for example an unknown file type, a
+    broken connection or a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
 
     >>> map_outcome(200, None), map_outcome(200, Reason.UNSUPPORTED), map_outcome(None, Reason.DNS_FAILED)
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>, <ExitCode.DNS_ERROR: 107>)
     """
-    if status is not None and (status in _STATUS_CODES or not 200 <= status < 300):
-        return _STATUS_CODES.get(status) or _CLASS_CODES.get(status // 100, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
+    if status is not None and (status in _CODE_OF_STATUS or not 200 <= status < 300):
+        return _CODE_OF_STATUS.get(status) or _CODE_OF_STATUS_CLASS.get(
+            status // 100, ExitCode.DID_NOT_UNDERSTAND_ANSWER
+        )
     if reason is None:
         return ExitCode.FILE_INGESTED if status is not None else ExitCode.DID_NOT_UNDERSTAND_ANSWER
-    return _REASON_CODES.get(reason, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
+    return _CODE_OF_REASON.get(reason, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
 
 
 def classify_attempt(attempt: Attempt) -> ExitCode:
@@ -101,18 +97,18 @@ def classify_attempt(attempt: Attempt) -> ExitCode:
     return classify_answer(attempt.status, attempt.reason, attempt.kept.mime if attempt.kept else "")
 
 
-def classify_answer(status: int | None, reason: Reason | None, media: str) -> ExitCode:
+def classify_answer(status: int | None, reason: Reason | None, media_type: str) -> ExitCode:
     """Return the exit code of a request; FILE_OF_UNKNOWN_TYPE if its file has a media type without a reader.
 
-    `media` is the media type of the kept file; empty without a file, or if the type is unknown.
+    `media_type` is that of the stored file; empty if there is no file, or if the type is unknown.
 
     >>> classify_answer(200, None, "text/html"), classify_answer(200, None, "image/png")
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>)
     """
     code = map_outcome(status, reason)
-    if code is ExitCode.FILE_INGESTED and media:
-        kind = mime(media)
-        if kind is not None and kind.essence not in READ:
+    if code is ExitCode.FILE_INGESTED and media_type:
+        parsed_type = mime(media_type)
+        if parsed_type is not None and parsed_type.essence not in READABLE_TYPES:
             return ExitCode.FILE_OF_UNKNOWN_TYPE
     return code
 
@@ -122,7 +118,7 @@ _IDENTITY_BYTES = 32
 
 
 def crawl_uuid(started: datetime, session: int, address: int, kind: int) -> bytes:
-    """Return the UUID of the crawl of an address (`windrow.digest.hash64` of its URL) in a session.
+    """Return the UUID of a crawl; `address` is `windrow.digest.number` of its URL, `kind` a `CrawlType`.
 
     >>> from datetime import UTC
     >>> crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]
@@ -132,23 +128,23 @@ def crawl_uuid(started: datetime, session: int, address: int, kind: int) -> byte
 
 
 def agent_uuid(opened: datetime, session: int) -> bytes:
-    """Return the UUID of the crawl agent of a session, made with the time when the session was opened."""
+    """Return the UUID of the crawl agent of a session that was opened at the time `opened`."""
     return _make_uuid7(opened, f"agent {session}")
 
 
-def _make_uuid7(at: datetime, rest: str) -> bytes:
-    """Make a UUID of version 7: milliseconds, twelve bits for the fraction of a millisecond, 62 bits of a hash."""
+def _make_uuid7(at: datetime, name: str) -> bytes:
+    """Make a UUID of version 7: milliseconds, 12 bits for the fraction of a millisecond, 62 bits of the name's hash."""
     seconds = int(at.timestamp())
     milliseconds, remainder = divmod(at.microsecond, 1000)
     time = (seconds * 1000 + milliseconds) & (1 << 48) - 1
-    low = int.from_bytes(blake2b(rest.encode(), digest_size=8).digest())
-    high = time << 16 | 7 << 12 | remainder * 4096 // 1000
-    return (high << 64 | 2 << 62 | low & (1 << 62) - 1).to_bytes(16)
+    name_hash = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
+    time_bits = time << 16 | 7 << 12 | remainder * 4096 // 1000
+    return (time_bits << 64 | 2 << 62 | name_hash & (1 << 62) - 1).to_bytes(16)
 
 
-def identify_file(mime: Mime | None, size: int | None, mark: str) -> bytes:
-    """Return the identity of a file without text; `mark` is the digest of its bytes or else its ETag."""
-    return _hash_parts("file", mime.essence if mime else "", str(size), mark)
+def identify_file(mime: Mime | None, size: int | None, validator: str) -> bytes:
+    """Return the identity of a file without text; `validator` is the digest of its bytes or, without it, its ETag."""
+    return _hash_parts("file", mime.essence if mime else "", str(size), validator)
 
 
 def identify_redirect(url: str, fragment: str | None) -> bytes:
@@ -156,75 +152,85 @@ def identify_redirect(url: str, fragment: str | None) -> bytes:
     return _hash_parts("move", url, "" if fragment is None else f"#{fragment}")
 
 
-def identify_hidden(pile: bytes, reason: str) -> bytes:
-    """Return the identity of a document that must not be found; `pile` is the digest of its text."""
-    return _hash_parts("hidden", pile.hex(), reason)
+def identify_hidden(digest: bytes, reason: str) -> bytes:
+    """Return the identity of a document that searches must not find; `digest` is that of its text pile."""
+    return _hash_parts("hidden", digest.hex(), reason)
 
 
 def _hash_parts(*parts: str) -> bytes:
     return blake2b("\0".join(parts).encode(), digest_size=_IDENTITY_BYTES).digest()
 
 
-UNASKED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
+NOT_REQUESTED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
 """Exit codes of crawls that were refused before a request was sent."""
 
-LONGEST_MESSAGE = 2_000
-"""Most characters of a message that are kept."""
+MAX_MESSAGE_LENGTH = 2_000
+"""Most characters of a message that are stored."""
 
 
-def log_attempt(recorded: RecordedAttempt, holder: str) -> LoggedCrawl:
-    """Return the rows of an attempt; `holder` is the name of the agent that made the request."""
+def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
+    """Convert an attempt of the ledger to the rows of its crawl; `agent_name` is the name of the crawl agent."""
     attempt = recorded.attempt
     code = classify_attempt(attempt)
-    modified = read_utc_time(attempt.validators[1])
-    changed = max(0, int(modified.timestamp())) if modified else None
+    etag, last_modified = attempt.validators
+    modified_time = read_utc_time(last_modified)
+    modified = max(0, int(modified_time.timestamp())) if modified_time else None
     request = None
-    if _was_asked(attempt, code):
-        request = LoggedRequest(attempt.allowed, attempt.status, attempt.validators[0] or None, changed)
+    if _was_requested(attempt, code):
+        request = LoggedRequest(attempt.allowed, attempt.status, etag or None, modified)
     opened = recorded.opened
-    agent = Agent(recorded.session, int(opened.timestamp()), agent_uuid(opened, recorded.session), holder)
     return LoggedCrawl(
-        recorded.seq, agent, attempt.url, _standard_kind(attempt.kind),
-        crawl_uuid(attempt.started, recorded.session, attempt.target or hash64(attempt.url), attempt.kind),
-        int(attempt.started.timestamp()), _milliseconds(attempt), int(code), attempt.message[:LONGEST_MESSAGE] or None,
-        request, _file(attempt, changed), _redirect(attempt, changed), bool(attempt.target), code in CONTENTFUL,
+        id=recorded.seq,
+        agent=Agent(recorded.session, int(opened.timestamp()), agent_uuid(opened, recorded.session), agent_name),
+        url=attempt.url, kind=_map_crawl_type(attempt.kind),
+        uuid=crawl_uuid(attempt.started, recorded.session, attempt.target or hash64(attempt.url), attempt.kind),
+        at=int(attempt.started.timestamp()), milliseconds=_find_duration(attempt), exit_code=int(code),
+        message=attempt.message[:MAX_MESSAGE_LENGTH] or None, request=request, file=_make_file(attempt, modified),
+        redirect=_make_redirect(attempt, modified), is_candidate=bool(attempt.target), is_contentful=code in CONTENTFUL,
     )  # fmt: skip
 
 
 def is_text(media_type: str) -> bool:
-    """Tell whether files of a media type have source text.
+    """Tell whether files of a media type contain source text, rather than binary data.
 
     >>> is_text("text/html; charset=utf-8"), is_text("application/atom+xml"), is_text("application/pdf")
     (True, True, False)
     """
-    kind = mime(media_type)
-    return kind is not None and (kind.type == "text" or (kind.essence in READ and kind.subtype != "pdf"))
+    parsed_type = mime(media_type)
+    if parsed_type is None:
+        return False
+    return parsed_type.type == "text" or (parsed_type.essence in READABLE_TYPES and parsed_type.subtype != "pdf")
 
 
-def _standard_kind(kind: int) -> int:
-    """Return the standard's crawl type: a sitemap or asset is a file; its METADATA_CRAWL means a HEAD request."""
+def _map_crawl_type(kind: int) -> int:
+    """Return the standard's crawl type: sitemaps and assets are files, because METADATA_CRAWL means a HEAD request."""
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 
-def _milliseconds(attempt: Attempt) -> int | None:
-    """Return the duration of an attempt in milliseconds; None if not measured, as in WARC files of other tools."""
+def _find_duration(attempt: Attempt) -> int | None:
+    """Return the duration of an attempt in milliseconds; None if it is unknown, as in WARC files of other tools."""
     return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 
-def _was_asked(attempt: Attempt, code: ExitCode) -> bool:
-    """Tell whether a request was sent: an attempt refused before that does not have a duration."""
-    return attempt.status is not None or (attempt.seconds > 0 and code not in UNASKED)
+def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
+    """Tell whether a request was sent; without a request, an attempt does not have a duration."""
+    return attempt.status is not None or (attempt.seconds > 0 and code not in NOT_REQUESTED)
 
 
-def _file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
+def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
+    """Return the file that an attempt received; None if it did not receive one."""
     response = attempt.kept
     if response is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
     return LoggedFile(response.size, mime(response.mime), modified)
 
 
-def _redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
+def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
+    """Return the redirect to a web address that an attempt received, or None.
+
+    `modified` is the header Last-Modified in UNIX seconds.
+    """
     target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if target is None or not target.url:
         return None
-    return LoggedRedirect(target.url, target.fragment, int(target.source), target.permanent, modified)
+    return LoggedRedirect(target.url, target.fragment, int(target.source), target.is_permanent, modified)

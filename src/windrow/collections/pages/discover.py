@@ -12,10 +12,10 @@ from typing import Any
 from windrow.collections.pages import redirect, site_rules
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.crawl_log import classify_answer, map_outcome
-from windrow.collections.pages.policy import Policy, policy
+from windrow.collections.pages.policy import Policy, make_policy
 from windrow.collections.pages.redirect import read_redirect
 from windrow.collections.pages.references import References
-from windrow.collections.pages.scope import clean_address, scope
+from windrow.collections.pages.scope import clean_address, make_scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
 from windrow.contract import ContentCheck
 from windrow.digest import hash64
@@ -31,11 +31,11 @@ _NO_ANSWER = frozenset({
 """Exit codes of requests that were sent and got no readable answer."""
 
 
-def site(source: Source) -> Policy:
-    """Return the rules of a source's site."""
+def make_site_policy(source: Source) -> Policy:
+    """Make the rules of a source's site, except robots.txt."""
     options = source.options
-    return policy(
-        scope(options["seeds"], options["hosts"], options["paths"]),
+    return make_policy(
+        make_scope(options["seeds"], options["hosts"], options["paths"]),
         do_not_crawl=options["do_not_crawl"],
         url_query_parameters=options["url_query_parameters"],
     )
@@ -43,33 +43,36 @@ def site(source: Source) -> Policy:
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
     """Return the first addresses of a site: its seeds, feeds and sitemaps."""
-    declared, rules_of_site = source.options, site(source)
+    source_options, policy = source.options, make_site_policy(source)
     pages = dict.fromkeys(
-        clean_address(url) for url in (*rules_of_site.scope.seeds, *_keep_own_hosts(rules_of_site, declared["feeds"]))
+        clean_address(url) for url in (*policy.scope.seeds, *_normalise_own_urls(policy, source_options["feeds"]))
     )
-    seeds_found = [FoundUrl(hash64(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
-    sitemaps = dict.fromkeys(_keep_own_hosts(rules_of_site, declared["sitemaps"]))
-    return seeds_found + [FoundUrl(hash64(url), parts(url).origin, url, 0, SITEMAP) for url in sitemaps]
+    found_pages = [FoundUrl(hash64(url), parts(url).origin, url, redirect.count_segments(url)) for url in pages]
+    sitemaps = dict.fromkeys(_normalise_own_urls(policy, source_options["sitemaps"]))
+    return found_pages + [FoundUrl(hash64(url), parts(url).origin, url, 0, SITEMAP) for url in sitemaps]
 
 
-def _keep_own_hosts(rules_of_site: Policy, texts: Iterable[str]) -> list[str]:
-    """Normalise the addresses, and return those on the site's hosts."""
-    return [url for text in texts if (url := normalise(text).url) and rules_of_site.scope.owns(parts(url))]
+def _normalise_own_urls(policy: Policy, texts: Iterable[str]) -> list[str]:
+    """Normalise addresses; return only those on the site's hosts."""
+    return [url for text in texts if (url := normalise(text).url) and policy.scope.owns(parts(url))]
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:  # noqa: ARG001 the shape of `Crawl.rules`
-    """Return the crawl rules of one origin of a site."""
+    """Make the crawl rules of one origin of a site."""
     agent = source.site.agent
-    declared = source.options
+    source_options = source.options
     crawl_options = CrawlOptions(
-        site(source), agent, declared["delay"], sitemaps=declared["read_sitemaps"],
-        hints=not declared.get("every"), assets=declared.get("assets", False),
+        make_site_policy(source), agent, source_options["delay"], sitemaps=source_options["read_sitemaps"],
+        hints=not source_options.get("every"), assets=source_options.get("assets", False),
     )  # fmt: skip
-    return SiteRules(crawl_options, origin, References(agent, feeds=source.options["read_feeds"]))
+    return SiteRules(crawl_options, origin, References(agent, feeds=source_options["read_feeds"]))
 
 
 def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:
-    """Return when an address is due again and its next interval, in whole seconds."""
+    """Return the time when an address is due again (UNIX seconds) and its next interval, both in whole seconds.
+
+    `interval` is its present interval, `failures` the number of failures in a row including this attempt.
+    """
     every = source.options.get("every")
     due, next_interval = site_rules.schedule_attempt(
         attempt, float(every or interval), failures, source.options["recrawl_interval"]
@@ -80,46 +83,48 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds, computed from its attempts after the first."""
-    interval, start = source.options.get("every"), source.options["recrawl_interval"]
-    return max(1, int(interval or redirect.compute_interval(checks, start)))
+    """Return the interval of an address in whole seconds; `checks` are the results of its attempts after the first."""
+    fixed_interval, start_interval = source.options.get("every"), source.options["recrawl_interval"]
+    return max(1, int(fixed_interval or redirect.compute_interval(checks, start_interval)))
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:
-    """Return why a seed returned no page, with the setting to change; empty if it returned one or was not requested."""
+    """Explain why a seed returned no page, with the setting to change; empty if it did, or was not requested."""
     if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
     if attempt.status == NOT_MODIFIED or ((attempt.status or 0) < 300 and not attempt.reason):
         return ""
     if attempt.location and attempt.status is not None:
-        redirected = read_redirect(attempt.url, attempt.status, attempt.location)
-        destination = parts(redirected.url) if redirected and redirected.url else None
+        target = read_redirect(attempt.url, attempt.status, attempt.location)
+        destination = parts(target.url) if target and target.url else None
         if destination is None:
             return f"the seed {attempt.url} redirects to {attempt.location[:200]!r}, which is not another web address"
-        if site(source).scope.owns(destination):
+        if make_site_policy(source).scope.owns(destination):
             return ""
         message = f"the seed {attempt.url} redirects to {destination.origin}, which is not a host of this source"
-        line = f'hosts = ["{destination.host}"]' if destination.port is None else f'seeds = ["{destination.origin}/"]'
-        return f"{message}; if it is the same site: {line}"
+        setting = (
+            f'hosts = ["{destination.host}"]' if destination.port is None else f'seeds = ["{destination.origin}/"]'
+        )
+        return f"{message}; if it is the same site: {setting}"
     cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
     remedy = "; if it has moved, change seeds" if attempt.status is not None else ""
     return f"the seed {attempt.url} returned no page: {cause}{remedy}"
 
 
-def name_exit_code(status: int | None, reason: Reason | None, media: str) -> str:
+def name_exit_code(status: int | None, reason: Reason | None, media_type: str) -> str:
     """Return the lower-case name of a request's exit code in the Summary Database.
 
     >>> name_exit_code(200, None, "image/png"), name_exit_code(None, Reason.ROBOTS_DENIED, "")
     ('file_of_unknown_type', 'robots_denied')
     """
-    return classify_answer(status, reason, media).name.lower()
+    return classify_answer(status, reason, media_type).name.lower()
 
 
-def address(text: str) -> str:
-    """Return a web address in the crawl's spelling, normalised and cleaned; empty if the text is not a web address.
+def normalise_web_address(text: str) -> str:
+    """Return a web address as a crawl spells it, normalised and cleaned; empty if the text is not a web address.
 
-    >>> address("https://Example.org/a?utm_source=x#top"), address("H.2026-01-12.1.impc.zip")
-    ('https://example.org/a', '')
+    >>> [normalise_web_address(text) for text in ("https://Example.org/a?utm_source=x#top", "H.2026-01-12.1.impc.zip")]
+    ['https://example.org/a', '']
     """
     if not text.startswith(("http://", "https://")):
         return ""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages import scope
 from windrow.collections.pages.code import may_be_readable
-from windrow.collections.pages.scope import AllowedParameters, Scope, parameter_names, path_pattern, spell_path
+from windrow.collections.pages.scope import AllowedParameters, Scope, parameter_names, parse_path_pattern, spell_path
 from windrow.fetch.politeness.guard import describe_refusal, host_matches, host_pattern
 from windrow.formats.robots import Pattern, Robots
 from windrow.formats.url import Parts, parts
@@ -22,24 +22,23 @@ _DATE_IN_QUERY = re.compile(
     r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",
     re.ASCII | re.IGNORECASE,
 )
-_SAMPLE_EVERY = 30  # one page in so many is hashed until one repeats a text: a hash takes 0.1 ms
+_SAMPLE_EVERY = 30  # of this many pages one is hashed, until one repeats a text: a hash takes 0.1 ms
 _ENDLESS_AFTER = 120  # pages in a row without a new text, after which an origin counts as endless
-_LARGEST = 1 << 18  # bytes; the tags of larger pages are not removed: generated pages without content are smaller
-_SHORT_TEXT = 500  # bytes; in shorter texts digits are ignored: calendars and counters differ in nothing else
-_MAX_TEXTS = 10_000  # texts remembered
-_YEARS = range(1500, 3000)  # other numbers of four digits are not years
+_MAX_STRIPPED_BYTES = 1 << 18  # tags of larger pages are not removed: generated pages without content are smaller
+_SHORT_TEXT_BYTES = 500  # in shorter texts digits are ignored: calendars and counters differ only in digits
+_MAX_REMEMBERED_TEXTS = 10_000  # per origin
+_PLAUSIBLE_YEARS = range(1500, 3000)  # other numbers of four digits are not years
 
-
-_MOST_SEGMENTS = 16  # of a path
-_MOST_REPEATS = 3  # occurrences of one segment in a path, or of one parameter in a query
-_LONGEST_SEGMENT = 255  # characters
-_MOST_PARAMETERS = 8  # of a query
-_EARLIEST_YEAR = 1900  # of a date
-_YEARS_AHEAD = 1  # of the present one
+_MAX_SEGMENTS = 16  # of a path
+_MAX_REPEATS = 3  # occurrences of one segment in a path, or of one parameter in a query
+_MAX_SEGMENT_LENGTH = 255  # characters
+_MAX_PARAMETERS = 8  # of a query
+_MIN_YEAR = 1900  # of a date
+_MAX_YEARS_AHEAD = 1  # of the present year
 
 
 def describe_trap(address: Parts, year: int) -> str:
-    """Return why an address looks like a trap, or an empty text. `year` is the present one.
+    """Return why an address looks like a crawler trap, or an empty text; `year` is the present year.
 
     >>> from windrow.formats.url import parts
     >>> describe_trap(parts("https://example.org/events/2099/07/"), 2026)
@@ -49,44 +48,47 @@ def describe_trap(address: Parts, year: int) -> str:
     >>> describe_trap(parts("https://example.org/2024/07/a"), 2026)
     ''
     """
-    return _check_path(address.path) or _check_query(address.query) or _check_dates(address, year)
+    return _describe_bad_path(address.path) or _describe_bad_query(address.query) or _describe_bad_date(address, year)
 
 
-def _check_path(path: str) -> str:
+def _describe_bad_path(path: str) -> str:
+    """Return what is wrong with a path: too many, too long or repeated segments; empty if nothing is."""
     segments = [segment for segment in path.split("/") if segment]
-    if len(path) <= _LONGEST_SEGMENT and len(set(segments)) == len(segments) <= _MOST_SEGMENTS:
+    if len(path) <= _MAX_SEGMENT_LENGTH and len(set(segments)) == len(segments) <= _MAX_SEGMENTS:
         return ""
-    if len(segments) > _MOST_SEGMENTS:
+    if len(segments) > _MAX_SEGMENTS:
         return f"{len(segments)} segments"
-    if len(max(segments, key=len, default="")) > _LONGEST_SEGMENT:
-        return f"a segment of more than {_LONGEST_SEGMENT} characters"
-    segment, count = Counter(segments).most_common(1)[0] if len(segments) > _MOST_REPEATS else ("", 0)
-    return f"the segment {segment[:40]!r} {count} times" if count > _MOST_REPEATS else ""
+    if len(max(segments, key=len, default="")) > _MAX_SEGMENT_LENGTH:
+        return f"a segment of more than {_MAX_SEGMENT_LENGTH} characters"
+    segment, count = Counter(segments).most_common(1)[0] if len(segments) > _MAX_REPEATS else ("", 0)
+    return f"the segment {segment[:40]!r} {count} times" if count > _MAX_REPEATS else ""
 
 
-def _check_query(query: str | None) -> str:
+def _describe_bad_query(query: str | None) -> str:
+    """Return what is wrong with a query: too many or repeated parameters; empty if nothing is."""
     if not query:
         return ""
     parameters = parameter_names(query)
-    if len(parameters) > _MOST_PARAMETERS:
+    if len(parameters) > _MAX_PARAMETERS:
         return f"{len(parameters)} parameters"
-    name, count = Counter(parameters).most_common(1)[0] if len(parameters) > _MOST_REPEATS else ("", 0)
-    return f"the parameter {name[:40]!r} {count} times" if count > _MOST_REPEATS else ""
+    name, count = Counter(parameters).most_common(1)[0] if len(parameters) > _MAX_REPEATS else ("", 0)
+    return f"the parameter {name[:40]!r} {count} times" if count > _MAX_REPEATS else ""
 
 
-def _check_dates(address: Parts, year: int) -> str:
+def _describe_bad_date(address: Parts, year: int) -> str:
+    """Return the first date that is too long ago or too far ahead of `year`; empty if there is none."""
     matches = _DATE_IN_PATH.findall(address.path) + (_DATE_IN_QUERY.findall(address.query) if address.query else [])
     for in_path, in_query in matches:
-        year_named = int(in_path or in_query)
-        if year_named in _YEARS and not _EARLIEST_YEAR <= year_named <= year + _YEARS_AHEAD:
-            return f"a date in {year_named}"
+        date_year = int(in_path or in_query)
+        if date_year in _PLAUSIBLE_YEARS and not _MIN_YEAR <= date_year <= year + _MAX_YEARS_AHEAD:
+            return f"a date in {date_year}"
     return ""
 
 
-def _without_tags(body: bytes) -> bytes:
+def _remove_tags(body: bytes) -> bytes:
     """Return a body without its tags; a tag without `>` ends where the next one begins.
 
-    >>> _without_tags(b"a<b>c > d<e<f>g<h")
+    >>> _remove_tags(b"a<b>c > d<e<f>g<h")
     b'ac > dg'
     """
     before_first_tag, *tags = body.split(b"<")
@@ -94,7 +96,7 @@ def _without_tags(body: bytes) -> bytes:
 
 
 class NoveltyCount:
-    """Counts consecutive new pages of an origin whose text was already found on another page.
+    """Counts the consecutive new pages of an origin whose text was already found on another page.
 
     >>> count = NoveltyCount()
     >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1)) for n in range(1964, 2164)].index(True)
@@ -120,20 +122,20 @@ class NoveltyCount:
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False
-        text = b"" if len(body) > _LARGEST else _without_tags(body).translate(None, b" \t\n\f\r")
-        if len(text) < _SHORT_TEXT:
+        text = b"" if len(body) > _MAX_STRIPPED_BYTES else _remove_tags(body).translate(None, b" \t\n\f\r")
+        if len(text) < _SHORT_TEXT_BYTES:
             text = text.translate(None, b"0123456789")
-        digest = hash(text) if len(body) <= _LARGEST else hash(body)
+        digest = hash(text) if len(body) <= _MAX_STRIPPED_BYTES else hash(body)
         self._repeats = self._repeats + 1 if digest in self._text_hashes else 0
-        if len(self._text_hashes) < _MAX_TEXTS:
+        if len(self._text_hashes) < _MAX_REMEMBERED_TEXTS:
             self._text_hashes.add(digest)
         return self._repeats >= _ENDLESS_AFTER
 
 
 class PolicyVerdict(NamedTuple):
-    """Whether an address may be requested: `reason` is None if it may. `rule` is the deciding rule, as written.
+    """Whether an address may be requested: `reason` is None if it may, otherwise the reason why not.
 
-    `line` is the rule's line in robots.txt, counted from 1.
+    `rule` is the deciding rule as written; `line` is its line in robots.txt, counted from 1.
     """
 
     reason: Reason | None = None
@@ -170,7 +172,7 @@ def describe_verdict(verdict: PolicyVerdict) -> str:
 
 
 class DenyRule(NamedTuple):
-    """One rule of `do_not_crawl`: the pattern of a path, for one host or for all hosts."""
+    """One rule of `do_not_crawl`: its text, and the host and the pattern of the path that it forbids."""
 
     text: str
     host: str
@@ -183,13 +185,14 @@ class Policy:
 
     scope: Scope
     deny_rules: tuple[DenyRule, ...] = ()
-    queries: tuple[AllowedParameters, ...] = ()
+    parameter_rules: tuple[AllowedParameters, ...] = ()
 
     def judge_without_robots(self, url: str, year: int) -> PolicyVerdict:
-        """Judge a normal address by all rules but robots.txt; `year` is the present one.
+        """Judge a normal address by all rules except robots.txt; `year` is the present year.
 
-        >>> from windrow.collections.pages.scope import scope
-        >>> site = policy(scope(["https://example.org/"]), do_not_crawl=["/tag/"], url_query_parameters=["page"])
+        >>> from windrow.collections.pages.scope import make_scope
+        >>> scope = make_scope(["https://example.org/"])
+        >>> site = make_policy(scope, do_not_crawl=["/tag/"], url_query_parameters=["page"])
         >>> site.judge_without_robots("https://example.org/tag/x", 2026)
         PolicyVerdict(reason=<Reason.POLICY_DENIED: 'policy_denied'>, rule='/tag/', line=None)
         >>> site.judge_without_robots("https://example.org/?page=2", 2026).allowed
@@ -198,10 +201,10 @@ class Policy:
         return self.judge_parts(parts(url), year)
 
     def judge_parts(self, address: Parts, year: int) -> PolicyVerdict:
-        """Judge an address in parts as `judge_without_robots` does."""
-        if not self.scope.holds(address):
+        """Judge an address, given in parts, by all rules except robots.txt; `year` is the present year."""
+        if not self.scope.contains(address):
             return PolicyVerdict(Reason.OUT_OF_SCOPE)
-        if (verdict := self.denies(address)).reason:
+        if (verdict := self.judge_by_deny_rules(address)).reason:
             return verdict
         if address.query is not None and (verdict := self._judge_query(address, spell_path(address))).reason:
             return verdict
@@ -211,8 +214,8 @@ class Policy:
             return PolicyVerdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
         return ALLOWED
 
-    def denies(self, address: Parts) -> PolicyVerdict:
-        """Judge an address in parts by `do_not_crawl` only."""
+    def judge_by_deny_rules(self, address: Parts) -> PolicyVerdict:
+        """Judge an address, given in parts, only by `do_not_crawl`."""
         path_and_query = spell_path(address) if self.deny_rules else ""
         for deny_rule in self.deny_rules:
             if deny_rule.pattern.matches(path_and_query) and host_matches(deny_rule.host, address.host):
@@ -220,40 +223,36 @@ class Policy:
         return ALLOWED
 
     def judge(self, url: str, year: int, robots: Robots) -> PolicyVerdict:
-        """Judge a normal address by all rules and, if they allow it, by its host's robots.txt."""
+        """Judge a normal address by all rules and, if they allow it, by the robots.txt of its host."""
         verdict = self.judge_without_robots(url, year)
         return verdict if verdict.reason else judge_by_robots(url, robots)
 
     def _judge_query(self, address: Parts, path_and_query: str) -> PolicyVerdict:
         """Judge the query of an address: one rule must allow all its parameters."""
         parameters = scope.parameter_names(address.query)
-        if any(query.pattern.matches(path_and_query) and query.allows(parameters) for query in self.queries):
+        rules = (rule for rule in self.parameter_rules if rule.pattern.matches(path_and_query))
+        if any(rule.allows(parameters) for rule in rules):
             return ALLOWED
         return PolicyVerdict(Reason.QUERY_DENIED, " ".join(dict.fromkeys(parameters))[:200])
 
 
 def judge_by_robots(url: str, robots: Robots) -> PolicyVerdict:
-    """Judge a normal address by its host's robots.txt only."""
+    """Judge a normal address only by the robots.txt of its host."""
     decision = robots.ask("/" + url.split("/", 3)[3])
     return PolicyVerdict(decision.reason, decision.text, decision.line) if decision.line or decision.reason else ALLOWED
 
 
-def policy(
-    site: Scope,
-    *,
-    do_not_crawl: Iterable[str] = (),
-    url_query_parameters: Iterable[str] = (),
-) -> Policy:
+def make_policy(site: Scope, *, do_not_crawl: Iterable[str] = (), url_query_parameters: Iterable[str] = ()) -> Policy:
     """Make the policy of a site from its rules as written in TOML; raise ConfigError for a malformed rule."""
-    denied = tuple(_read_deny_rule(text) for text in do_not_crawl)
-    return Policy(site, denied, tuple(map(scope.read_parameter_rule, url_query_parameters)))
+    deny_rules = tuple(_parse_deny_rule(text) for text in do_not_crawl)
+    return Policy(site, deny_rules, tuple(map(scope.parse_parameter_rule, url_query_parameters)))
 
 
-def _read_deny_rule(text: str) -> DenyRule:
+def _parse_deny_rule(text: str) -> DenyRule:
     """Parse a rule: `/path` or `*path` for all hosts, or `host`, `host/path` or `.host/path`."""
     if text.startswith(("/", "*")):
-        return DenyRule(text, "*", path_pattern(text, "do_not_crawl"))
+        return DenyRule(text, "*", parse_path_pattern(text, "do_not_crawl"))
     host, slash, rest = text.partition("/")
     return DenyRule(
-        text, host_pattern(host, "do_not_crawl"), path_pattern(f"/{rest}" if slash else "/", "do_not_crawl")
+        text, host_pattern(host, "do_not_crawl"), parse_path_pattern(f"/{rest}" if slash else "/", "do_not_crawl")
     )

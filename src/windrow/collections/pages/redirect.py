@@ -1,13 +1,13 @@
-"""Redirects and canonical addresses of a page; and the interval after which it is visited again.
+"""Redirects and canonical addresses of a page, and the interval after which the page is visited again.
 
-A redirect is never followed: it is recorded, and its target becomes a candidate like any link. So a loop of
+A redirect is never followed: it is recorded, and its target becomes a candidate like that of a link. So a loop of
 redirects ends when its first address is reached again.
 
 The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
-it. An attempt that finds the same, even if the bytes differ, lengthens it by half, up to one and a half times the time
-for which they have been the same: many attempts on one day count no more than one. It stays between a day and a year
-(or the configured interval, if that is outside). The first attempt, and an answer that says nothing about the content
-(4xx, 5xx, none), leave it unchanged. If the site sets `every`, that is always the interval.
+it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but to at most
+one and a half times the time since the last change, so that many attempts on one day count like one. The interval is
+between a day and a year (or the configured interval, if that is outside this range). The first attempt, and an attempt
+without content (4xx, 5xx, no answer), leave it unchanged. If the site sets `every`, the interval is always that.
 
 A sitemap or feed with a change date after the last attempt makes a page due, a day after that attempt at the earliest:
 some sites stamp every page with the current time.
@@ -28,27 +28,27 @@ from windrow.reasons import Reason
 PERMANENT = frozenset({301, 308})
 REDIRECTS = PERMANENT | {302, 303, 307}
 
-_MAX_LINKS = 50  # of one Link header
-_LONGEST = 8192  # characters of one Link header that are read
+_MAX_HEADER_LINKS = 50  # of one Link header
+_MAX_HEADER_LENGTH = 8192  # characters of one Link header that are read
 _TARGET = re.compile(r"\s*+<([^<>]*+)>")
 _PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?:=\s*+("(?:[^"\\]|\\.)*+"|[^\s;,"]*+))?+')
 _SEPARATOR = re.compile(r"\s*+(?:,|\Z)")
 
 
 class RedirectTarget(NamedTuple):
-    """The target of a redirect; if it is not another web address, `url` is empty and `reason` tells why."""
+    """The target of a redirect; if it is not another web address, `url` is empty and `reason` is set."""
 
     url: str
     fragment: str | None = None
-    permanent: bool = False
+    is_permanent: bool = False
     source: InformationSource = InformationSource.RESPONSE_HEADER
     reason: Reason | None = None
 
 
 def read_redirect(base: str, status: int, location: str) -> RedirectTarget | None:
-    """Read a redirect of the page at the normal address `base`; None if the status is not a redirect.
+    """Return the target of a redirect of the page at the normal address `base`; None for any other HTTP status.
 
-    A redirect to the same address is refused as REDIRECTED.
+    `location` is the header Location. A redirect to the same address is refused as REDIRECTED.
 
     >>> read_redirect("https://example.org/a", 301, "/b#c")[:3]
     ('https://example.org/b', 'c', True)
@@ -57,28 +57,28 @@ def read_redirect(base: str, status: int, location: str) -> RedirectTarget | Non
     """
     if status not in REDIRECTS:
         return None
-    permanent = status in PERMANENT
+    is_permanent = status in PERMANENT
     if not location.strip():
-        return RedirectTarget("", permanent=permanent, reason=Reason.BAD_ADDRESS)
-    resolved = normalise(redecode_as_utf_8(location), base)  # older ledgers store it undecoded
+        return RedirectTarget("", is_permanent=is_permanent, reason=Reason.BAD_ADDRESS)
+    resolved = normalise(redecode_as_utf_8(location), base)  # older ledgers contain it undecoded
     if resolved.reason or resolved.url == base:
-        return RedirectTarget("", None, permanent, reason=resolved.reason or Reason.REDIRECTED)
-    return RedirectTarget(resolved.url, resolved.fragment, permanent)
+        return RedirectTarget("", None, is_permanent, reason=resolved.reason or Reason.REDIRECTED)
+    return RedirectTarget(resolved.url, resolved.fragment, is_permanent)
 
 
-def read_refresh(value: str) -> str:
-    """Return the address in the value of a `Refresh` header or `meta http-equiv=refresh`; empty if it only reloads.
+def read_refresh(header: str) -> str:
+    """Return the address in a header `Refresh` or a `meta http-equiv=refresh`; empty if the page only reloads itself.
 
     >>> read_refresh("0; URL='/new'"), read_refresh("5;url=/a=b"), read_refresh("30")
     ('/new', '/a=b', '')
     """
-    delay_text, equals, rest = value[:_LONGEST].partition("=")
+    delay_text, equals, rest = header[:_MAX_HEADER_LENGTH].partition("=")
     is_address = delay_text.rpartition(";")[2].rpartition(",")[2].strip().lower() == "url"
     return rest.strip().strip("'\"").strip() if equals and is_address else ""
 
 
 def resolve_refresh(header: str, base: str) -> Resolved | None:
-    """Return the target of a page's `Refresh` header; None if the header does not name one.
+    """Return the target of a page's header `Refresh`; None if the header does not contain an address.
 
     >>> resolve_refresh("0; url=/caf\u00c3\u00a9", "http://a.example/").url, resolve_refresh("", "http://a.example/")
     ('http://a.example/caf%C3%A9', None)
@@ -87,15 +87,15 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
     return normalise(reference, base) if reference else None
 
 
-def canonical(page: str, hrefs: Iterable[str]) -> str:
-    """Return the canonical address that a page names for itself (RFC 6596); empty if it does not name a usable one.
+def find_canonical(page: str, hrefs: Iterable[str]) -> str:
+    """Return the canonical address that a page names for itself (RFC 6596); empty if it does not name another address.
 
-    `hrefs` are those of all `link rel=canonical` and of the Link header. If they disagree, all are ignored, and so is
-    one that names the page itself or is not an address of the web.
+    `page` is its normal address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
+    References that are not addresses of the web are ignored; if the others disagree, all are ignored.
 
-    >>> canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
+    >>> find_canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
     'https://example.org/a'
-    >>> canonical("https://example.org/a", ["/a"]), canonical("https://example.org/a", ["/b", "/c"])
+    >>> find_canonical("https://example.org/a", ["/a"]), find_canonical("https://example.org/a", ["/b", "/c"])
     ('', '')
     """
     urls = {normalise(href, page).url for href in hrefs if href.strip()} - {""}
@@ -106,21 +106,22 @@ def canonical(page: str, hrefs: Iterable[str]) -> str:
 
 
 def find_link_targets(header: str, relation: str) -> list[str]:
-    """Return the targets in a Link header with a relation (RFC 8288, section 3).
+    """Return the targets in a Link header that have a relation, such as `canonical` (RFC 8288, section 3).
 
     >>> find_link_targets('</b>; rel="next canonical", <c>; title="a, <b>"; rel=canonical', "canonical")
     ['/b', 'c']
     """
     targets: list[str] = []
-    text = redecode_as_utf_8(header[:_LONGEST])
+    text = redecode_as_utf_8(header[:_MAX_HEADER_LENGTH])
     position = 0
-    for _ in range(_MAX_LINKS):
+    for _ in range(_MAX_HEADER_LINKS):
         target = _TARGET.match(text, position)
         if not target:
             break
         rel, position = "", target.end()
         while parameter := _PARAMETER.match(text, position):
-            rel = rel or (parameter[2] or "" if parameter[1].lower() == "rel" else "")
+            is_rel = parameter[1].lower() == "rel"
+            rel = rel or (parameter[2] or "" if is_rel else "")
             position = parameter.end()
         separator = _SEPARATOR.match(text, position)
         if not separator:
@@ -131,12 +132,12 @@ def find_link_targets(header: str, relation: str) -> list[str]:
     return targets
 
 
-YEAR = 365 * DAY
-_SHORTER, _LONGER = 0.5, 1.5
+YEAR_SECONDS = 365 * DAY
+_FACTOR_AFTER_CHANGE, _FACTOR_WITHOUT_CHANGE = 0.5, 1.5
 
 
-def adapt_interval(interval: float, look: ContentCheck, start: float) -> float:
-    """Return the next interval of a page in seconds; `start` is the configured interval.
+def adapt_interval(interval: float, check: ContentCheck, start_interval: float) -> float:
+    """Return the next interval of a page in seconds; `start_interval` is the configured interval.
 
     >>> checks = ContentCheck(True), ContentCheck(False, 28 * 86_400)
     >>> [adapt_interval(28 * DAY, check, 28 * DAY) / DAY for check in checks]
@@ -145,24 +146,24 @@ def adapt_interval(interval: float, look: ContentCheck, start: float) -> float:
     28.0
     """
     next_interval = interval
-    if look.changed:
-        next_interval *= _SHORTER
-    elif look.changed is not None:
-        next_interval = min(interval * _LONGER, max(interval, look.lasted * _LONGER))
-    return min(max(next_interval, min(DAY, start)), max(YEAR, start))
+    if check.changed:
+        next_interval *= _FACTOR_AFTER_CHANGE
+    elif check.changed is not None:
+        next_interval = min(interval * _FACTOR_WITHOUT_CHANGE, max(interval, check.lasted * _FACTOR_WITHOUT_CHANGE))
+    return min(max(next_interval, min(DAY, start_interval)), max(YEAR_SECONDS, start_interval))
 
 
-def compute_interval(checks: Iterable[ContentCheck], start: float) -> float:
-    """Return the interval of a page in seconds, from the results of its attempts after the first, oldest first.
+def compute_interval(checks: Iterable[ContentCheck], start_interval: float) -> float:
+    """Return the interval of a page in seconds; `checks` are the results of its attempts after the first, oldest first.
 
     >>> checks = [ContentCheck(True), ContentCheck(False, 14 * 86_400)]
     >>> compute_interval([], 28 * DAY) / DAY, compute_interval(checks, 28 * DAY) / DAY
     (28.0, 21.0)
     """
-    seconds = start
-    for look in checks:
-        seconds = adapt_interval(seconds, look, start)
-    return seconds
+    interval = start_interval
+    for check in checks:
+        interval = adapt_interval(interval, check, start_interval)
+    return interval
 
 
 def count_segments(url: str) -> int:
@@ -171,5 +172,5 @@ def count_segments(url: str) -> int:
     >>> count_segments("https://h/"), count_segments("https://h/a//b/?c/d")
     (0, 2)
     """
-    path = url.partition("?")[0].split("/")[3:]
-    return len(path) - path.count("")
+    segments = url.partition("?")[0].split("/")[3:]
+    return len(segments) - segments.count("")

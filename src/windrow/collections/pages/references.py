@@ -16,17 +16,17 @@ from windrow.formats.sniff import sniff
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import read_hints as read_hint
 
-MOST_LINKS = 20_000
+MAX_REFERENCES = 20_000
 """Most references of one page that are followed."""
 
-_PAGES = frozenset({"text/html", "application/xhtml+xml"})
-_HINTS = frozenset(
+_PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_HINT_TYPES = frozenset(
     (
         "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml",
         "application/xml", "text/xml", "application/gzip", "application/x-gzip",
     )
 )  # fmt: skip
-_LINKING = "a[href], area[href], iframe[src], frame[src], link[rel][href], meta[content], base[href]"
+_LINK_SELECTOR = "a[href], area[href], iframe[src], frame[src], link[rel][href], meta[content], base[href]"
 _FOLLOWED_RELATIONS = RELATIONS | {"canonical"}
 
 
@@ -34,15 +34,16 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True) -> None:
-        """Obey the robots directives for `agent`; without `feeds`, feeds that pages link to are left out."""
+        """Apply the robots directives for `agent`; without `feeds`, feeds that pages link to are left out."""
         self._agent = agent
-        self._feeds = feeds
+        self._includes_feeds = feeds
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base and the references of a document at the normal address `url`, as written.
+        """Return the base address of a document, and its references as written.
 
-        The references of an HTML page are its links, frames and related pages, those of a feed or sitemap its
-        entries. For other documents, and for those with the directive `nofollow`, none are returned.
+        `url` is its normal address, `fields` are its header fields. The references of an HTML page are its links,
+        frames and related pages; the references of a feed or sitemap are the addresses of its entries. Other documents,
+        and documents with the directive `nofollow`, have none.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
         declared = mime(lower_fields.get("content-type", ""))
@@ -52,33 +53,32 @@ class References:
         # The values of a repeated field are separated by line feeds.
         if robots.read_header_directives(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
-        if essence in _HINTS:
-            return url, [entry.url for entry in read_hint(body, url).entries[:MOST_LINKS]]
-        if essence not in _PAGES:
+        if essence in _HINT_TYPES:
+            return url, [entry.url for entry in read_hint(body, url).entries[:MAX_REFERENCES]]
+        if essence not in _PAGE_TYPES:
             return url, []
-        return self._page(url, decode(body, lower_fields.get("content-type", "")).text)
+        return self._read_page(url, decode(body, lower_fields.get("content-type", "")).text)
 
-    def _page(self, url: str, text: str) -> tuple[str, list[str]]:
+    def _read_page(self, url: str, text: str) -> tuple[str, list[str]]:
+        """Return the base address of an HTML page, and its references as written."""
         base, directives = "", robots.NO_DIRECTIVES
         references: list[str] = []
-        for node in parse(text).css(_LINKING):
+        for node in parse(text).css(_LINK_SELECTOR):
             tag, attributes = node.tag, node.attributes
             if tag == "base":
                 base = base or normalise(attributes.get("href") or "", url).url
             elif tag == "meta":
-                name_and_content = (attributes.get("name") or "", attributes.get("content") or "")
+                name, content = attributes.get("name") or "", attributes.get("content") or ""
                 directives = (
-                    directives.join(robots.read_meta_directives([name_and_content], self._agent))
-                    if name_and_content[0]
-                    else directives
+                    directives.join(robots.read_meta_directives([(name, content)], self._agent)) if name else directives
                 )
                 references += filter(None, (read_refresh(attributes),))
-            elif len(references) < MOST_LINKS:
+            elif len(references) < MAX_REFERENCES:
                 references += self._find_references(tag or "", attributes)
         return base or url, [] if directives.nofollow else references
 
     def _find_references(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
-        """Yield the reference of one element, if a crawl may follow it."""
+        """Yield the reference of one element if a crawl may follow it."""
         rel = attributes.get("rel") or ""
         reference = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
         if not reference or (rel and robots.is_nofollow(rel)):
@@ -87,98 +87,102 @@ class References:
             if not _FOLLOWED_RELATIONS.intersection(rel.lower().split()):
                 return
             kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
-            if kind and kind not in _PAGES and not (self._feeds and kind in _HINTS):
+            if kind and kind not in _PAGE_TYPES and not (self._includes_feeds and kind in _HINT_TYPES):
                 return
         yield reference
 
 
 ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
-"""Address, header fields and body of a page -> its base and the references in it, as written."""
+"""Takes the address, the header fields and the body of a page; returns its base and its references as written."""
 
-ROOM = 1 << 16
-"""Most tags and references remembered by all origins of this process together."""
+MAX_REMEMBERED_ITEMS = 1 << 16
+"""Most tags and references that the memos of all origins of a process contain together."""
 
-LONGEST_PAGE = 1 << 20
-"""Most bytes of a page that is scanned."""
+MAX_SCANNED_BYTES = 1 << 20
+"""Larger pages are not scanned for tags."""
 
-_LONGEST_TAG = 400  # bytes of a tag that is remembered
-_END = b"/end-of-tag-"
-_SCAN = re.compile(rb"<[aAlLmMbBiIfF][\s/RrEeAaIiFf][^>]+")
+_MAX_TAG_BYTES = 400  # longer tags are not remembered
+_MARKER = b"/end-of-tag-"
+_POSSIBLE_TAG = re.compile(rb"<[aAlLmMbBiIfF][\s/RrEeAaIiFf][^>]+")
 """Matches all tags that may contain references, and some that cannot: an exact pattern would be slower."""
 
 _TAG = re.compile(rb"<(?:a|area|link|meta|base|i?frame)[\s/]", re.IGNORECASE)
-_POSITIONAL = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
-"""The meaning of these depends on their position in the page."""
+_POSITIONAL_TAG = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
+"""The meaning of these tags depends on their position in the page."""
 
 
 class LinkMemo:
-    """Remembers the tags and references of one origin's pages, so that pages with only known tags are not parsed."""
+    """Remembers the tags and references in pages of one origin, so that pages with only known tags are not parsed."""
 
-    __slots__ = ("__weakref__", "_folder_tags", "_offered", "_read", "_site_tags")
+    __slots__ = ("__weakref__", "_folder_tags", "_known_references", "_read", "_site_tags")
 
     def __init__(self, read: ReadReferences) -> None:
-        """Call `read` for pages with unknown tags, and remember what it returns."""
+        """Call `read` for pages with unknown tags, and remember the references that it returns."""
         self._read = read
         self._site_tags: set[bytes] = set()  # tags with the same references on every page
-        self._folder_tags: dict[str, set[bytes]] = {}  # and those with the same references in a folder
-        self._offered: set[str] = set()
+        self._folder_tags: dict[str, set[bytes]] = {}  # tags with the same references on every page of a folder
+        self._known_references: set[str] = set()
         _shared_limit.memos.add(self)
 
     def forget(self) -> None:
-        """Forget everything, so that known references are returned once more."""
+        """Forget everything, so that known references are returned again."""
         self._site_tags.clear()
         self._folder_tags.clear()
-        self._offered.clear()
+        self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page and those of its references that were not returned before."""
-        scanned = self._scan_tags(fields, body)
-        if scanned and self._site_tags.issuperset(scanned):
+        """Return the base of a page, and its references that were not returned before."""
+        possible_tags = self._scan_tags(fields, body)
+        if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
         folder = url.partition("?")[0].rpartition("/")[0]
-        tags = {tag for tag in set(scanned) - self._site_tags if _TAG.match(tag)}
-        if scanned and tags <= self._folder_tags.get(folder, _NO_TAGS):
+        tags = {tag for tag in set(possible_tags) - self._site_tags if _TAG.match(tag)}
+        if possible_tags and tags <= self._folder_tags.get(folder, _NO_TAGS):
             return url, []
         base, references = self._read(url, fields, body)
         if tags and base == url:
             self._learn_tags(folder, tags, url, set(references))
-        offered = self._offered
-        fresh = [reference for reference in references if reference not in offered]
+        known_references = self._known_references
+        new_references = [reference for reference in references if reference not in known_references]
         if base == url:
-            steady = list(filter(_is_absolute, fresh))
-            offered.update(steady)
-            _shared_limit.count(len(steady))
-        return base, fresh
+            absolute_references = list(filter(_is_absolute, new_references))
+            known_references.update(absolute_references)
+            _shared_limit.count(len(absolute_references))
+        return base, new_references
 
     def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
         """Return the tags that may contain references; empty if a scan of bytes cannot find them all."""
-        html = "html" in fields.get("content-type", "").partition(";")[0].lower()
-        if not html or len(body) > LONGEST_PAGE or b"\x00" in body or b"\x1b" in body:
+        is_html = "html" in fields.get("content-type", "").partition(";")[0].lower()
+        if not is_html or len(body) > MAX_SCANNED_BYTES or b"\x00" in body or b"\x1b" in body:
             return []
-        return _SCAN.findall(body)
+        return _POSSIBLE_TAG.findall(body)
 
-    def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, offered: set[str]) -> None:
-        """Remember those tags whose references, parsed apart from the page, are all among those of the page.
+    def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
+        """Remember the tags that, parsed outside the page, have only references that the page has too.
 
-        A marker follows each tag: if the marker itself is parsed as a link, the tag before it was complete.
+        `url` and `page_references` are the address and all references of the page. A marker link follows each tag: if
+        the marker itself is parsed as a link, the tag before it was complete.
         """
-        alone = [tag for tag in tags if len(tag) <= _LONGEST_TAG and tag.isascii() and not _POSITIONAL.match(tag)]
-        text = b"".join(b"%b></iframe><a href='%b%d'>" % (tag, _END, index) for index, tag in enumerate(alone))
+        parsed_tags = [
+            tag for tag in tags if len(tag) <= _MAX_TAG_BYTES and tag.isascii() and not _POSITIONAL_TAG.match(tag)
+        ]
+        text = b"".join(b"%b></iframe><a href='%b%d'>" % (tag, _MARKER, index) for index, tag in enumerate(parsed_tags))
         _, references = self._read(url, {"content-type": "text/html"}, text)
-        pending: list[str] = []
-        tag_of_marker = {f"{_END.decode()}{index}": tag for index, tag in enumerate(alone)}
+        pending: list[str] = []  # references since the last marker
+        tag_of_marker = {f"{_MARKER.decode()}{index}": tag for index, tag in enumerate(parsed_tags)}
         last_index = -1
         for reference in references:
             if reference not in tag_of_marker:
                 pending.append(reference)
                 continue
-            index = int(reference[len(_END) :])
-            if index == last_index + 1 and offered.issuperset(pending):
+            index = int(reference[len(_MARKER) :])
+            if index == last_index + 1 and page_references.issuperset(pending):
                 self._remember_tag(folder, tag_of_marker[reference], pending)
             last_index = index
             pending = []
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
+        """Remember a tag for all pages, or if its references are relative, for the pages of a folder."""
         if all(map(_is_absolute, references)):
             self._site_tags.add(tag)
         elif not any(reference.startswith("?") for reference in references):
@@ -187,16 +191,17 @@ class LinkMemo:
 
 
 class _SharedLimit:
-    """The limit on the total size of all memos: when it is reached, all memos are cleared."""
+    """The limit on the number of items in all memos together: when it is reached, all memos are cleared."""
 
     def __init__(self) -> None:
         self.memos: WeakSet[LinkMemo] = WeakSet()
-        self._left = ROOM
+        self._left = MAX_REMEMBERED_ITEMS
 
-    def count(self, added: int) -> None:
-        self._left -= added
+    def count(self, added_count: int) -> None:
+        """Subtract added items from the limit; clear all memos if it is reached."""
+        self._left -= added_count
         if self._left < 0:
-            self._left = ROOM
+            self._left = MAX_REMEMBERED_ITEMS
             for memo in list(self.memos):
                 memo.forget()
 
@@ -210,11 +215,11 @@ def _is_absolute(reference: str) -> bool:
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
-MOST_ASSETS = 500
+MAX_ASSETS_PER_DOCUMENT = 500
 """Most assets of one document that are requested."""
 
-_LONGEST_SHEET = 1 << 20  # most characters of a style sheet that are read
-_ASSETS = (
+_MAX_STYLE_LENGTH = 1 << 20  # most characters of a style sheet that are read
+_ASSET_SELECTOR = (
     "base[href], img, source, image, input[type=image], script[src], link[rel][href], video[poster], object[data],"
     " [background], [style], style"
 )
@@ -222,23 +227,25 @@ _ADDRESS_ATTRIBUTES = {
     "img": ("src",), "source": (), "image": ("href", "xlink:href"), "input": ("src",), "script": ("src",),
     "video": ("poster",), "object": ("data",),
 }  # fmt: skip
-_WITH_SRCSET = frozenset({"img", "source"})
-_RELATIONS = frozenset({"stylesheet", "icon", "apple-touch-icon", "manifest", "modulepreload", "mask-icon"})
-_PRELOADED = frozenset({"style", "script", "font", "image"})
-_URL = re.compile(
+_TAGS_WITH_SRCSET = frozenset({"img", "source"})
+_LOADED_RELATIONS = frozenset({"stylesheet", "icon", "apple-touch-icon", "manifest", "modulepreload", "mask-icon"})
+_PRELOADED_TYPES = frozenset({"style", "script", "font", "image"})
+_STYLE_ADDRESS = re.compile(
     r"""url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)"'\s]*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.IGNORECASE
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SRCSET_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)([^,(]*+(?:\([^)]*+\)[^,(]*+)*+)")
 
 
-def assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
-    """Return the normal addresses of the assets that a page or style sheet at a normal address needs, each once.
+def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
+    """Return the normal addresses of the assets that a page or style sheet at the normal address `url` needs.
+
+    Each address is returned once; `fields` are the header fields.
 
     >>> page = b"<img src=a.png srcset='b.png 2x, /c.png 3x'><link rel=stylesheet href=s.css><a href=/page>x</a>"
-    >>> assets("http://a.example/x/", {"content-type": "text/html"}, page)
+    >>> find_assets("http://a.example/x/", {"content-type": "text/html"}, page)
     ['http://a.example/x/a.png', 'http://a.example/x/b.png', 'http://a.example/c.png', 'http://a.example/x/s.css']
-    >>> assets("http://a.example/s.css", {"content-type": "text/css"}, b"@font-face { src: url('f.woff2') }")
+    >>> find_assets("http://a.example/s.css", {"content-type": "text/css"}, b"@font-face { src: url('f.woff2') }")
     ['http://a.example/f.woff2']
     """
     content_type = fields.get("content-type", "")
@@ -248,36 +255,38 @@ def assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
         return _resolve_addresses(url, _find_style_addresses(decode(body, content_type).text))
     if essence not in {"text/html", "application/xhtml+xml"}:
         return []
-    base, references = _find_assets(url, decode(body, content_type).text)
+    base, references = _find_page_assets(url, decode(body, content_type).text)
     return _resolve_addresses(base, references)
 
 
 def _resolve_addresses(base: str, references: Iterable[str]) -> list[str]:
+    """Return the first normal addresses of references, each once; references without an address are left out."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references
         if reference and not reference.startswith(("data:", "#"))
     )
-    return list(islice(dict.fromkeys(filter(None, urls)), MOST_ASSETS))
+    return list(islice(dict.fromkeys(filter(None, urls)), MAX_ASSETS_PER_DOCUMENT))
 
 
-def _find_assets(url: str, text: str) -> tuple[str, list[str]]:
+def _find_page_assets(url: str, text: str) -> tuple[str, list[str]]:
+    """Return the base address of an HTML page, and the references to its assets."""
     base = ""
     references: list[str] = []
-    for node in parse(text).css(_ASSETS):
+    for node in parse(text).css(_ASSET_SELECTOR):
         tag, attributes = node.tag or "", node.attributes
         if tag == "base":
             base = base or normalise(attributes.get("href") or "", url).url
             continue
         references += [attributes.get(name) or "" for name in (*_ADDRESS_ATTRIBUTES.get(tag, ()), "background")]
-        if tag in _WITH_SRCSET:
+        if tag in _TAGS_WITH_SRCSET:
             references += parse_srcset(attributes.get("srcset") or "")
         if tag == "link" and _is_loaded(attributes):
             references += [attributes.get("href") or "", *parse_srcset(attributes.get("imagesrcset") or "")]
         references += _find_style_addresses(attributes.get("style") or "")
         if tag == "style":
             references += _find_style_addresses(node.text() or "")
-        if len(references) > 20 * MOST_ASSETS:
+        if len(references) > 20 * MAX_ASSETS_PER_DOCUMENT:
             break
     return base or url, references
 
@@ -285,8 +294,8 @@ def _find_assets(url: str, text: str) -> tuple[str, list[str]]:
 def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
     """Tell whether the target of a `link` is loaded to display the page."""
     relations = set((attributes.get("rel") or "").lower().split())
-    preloaded = "preload" in relations and (attributes.get("as") or "").lower() in _PRELOADED
-    return preloaded or not relations.isdisjoint(_RELATIONS)
+    is_preloaded = "preload" in relations and (attributes.get("as") or "").lower() in _PRELOADED_TYPES
+    return is_preloaded or not relations.isdisjoint(_LOADED_RELATIONS)
 
 
 def parse_srcset(srcset: str) -> list[str]:
@@ -297,8 +306,12 @@ def parse_srcset(srcset: str) -> list[str]:
     """
     addresses: list[str] = []
     position = 0
-    srcset = srcset[: _LONGEST_SHEET // 8]
-    while len(addresses) < MOST_ASSETS and (match := _SRCSET_ENTRY.match(srcset, position)) and match.end() > position:
+    srcset = srcset[: _MAX_STYLE_LENGTH // 8]
+    while (
+        len(addresses) < MAX_ASSETS_PER_DOCUMENT
+        and (match := _SRCSET_ENTRY.match(srcset, position))
+        and match.end() > position
+    ):
         address = match[1]
         if address.endswith(","):
             addresses.append(address.rstrip(","))
@@ -310,5 +323,7 @@ def parse_srcset(srcset: str) -> list[str]:
 
 
 def _find_style_addresses(text: str) -> Iterator[str]:
-    for match in islice(_URL.finditer(_COMMENT.sub(" ", text[:_LONGEST_SHEET])), 20 * MOST_ASSETS):
+    """Yield the references in a style sheet or in a `style` attribute; some may be empty."""
+    without_comments = _COMMENT.sub(" ", text[:_MAX_STYLE_LENGTH])
+    for match in islice(_STYLE_ADDRESS.finditer(without_comments), 20 * MAX_ASSETS_PER_DOCUMENT):
         yield next(filter(None, match.groups()), "")

@@ -1,4 +1,4 @@
-"""The scope of a site: its origins, hosts and paths; and which query parameters are kept."""
+"""The scope of a site: its origins, hosts and paths; and the query parameters of addresses that are allowed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One site. `origins` are the origins of its seeds; `hosts` are further names, on their schemes' usual ports."""
+    """The scope of one site: `origins` are those of its seeds; `hosts` are more host names, on the usual ports.
+
+    Without `paths` all paths belong to the site.
+    """
 
     seeds: tuple[str, ...]
     origins: frozenset[str]
     hosts: tuple[str, ...] = ()
     paths: tuple[Pattern, ...] = ()
 
-    def holds(self, address: Parts) -> bool:
+    def contains(self, address: Parts) -> bool:
         """Tell whether an address belongs to the site."""
         if not self.owns(address):
             return False
@@ -40,7 +43,7 @@ class Scope:
 
     @property
     def is_single_host(self) -> bool:
-        """Tell whether the site is one whole host, so that its own links are recognised by their addresses alone."""
+        """Tell whether the site is one whole host, so that the host of a link tells whether it leads out of it."""
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 
@@ -48,14 +51,14 @@ class Scope:
         return any(host_matches(name, host) for name in self.hosts)
 
 
-def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
+def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
     """Make the scope of a site from its seeds (whole addresses), hosts (`example.org`, `.example.org`) and paths.
 
-    A seed on the usual port stands for both http and https, and for its name with and without `www.`. Paths are
-    patterns as in robots.txt; the seeds must match one of them. Raises ConfigError for anything malformed.
+    A seed on the usual port means both http and https, and its name with and without `www.`. Paths are patterns as in
+    robots.txt; each seed must match one of them. Raises ConfigError if a value is malformed or there is no seed.
 
-    >>> site = scope(["https://example.org/blog/"], hosts=[".example.net"], paths=["/blog/"])
-    >>> site.holds(parts("http://www.example.net/blog/1")), site.holds(parts("https://example.org/shop"))
+    >>> site = make_scope(["https://example.org/blog/"], hosts=[".example.net"], paths=["/blog/"])
+    >>> site.contains(parts("http://www.example.net/blog/1")), site.contains(parts("https://example.org/shop"))
     (True, False)
     """
     urls = []
@@ -65,32 +68,33 @@ def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] 
             raise ConfigError(f"seeds: {seed[:200]!r} is not an address of the web")
         urls.append(url)
     if not urls:
-        raise ConfigError("seeds: needs at least one address")
-    origins = frozenset(origin for url in urls for origin in _origins(parts(url)))
+        raise ConfigError("seeds: at least one address is required")
+    origins = frozenset(origin for url in urls for origin in _list_origins(parts(url)))
     site = Scope(
         tuple(dict.fromkeys(urls)),
         origins,
         tuple(host_pattern(host, "hosts") for host in hosts),
-        tuple(path_pattern(path, "paths") for path in paths),
+        tuple(parse_path_pattern(path, "paths") for path in paths),
     )
     for url in site.seeds:
-        if not site.holds(parts(url)):
+        if not site.contains(parts(url)):
             raise ConfigError(f"seeds: {url} matches none of the paths")
     return site
 
 
-def _origins(address: Parts) -> tuple[str, ...]:
+def _list_origins(address: Parts) -> tuple[str, ...]:
+    """Return the origins that a seed means."""
     if address.port is not None:
         return (address.origin,)
     return tuple(
-        f"{scheme}://{host}" for host in (address.host, *_alternative_names(address.host)) for scheme in _SCHEMES
+        f"{scheme}://{host}" for host in (address.host, *_list_alternative_names(address.host)) for scheme in _SCHEMES
     )
 
 
-def _alternative_names(host: str) -> tuple[str, ...]:
+def _list_alternative_names(host: str) -> tuple[str, ...]:
     """Return the other name under which most sites answer: with `www.`, or without it.
 
-    >>> [_alternative_names(host) for host in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
+    >>> [_list_alternative_names(host) for host in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
     [('www.example.org',), ('example.org',), (), ()]
     """
     if "." not in host or host.startswith("[") or host.replace(".", "").isdecimal():
@@ -101,10 +105,10 @@ def _alternative_names(host: str) -> tuple[str, ...]:
     return (f"www.{host}",)
 
 
-def path_pattern(text: str, setting: str) -> Pattern:
-    """Parse the pattern of a path; raise ConfigError if it is malformed."""
+def parse_path_pattern(text: str, setting: str) -> Pattern:
+    """Parse the pattern of a path; raise ConfigError, which names the setting, if it is malformed."""
     if not text.startswith(("/", "*")):
-        raise ConfigError(f"{setting}: {text[:200]!r} is not a path: it starts with / or *")
+        raise ConfigError(f"{setting}: {text[:200]!r} is not a path: a path begins with / or *")
     return read_pattern(text)
 
 
@@ -114,21 +118,21 @@ def spell_path(address: Parts) -> str:
     return spell_canonically(address.path + query, is_literal=True)
 
 
-def locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
+def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
     """Tell whether a link leads to the page itself, within the site, or out of it.
 
-    Without `site` a link is IN if host and port agree; http and https count as one scheme, and their usual ports as
-    one port. With a `site` that the page belongs to, a link is IN if it belongs to the site too, whatever its host.
+    Without `site`, a link is IN if it has the page's host and port; http and https count as one scheme, and their usual
+    ports as one port. If the page belongs to `site`, a link is IN if it belongs to the site too, whatever its host.
 
     >>> page, link = parts("http://example.org/a"), parts("https://example.org/b")
-    >>> locality(page, link), locality(page, parts("http://example.net/a")), locality(page, page)
+    >>> find_locality(page, link), find_locality(page, parts("http://example.net/a")), find_locality(page, page)
     (<Locality.IN: 1>, <Locality.OUT: 2>, <Locality.SELF: 0>)
     """
     same_origin = (page.host, page.port) == (link.host, link.port)
     if same_origin and (page.path, page.query) == (link.path, link.query):
         return Locality.SELF
-    if site is not None and site.holds(page):
-        return Locality.IN if site.holds(link) else Locality.OUT
+    if site is not None and site.contains(page):
+        return Locality.IN if site.contains(link) else Locality.OUT
     return Locality.IN if same_origin else Locality.OUT
 
 
@@ -136,11 +140,13 @@ _SESSION_NAMES = "jsessionid phpsessid sessionid session_id sessid cfid cftoken 
 _TRACKING_NAMES = (
     "fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid mc_cid mc_eid igshid _ga _gl _hsenc _hsmi mkt_tok"
 )
-_SESSIONS = frozenset(_SESSION_NAMES.split())  # always session ids
-_MAYBE_SESSIONS = frozenset({"sid", "s", "session", "token"})  # sessions only where the value looks like one
-_TOKEN = re.compile(r"[0-9a-f]{32,}|(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}")
-_ASP = re.compile(r"aspsessionid[a-z]{6,10}")
-_TRACKING = frozenset(_TRACKING_NAMES.split())
+_SESSION_PARAMETERS = frozenset(_SESSION_NAMES.split())  # always session ids
+_POSSIBLE_SESSION_PARAMETERS = frozenset(
+    {"sid", "s", "session", "token"}
+)  # session ids only if the value looks like one
+_SESSION_VALUE = re.compile(r"[0-9a-f]{32,}|(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}")
+_ASP_SESSION_NAME = re.compile(r"aspsessionid[a-z]{6,10}")
+_TRACKING_PARAMETERS = frozenset(_TRACKING_NAMES.split())
 _SESSION_IN_PATH = re.compile(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^;/?#]*|/\([AFSX]\([A-Za-z0-9_-]{20,}\)\)", re.IGNORECASE
 )
@@ -151,36 +157,37 @@ _PARAMETER_NAME = re.compile(r"[^\s&=*?#/]+\*?|\*")
 class AllowedParameters:
     """One rule of `url_query_parameters`: the parameters allowed together on addresses that match a pattern.
 
-    `text` is the rule as written; `beginnings` are the names written with a final `*`.
+    `text` is the rule as written; `prefixes` are the names written with a final `*`, without it.
     """
 
     text: str
     pattern: Pattern
     names: frozenset[str]
-    beginnings: tuple[str, ...]
+    prefixes: tuple[str, ...]
 
     def allows(self, names: Iterable[str]) -> bool:
         """Tell whether all these parameters are allowed."""
-        return all(name in self.names or name.startswith(self.beginnings) for name in names)
+        return all(name in self.names or name.startswith(self.prefixes) for name in names)
 
 
-def read_parameter_rule(text: str) -> AllowedParameters:
-    """Parse a rule of `url_query_parameters`: names, preceded by a path's pattern if it holds for some paths only.
+def parse_parameter_rule(text: str) -> AllowedParameters:
+    """Parse a rule of `url_query_parameters`: names, after the pattern of a path if it applies to some paths only.
 
-    >>> read_parameter_rule("/search q page").allows(["q"]), read_parameter_rule("id").allows(["id", "x"])
+    >>> parse_parameter_rule("/search q page").allows(["q"]), parse_parameter_rule("id").allows(["id", "x"])
     (True, False)
     """
     first_word, *rest = text.split() or [""]
-    names, path = (rest, first_word) if first_word.startswith("/") else ([first_word, *rest], "/")
+    has_path = first_word.startswith("/")
+    names, path = (rest, first_word) if has_path else ([first_word, *rest], "/")
     if not names or not all(_PARAMETER_NAME.fullmatch(name) for name in names):
         raise ConfigError(f"url_query_parameters: {text[:200]!r} is not a rule: [/path] name name ...")
-    path_of_rule = path_pattern(path, "url_query_parameters")
-    exact = frozenset(name for name in names if not name.endswith("*"))
-    return AllowedParameters(text, path_of_rule, exact, tuple(name[:-1] for name in names if name.endswith("*")))
+    exact_names = frozenset(name for name in names if not name.endswith("*"))
+    prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
+    return AllowedParameters(text, parse_path_pattern(path, "url_query_parameters"), exact_names, prefixes)
 
 
 def parameter_names(query: str | None) -> list[str]:
-    """Return the names of a query's parameters, decoded, in order.
+    """Return the decoded names of a query's parameters in their order; `query` is None if the address has none.
 
     >>> parameter_names("a=1&b&%63+=&&a=2"), parameter_names(None)
     (['a', 'b', 'c ', 'a'], [])
@@ -189,7 +196,7 @@ def parameter_names(query: str | None) -> list[str]:
 
 
 def clean_address(url: str) -> str:
-    """Drop session ids and tracking parameters from a normal address; the others keep their order.
+    """Remove session ids and tracking parameters from a normal address; other parameters keep their order.
 
     >>> clean_address("https://h/a;jsessionid=1F?utm_source=x&id=2&PHPSESSID=3")
     'https://h/a?id=2'
@@ -206,8 +213,14 @@ def clean_address(url: str) -> str:
 
 
 def _is_meaningless(parameter: str) -> bool:
+    """Tell whether a parameter, as in `name=value`, is a session id or a tracking parameter."""
     name, _, value = parameter.partition("=")
     name = name.lower()
-    if name in _SESSIONS or name in _TRACKING or name.startswith("utm_") or _ASP.fullmatch(name):
+    if (
+        name in _SESSION_PARAMETERS
+        or name in _TRACKING_PARAMETERS
+        or name.startswith("utm_")
+        or _ASP_SESSION_NAME.fullmatch(name)
+    ):
         return True
-    return name in _MAYBE_SESSIONS and _TOKEN.fullmatch(value) is not None
+    return name in _POSSIBLE_SESSION_PARAMETERS and _SESSION_VALUE.fullmatch(value) is not None

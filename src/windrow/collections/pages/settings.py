@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windrow.collections.pages.policy import policy
-from windrow.collections.pages.scope import path_pattern, read_parameter_rule, scope
+from windrow.collections.pages.policy import make_policy
+from windrow.collections.pages.scope import make_scope, parse_parameter_rule, parse_path_pattern
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import host_pattern, read_allowed
 from windrow.formats.url import normalise, parts
@@ -21,10 +21,10 @@ from windrow.settings.setting import Setting, Value
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The settings of the collection as a whole; those of one site are in its source.
+    """The settings of the collection as a whole; the settings of a site are in its source.
 
-    The user agent is made of `operator`, `contact` and `user_agent`, which are required for crawls. `limits` apply to
-    one page.
+    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. `limits` apply
+    to one page.
     """
 
     operator: str
@@ -38,12 +38,12 @@ class Pages:
     limits: Limits
 
 
-_SCHEME = r"^(?:[a-z][a-z0-9+.-]*:)?//"
-_USER = re.compile(rf"(?:{_SCHEME}|^)[^/?#@]*@", re.IGNORECASE)
-_PASSWORD = re.compile(
-    rf"{_SCHEME}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
+_SCHEME_PATTERN = r"^(?:[a-z][a-z0-9+.-]*:)?//"
+_ADDRESS_WITH_USER = re.compile(rf"(?:{_SCHEME_PATTERN}|^)[^/?#@]*@", re.IGNORECASE)
+_ADDRESS_WITH_PASSWORD = re.compile(
+    rf"{_SCHEME_PATTERN}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
 )
-"""A password may contain characters that end a host: what follows a colon and is not a port counts, up to an @."""
+"""A password may contain characters that end a host: all text between a colon and an @ counts, unless it is a port."""
 
 
 def refuse_password(text: str) -> None:
@@ -52,14 +52,14 @@ def refuse_password(text: str) -> None:
     >>> refuse_password("https://example.org:8080/@somebody?to=a@b.example")
     >>> refuse_password("https://me:Hun/ter2@example.org/")
     Traceback (most recent call last):
-    windrow.errors.ConfigError: a web address must not contain a user or password: pages are requested without
+    windrow.errors.ConfigError: a web address must not contain a user or password: pages are requested without them
     """
-    if _USER.search(text) or _PASSWORD.search(text):
-        raise ConfigError("a web address must not contain a user or password: pages are requested without")
+    if _ADDRESS_WITH_USER.search(text) or _ADDRESS_WITH_PASSWORD.search(text):
+        raise ConfigError("a web address must not contain a user or password: pages are requested without them")
 
 
 def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
-    """Return the kind of a setting that is a list of texts; `check` raises ConfigError for an invalid text."""
+    """Return the kind of a setting that is a list of `noun`; `check` raises ConfigError for an invalid text."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         texts: tuple[str, ...] = TEXTS.read(value, root)
@@ -68,7 +68,7 @@ def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
             try:
                 check(text)
             except ConfigError as error:
-                # The message begins with the setting's name; the loader adds that itself, with the file.
+                # The name of the setting is removed from the message, because the loader adds it with the file.
                 raise ConfigError(str(error).partition(": ")[2] or str(error)) from None
         return texts
 
@@ -82,13 +82,15 @@ def _check_address(text: str) -> None:
 
 ADDRESSES = _list_kind("addresses", _check_address)
 HOSTS = _list_kind("hosts", lambda text: host_pattern(text, "hosts"))
-PATHS = _list_kind("paths", lambda text: path_pattern(text, "paths"))
-DENIED = _list_kind("paths and hosts", lambda text: policy(scope(["http://a.example/"]), do_not_crawl=[text]))
-QUERIES = _list_kind("rules for query parameters", read_parameter_rule)
-PRIVATE = _list_kind("hosts and networks", lambda text: read_allowed([text]))
+PATHS = _list_kind("paths", lambda text: parse_path_pattern(text, "paths"))
+DENY_RULES = _list_kind(
+    "paths and hosts", lambda text: make_policy(make_scope(["http://a.example/"]), do_not_crawl=[text])
+)
+PARAMETER_RULES = _list_kind("rules for query parameters", parse_parameter_rule)
+PRIVATE_HOSTS = _list_kind("hosts and networks", lambda text: read_allowed([text]))
 
 LIMITS = Limits(transfer_size=16 * 2**20, member_size=64 * 2**20, total_size=256 * 2**20, cpu_time=30.0)
-"""The limits of one page, unless the workspace sets others."""
+"""The default limits of one page."""
 
 SETTINGS = (
     Setting(
@@ -109,10 +111,13 @@ SETTINGS = (
     Setting(
         "pages.max_commands_per_run", count(0, 10**9), 100_000, "most pages of a site that one run requests; 0: all due"
     ),
-    Setting("pages.do_not_crawl", DENIED, [], "paths, or hosts and paths, that are not requested on any site"),
-    Setting("pages.url_query_parameters", QUERIES, [], "query parameters allowed in addresses of all sites"),
+    Setting("pages.do_not_crawl", DENY_RULES, [], "paths, or hosts and paths, that are not requested on any site"),
+    Setting("pages.url_query_parameters", PARAMETER_RULES, [], "query parameters allowed in addresses of all sites"),
     Setting(
-        "pages.private_hosts", PRIVATE, [], "private hosts and networks that may be requested; all others are refused"
+        "pages.private_hosts",
+        PRIVATE_HOSTS,
+        [],
+        "private hosts and networks that may be requested; all others are refused",
     ),
     Setting("pages.sitemaps", SWITCH, True, "read the sitemaps that robots.txt names"),
     Setting("pages.feeds", SWITCH, True, "read the feeds that pages name"),
@@ -132,14 +137,14 @@ SETTINGS = (
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
 )
 
-SOURCE = (
+SOURCE_SETTINGS = (
     Setting("seeds", ADDRESSES, [], "addresses where the crawl of the site begins; default: `url`"),
     Setting("hosts", HOSTS, [], "more hosts of the site; .example.org: it and all below, *: any"),
     Setting("paths", PATHS, [], "only these paths, written as in robots.txt; empty: all"),
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
     Setting("feeds", ADDRESSES, [], "feeds of the site in addition to those that its pages name"),
-    Setting("do_not_crawl", DENIED, [], "in addition to pages.do_not_crawl"),
-    Setting("url_query_parameters", QUERIES, [], "in addition to pages.url_query_parameters"),
+    Setting("do_not_crawl", DENY_RULES, [], "in addition to pages.do_not_crawl"),
+    Setting("url_query_parameters", PARAMETER_RULES, [], "in addition to pages.url_query_parameters"),
     Setting(
         "delay", OPTIONAL_DURATION, "", "least time between two requests to one of its hosts; empty: as pages.delay"
     ),
@@ -154,56 +159,59 @@ SOURCE = (
     ),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
-    Setting("private_hosts", PRIVATE, [], "in addition to pages.private_hosts"),
+    Setting("private_hosts", PRIVATE_HOSTS, [], "in addition to pages.private_hosts"),
 )
 
-_MERGED = ("do_not_crawl", "url_query_parameters")
-_COPIED = ("seeds", "hosts", "paths", "sitemaps", "feeds")
+_MERGED_OPTIONS = ("do_not_crawl", "url_query_parameters")
+_COPIED_OPTIONS = ("seeds", "hosts", "paths", "sitemaps", "feeds")
 _LIMIT_PREFIX = "pages.limits."
 _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Make a source from its table; its options are complete, with the workspace's settings merged in."""
+    """Make a source from its table; settings that it does not contain have the values of [pages].
 
-    def default(name: str) -> Any:
+    Raises ConfigError if the values do not form a valid site.
+    """
+
+    def get_default(name: str) -> Any:
         return surroundings.values[f"pages.{name}"].value
 
-    options: dict[str, Any] = {name: values[name].value for name in ("state", *_COPIED)}
-    options |= {name: tuple(dict.fromkeys((*default(name), *values[name].value))) for name in _MERGED}
+    options: dict[str, Any] = {name: values[name].value for name in ("state", *_COPIED_OPTIONS)}
+    options |= {name: tuple(dict.fromkeys((*get_default(name), *values[name].value))) for name in _MERGED_OPTIONS}
     for name in ("delay", "recrawl_interval"):
-        options[name] = default(name) if values[name].value is None else values[name].value
+        options[name] = get_default(name) if values[name].value is None else values[name].value
     options |= {name: values[name].value for name in ("every", "assets")}
     options |= {
-        "read_sitemaps": default("sitemaps"),
-        "read_feeds": default("feeds"),
+        "read_sitemaps": get_default("sitemaps"),
+        "read_feeds": get_default("feeds"),
         "seeds": _read_seeds(table, values, surroundings),
     }
     try:
-        scope(options["seeds"], options["hosts"], options["paths"])
+        make_scope(options["seeds"], options["hosts"], options["paths"])
     except ConfigError as error:
         raise ConfigError(
             f"{table.file}: source.{table.name}.{error}", hint=f"edit {surroundings.root / table.file}"
         ) from None
     first_seed = parts(normalise(options["seeds"][0]).url)
-    bundle = values["ca_bundle"].value
+    ca_bundle = values["ca_bundle"].value
     site = Site(
         first_seed.scheme,
         first_seed.host.strip("[]"),
         first_seed.port,
         base=first_seed.path,
         **{name: values[name].value for name in _SITE_OPTIONS},
-        ca_bundle=str(bundle) if bundle else "",
+        ca_bundle=str(ca_bundle) if ca_bundle else "",
         agent=surroundings.agent,
-        allowed=read_allowed(dict.fromkeys((*default("private_hosts"), *values["private_hosts"].value))),
+        allowed=read_allowed(dict.fromkeys((*get_default("private_hosts"), *values["private_hosts"].value))),
     )
-    active = values["state"].value == "available"
-    max_pages = values["max_commands_per_run"].value or default("max_commands_per_run")
-    collection = values["collection"].value
-    return Source(table.name, collection, site, active=active, connections=1, options=options, most=max_pages)
+    is_active, collection = values["state"].value == "available", values["collection"].value
+    max_pages = values["max_commands_per_run"].value or get_default("max_commands_per_run")
+    return Source(table.name, collection, site, active=is_active, connections=1, options=options, most=max_pages)
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:
+    """Return the setting `url`, if it is set, and `seeds`; raise ConfigError if there are none or `url` is invalid."""
     url = values["url"]
     try:
         refuse_password(url.value)
@@ -224,7 +232,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
 
 
 def build_pages(section: Given) -> Pages:
-    """Read the table [pages]; without a contact there, the workspace's is used."""
+    """Make the settings of the collection from the table [pages]; the default contact is that of the workspace."""
     values = section.values
     configured_limits = {
         name.rpartition(".")[2]: limit.value for name, limit in values.items() if name.startswith(_LIMIT_PREFIX)
@@ -243,7 +251,7 @@ CONFIGURATION = Configuration(
         "windrow export pages --as jsonl > pages.jsonl",
     ),
     settings=SETTINGS,
-    source=SOURCE,
+    source=SOURCE_SETTINGS,
     section=build_pages,
     build=build_source,
     template="""\

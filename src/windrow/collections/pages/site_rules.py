@@ -1,4 +1,4 @@
-"""The rules of one origin during a crawl: an implementation of `windrow.contract.Guide`."""
+"""The rules of one origin during a crawl: an implementation of `windrow.contract.discoveries.CrawlRules`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windrow.collections.pages import redirect, scope
 from windrow.collections.pages.code import ASSET, DAY, CrawlType, mime
 from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.redirect import resolve_refresh
-from windrow.collections.pages.references import LinkMemo, ReadReferences, assets
+from windrow.collections.pages.references import LinkMemo, ReadReferences, find_assets
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import hash64
 from windrow.fetch.politeness import pace, robots_state
@@ -29,7 +29,7 @@ MAX_ASSETS = 50_000
 """Most assets of one origin in one run."""
 
 MAX_DEPTH = 3
-"""Most levels of sitemaps: an index, an index in it, and the sitemaps in that one."""
+"""Most levels of sitemaps: an index, an index that it names, and the sitemaps that this one names."""
 
 MAX_SITEMAPS = 10_000
 """Most sitemaps of one origin in one run."""
@@ -41,14 +41,14 @@ FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
     "text/xml",
 ))  # fmt: skip
-"""Media types of feeds, and others under which feeds are served."""
+"""Media types of feeds, and generic media types with which servers return feeds."""
 
-_MAX_REMEMBERED = 256  # verdicts and resolved links of each origin: there may be thousands of origins
-_HOUR = 3600.0
-_NO_YEAR = 9998  # until the time is known, no date counts as too late
-_SLOTS = 1 << 17  # allowed addresses remembered by all origins of a process together
-_ALLOWED = array("q", bytes(8 * _SLOTS))  # hash of an address and of the rules that were in force
-_RULES = count(1)  # a number for each set of rules that was in force
+_MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: there may be thousands of origins
+_HOUR = 3600.0  # seconds
+_NO_YEAR = 9998  # the year until the time is known: no date counts as too late
+_ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
+_ALLOWED = array("q", bytes(8 * _ALLOWED_SLOTS))  # each a hash of an address and of the rules that were in force
+_RULE_SET_NUMBERS = count(1)  # numbers for the sets of rules that were in force
 _RETRY_REASONS = pace.UNREACHED | {
     Reason.ROBOTS_UNREACHABLE,
     Reason.SITE_GIVEN_UP,
@@ -62,9 +62,9 @@ class CrawlOptions:
     """How a site is crawled: what is allowed, with which user agent, and how fast.
 
     `delay` is the minimum delay in seconds if robots.txt does not set one; without `polite`, slow answers do not
-    increase it. Without `sitemaps` those that robots.txt names are ignored; without `hints` a change date in a sitemap
-    or feed does not make a page due. With `assets` the assets of pages are kept, from any host whose robots.txt allows
-    it.
+    increase it. Without `sitemaps`, the sitemaps that robots.txt names are ignored; without `hints`, a change date in a
+    sitemap or feed does not make a page due. With `assets`, the assets of pages are stored too, from any host whose
+    robots.txt allows it.
     """
 
     policy: Policy
@@ -80,34 +80,40 @@ class SiteRules:
     """The state of one origin in one run, and the decisions that follow from it."""
 
     def __init__(self, options: CrawlOptions, origin: str, read: ReadReferences) -> None:
-        """Start without any answers: robots.txt must be read first. `origin` is spelt as in `Parts.origin`."""
+        """Start without any answers: robots.txt must be requested first.
+
+        `origin` is spelt as in `Parts.origin`; `read` returns the references of a page.
+        """
         self._options = options
         self._origin = origin
         self._link_memo = LinkMemo(read)
-        self._resolver = Resolver(origin, _MAX_REMEMBERED)
+        self._resolver = Resolver(origin, _MAX_REMEMBERED_URLS)
         self._pace = pace.Pace()
         self._robots_state = robots_state.NEW_STATE
         self._year, self._year_start, self._year_end = _NO_YEAR, 0.0, 0.0
-        self._rules = next(_RULES)
-        self._followed: dict[str, FoundUrl | None] = {}  # results of `follow`: pages repeat their links
+        self._rule_set = next(_RULE_SET_NUMBERS)
+        self._followed: dict[str, FoundUrl | None] = {}  # results of `follow`, because pages repeat links
         self._novelty = NoveltyCount()
         self._order_offset = 0  # added to the order numbers of found addresses
-        self._sitemaps_left = MAX_SITEMAPS  # how many more may be offered
-        self._assets_left = MAX_ASSETS if options.assets else 0  # how many more may be offered
+        self._sitemaps_left = MAX_SITEMAPS  # how many more may be returned in this run
+        self._assets_left = MAX_ASSETS if options.assets else 0  # how many more may be returned in this run
         self._left_out: list[LeftOut] = []
 
     def robots(self, at: float) -> str:
-        """Return the address of robots.txt if it is due at `at` (seconds since 1970), otherwise an empty text."""
+        """Return the address of robots.txt if it is due at the time `at` (UNIX seconds), otherwise an empty text."""
         if not self._year_start <= at < self._year_end:
             year = self._year = datetime.fromtimestamp(at, UTC).year
             self._year_start, self._year_end = (
-                datetime(first_of_year, 1, 1, tzinfo=UTC).timestamp() for first_of_year in (year, year + 1)
+                datetime(start_year, 1, 1, tzinfo=UTC).timestamp() for start_year in (year, year + 1)
             )
             self._forget_verdicts()
         return f"{self._origin}/robots.txt" if at >= self._robots_state.due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Record the final answer for robots.txt, after redirects; return the sitemaps that it names."""
+        """Record the final answer for robots.txt, after redirects; return the sitemaps that it names.
+
+        `at` is the time of the answer in UNIX seconds; `status` is None if the host did not answer.
+        """
         agent = self._options.agent
         self._forget_verdicts()
         self._robots_state = robots_state.update_state(
@@ -117,7 +123,8 @@ class SiteRules:
         return self._offer_sitemaps(self._make_sitemap(url, 0) for url in urls)
 
     def _forget_verdicts(self) -> None:
-        self._rules = next(_RULES)
+        """Forget all remembered verdicts and links, because the rules have changed."""
+        self._rule_set = next(_RULE_SET_NUMBERS)
         self._followed.clear()
         self._link_memo.forget()
 
@@ -126,62 +133,68 @@ class SiteRules:
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until robots.txt is requested again if it could not be read; 0 if it could."""
+        """Return the seconds from `at` until robots.txt is requested again if it could not be read, otherwise 0."""
         state = self._robots_state
         return max(state.due - at, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by all rules, and return the deciding one.
+        """Judge an address by the rules for its crawl type `kind`.
 
-        A sitemap is judged only by the site's hosts and robots.txt, an asset by `do_not_crawl` and robots.txt.
+        A sitemap is judged only by the site's hosts and robots.txt, an asset only by `do_not_crawl` and robots.txt.
         """
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
         if kind == ASSET:
-            denied = self._options.policy.denies(parts(url))
-            return denied if denied.reason else judge_by_robots(url, self._robots_state.robots)
+            verdict = self._options.policy.judge_by_deny_rules(parts(url))
+            return verdict if verdict.reason else judge_by_robots(url, self._robots_state.robots)
         if kind == SITEMAP:
             is_own = self._options.policy.scope.owns(parts(url))
             return judge_by_robots(url, self._robots_state.robots) if is_own else PolicyVerdict(Reason.OUT_OF_SCOPE)
         return self._options.policy.judge(url, self._year, self._robots_state.robots)
 
     def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
-        """Return why an address must not be requested now, or None; the rules may have changed since it was found."""
+        """Return the reason why an address must not be requested now; None if it may be requested.
+
+        The rules may have changed since the address was found.
+        """
         if kind == CrawlType.FILE_CRAWL and not self._pace.given_up:
-            key = hash(url) ^ self._rules
-            if _ALLOWED[key & (_SLOTS - 1)] == key:
+            allowed_key = hash(url) ^ self._rule_set
+            if _ALLOWED[allowed_key & (_ALLOWED_SLOTS - 1)] == allowed_key:
                 return None
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to repeat a request at once: most failed connections succeed at the second try."""
+        """Tell whether to repeat a request at once after `tries` attempts: most succeed at the second one."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after an answer; None if the site must not be requested again in this run."""
+        """Return the seconds to wait after an answer; None if the origin must not be requested again in this run.
+
+        `seconds` is the duration of the request, `wait` the pause that the server asked for.
+        """
         delay = pace.minimum_delay(self._robots_state.robots.delay, self._options.delay)
         duration = seconds if self._options.polite else 0.0
         self._pace = self._pace.after_answer(pace.AnswerTiming(status, duration, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Count the body of a new address; tell whether the origin keeps returning texts that are known already.
+        """Count the body of a new address; tell whether the origin returns only texts that are known already.
 
-        The links of a page that repeated a known text are taken after those of all other pages.
+        The links of a page that repeated a known text are requested after the links of all other pages.
         """
         if job.kind != CrawlType.FILE_CRAWL:
             return False
-        endless = self._novelty.is_endless(body)
-        delay = BEHIND if self._novelty.is_repeating else 0
-        if delay != self._order_offset:
-            self._order_offset = delay
+        is_endless = self._novelty.is_endless(body)
+        order_offset = BEHIND if self._novelty.is_repeating else 0
+        if order_offset != self._order_offset:
+            self._order_offset = order_offset
             self._followed.clear()
-        return endless
+        return is_endless
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page and its new references, including its `Refresh` target.
+        """Return the base address of a page, and its new references, including the target of its header `Refresh`.
 
-        No references are returned if the header has the directive `nofollow`.
+        `fields` are the header fields. No references are returned if they contain the directive `nofollow`.
         """
         robots_tag = fields.get("x-robots-tag", "")
         if robots_tag and read_header_directives(robots_tag.split("\n"), self._options.agent).nofollow:
@@ -191,54 +204,54 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap or feed; None if the answer is another kind of document."""
+        """Return the addresses in a sitemap, feed or asset; None if the document is of another kind."""
         if job.kind == ASSET:
             return self._offer_assets(job, fields, body)
-        kind = mime(fields.get("content-type", ""))
-        if job.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
+        media_type = mime(fields.get("content-type", ""))
+        if job.kind != SITEMAP and (media_type is None or media_type.essence not in FEEDS):
             return None
-        hint = read_hints(body, job.url)
-        if hint.kind is HintKind.INDEX:
+        hint_list = read_hints(body, job.url)
+        if hint_list.kind is HintKind.INDEX:
             depth = job.place + 1
-            sitemaps = (
-                self._make_sitemap(entry.url, depth, entry.modified) for entry in hint.entries if depth < MAX_DEPTH
-            )
+            entries = hint_list.entries if depth < MAX_DEPTH else ()
+            sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
             return self._offer_sitemaps(sitemaps) if job.kind == SITEMAP else []
-        if job.kind != SITEMAP and hint.kind is not HintKind.FEED:
+        if job.kind != SITEMAP and hint_list.kind is not HintKind.FEED:
             return None
-        pages = ((entry, self._judge_page(scope.clean_address(entry.url))) for entry in hint.entries)
+        pages = ((entry, self._judge_page(scope.clean_address(entry.url))) for entry in hint_list.entries)
         use_dates = self._options.hints
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page; empty if the site's assets are not kept."""
+        """Return the assets of a page; empty if the assets of the site are not stored."""
         return self._offer_assets(job, fields, body) if self._assets_left and job.kind == CrawlType.FILE_CRAWL else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets that a page or a style sheet names; style sheets name others, up to `MAX_DEPTH` levels."""
+        """Return the assets that a page or style sheet names; style sheets are followed up to `MAX_DEPTH` levels."""
         depth = job.place + 1 if job.kind == ASSET else 0
         if depth > MAX_DEPTH:
             return []
-        candidates = (self._make_asset(url, depth) for url in assets(job.url, fields, body))
+        candidates = (self._make_asset(url, depth) for url in find_assets(job.url, fields, body))
         allowed = [asset for asset in candidates if asset][: self._assets_left]
         self._assets_left -= len(allowed)
         return allowed
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset; None if a rule of this site forbids it. Another origin's robots.txt is checked there."""
+        """Return an asset; None if a rule of this site forbids it.
+
+        If it is on another origin, the rules of that origin check its robots.txt.
+        """
         address = parts(url)
-        if (
-            self.verdict(url, ASSET).reason
-            if address.origin == self._origin
-            else self._options.policy.denies(address).reason
-        ):
+        is_own = address.origin == self._origin
+        verdict = self.verdict(url, ASSET) if is_own else self._options.policy.judge_by_deny_rules(address)
+        if verdict.reason:
             return None
         return FoundUrl(hash64(url), address.origin, url, depth, ASSET)
 
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
-        """Resolve a reference against a normal address; None if a rule forbids the target.
+        """Resolve a reference against the normal address `base`; return None if a rule forbids the target.
 
-        Only this origin's robots.txt is considered; another origin checks its own.
+        If the target is on another origin, the rules of that origin check its robots.txt.
         """
         if kind == ASSET:
             target = normalise(reference, base).url if self._assets_left else ""
@@ -248,13 +261,13 @@ class SiteRules:
         url = resolved.url
         if url in self._followed:
             return self._followed[url]
-        if len(self._followed) >= _MAX_REMEMBERED:
+        if len(self._followed) >= _MAX_REMEMBERED_URLS:
             self._followed.clear()
         page = self._followed[url] = self._judge_page(scope.clean_address(url)) if url else None
         return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return the addresses of the site's own hosts that rules forbade since the last job."""
+        """Return the addresses of the site's own hosts that rules forbade since the last call."""
         left_out_urls, self._left_out = self._left_out, []
         return left_out_urls
 
@@ -270,15 +283,14 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, sitemaps: Iterable[FoundUrl | None]) -> list[FoundUrl]:
-        """Return the sitemaps that are not None, as many as may still be offered in this run."""
-        offered = list(
-            islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left)
-        )  # an index may name thousands beyond that
+        """Return the sitemaps that are not None, at most as many as are left in this run."""
+        # An index may name thousands more, so they are not all created.
+        offered = list(islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left))
         self._sitemaps_left -= len(offered)
         return offered
 
     def _judge_page(self, url: str) -> FoundUrl | None:
-        """Return the page at a clean address; if a rule forbids it, record the address as left out and return None."""
+        """Return the page at a clean address; if a rule forbids it, record it as left out and return None."""
         address = parts(url)
         verdict = self._options.policy.judge_parts(address, self._year)
         if verdict.reason:
@@ -293,23 +305,24 @@ class SiteRules:
                 self._note_left_out(url, verdict)
                 return None
             if not verdict.reason:
-                key = hash(url) ^ self._rules
-                _ALLOWED[key & (_SLOTS - 1)] = key
+                allowed_key = hash(url) ^ self._rule_set
+                _ALLOWED[allowed_key & (_ALLOWED_SLOTS - 1)] = allowed_key
         return FoundUrl(hash64(url), address.origin, url, redirect.count_segments(url) + self._order_offset)
 
 
-def schedule_attempt(attempt: Attempt, interval: float, failures: int, start: float) -> tuple[float, float]:
-    """Return the time when an address is due again (seconds since 1970), and its next interval in seconds.
+def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_interval: float) -> tuple[float, float]:
+    """Return the time when an address is due again (UNIX seconds), and its next interval in seconds.
 
-    `interval` is its current interval (0 before the first attempt), `failures` the number of failures in a row, with
-    this one, and `start` the site's configured interval. The interval stays until the content has been read, which sets
-    it by `redirect.compute_interval`. After a failure of the server the address is due in one hour, two, four and so
-    on, but not later than after the interval; a 4xx counts like any page. A sitemap is due every day.
+    `interval` is its current interval (0 before the first attempt), `failures` the number of failures in a row
+    including this attempt, and `start_interval` the site's configured interval. The interval does not change until the
+    content has been read and `redirect.compute_interval` sets it. After a failure of the server, the address is due in
+    one hour, then two, four and so on, but not later than after the interval; a 4xx counts like any page. A sitemap is
+    due every day.
     """
-    known_interval = interval or start
+    present_interval = interval or start_interval
     if attempt.kind == SITEMAP:
         return attempt.started.timestamp() + DAY, DAY
     started = attempt.started.timestamp()
     if attempt.reason in _RETRY_REASONS or (attempt.status or 0) >= 500 or attempt.status == 429:
-        return started + min(known_interval, _HOUR * 2 ** min(max(failures - 1, 0), 20)), known_interval
-    return started + known_interval, known_interval
+        return started + min(present_interval, _HOUR * 2 ** min(max(failures - 1, 0), 20)), present_interval
+    return started + present_interval, present_interval

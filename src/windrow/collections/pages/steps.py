@@ -14,17 +14,23 @@ from windrow.collections.pages import crawl_log
 from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource, Mime, mime
 from windrow.collections.pages.crawl_log import classify_attempt
 from windrow.collections.pages.database.entries import (
-    BY_HEADER,
+    DEPENDS_ON_HEADER,
     CrawlEntry,
     RedirectEntry,
     Sight,
     SummaryEntry,
     TextSummary,
-    hash_of_links,
+    hash_link_set,
 )
 from windrow.collections.pages.reading import PageDocument, read
-from windrow.collections.pages.redirect import REDIRECTS, canonical, find_link_targets, read_redirect, resolve_refresh
-from windrow.collections.pages.scope import Scope, scope
+from windrow.collections.pages.redirect import (
+    REDIRECTS,
+    find_canonical,
+    find_link_targets,
+    read_redirect,
+    resolve_refresh,
+)
+from windrow.collections.pages.scope import Scope, make_scope
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import robots
@@ -34,48 +40,49 @@ from windrow.formats.robots import Directives
 from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
-MAX_BYTES = 32 << 20
-"""Most bytes of a document that is read, after decoding."""
+MAX_DOCUMENT_BYTES = 32 << 20
+"""Most bytes of a document that is read, after decompression."""
 
 MAX_LINKS = 20_000
-"""Most links kept of one page, in page order: 16 MiB have room for a million."""
+"""Most links of one page that are stored, in page order: a page of 16 MiB may contain a million."""
 
-_NOT_MODIFIED = 304
-_SIGHTS = {_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
-_PARTIAL = 206
-_EPOCH = datetime.fromtimestamp(0, UTC)  # a page never counts as expired if the time of its answer is unknown
-_HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
-_REASONS = frozenset(reason.value for reason in Reason)
+_HTTP_NOT_MODIFIED = 304
+_SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
+_HTTP_PARTIAL = 206
+_EPOCH = datetime.fromtimestamp(0, UTC)  # so that a page does not count as expired if the time of its answer is unknown
+_HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
+_REASON_NAMES = frozenset(reason.value for reason in Reason)
 
 
 def needs_body(recorded: RecordedAttempt) -> bool:
-    """Tell whether the body of an attempt must be read: only of a page that answered with a document."""
+    """Tell whether the body of an attempt must be read: only for pages, and only if the answer is a document."""
     return recorded.attempt.kind == CrawlType.FILE_CRAWL and _is_document(recorded.attempt)
 
 
 def _is_document(attempt: Attempt) -> bool:
-    return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status != _PARTIAL
+    """Tell whether the answer is a whole document: a 2xx other than 206."""
+    return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status != _HTTP_PARTIAL
 
 
 def summarise(task: Task) -> TextSummary:
-    """Summarise a kept body; one that cannot be read becomes a file without text, with the reason.
+    """Summarise a stored body; a body that cannot be read becomes a file without text, with the reason.
 
-    `task.item.key` is the page's address, `task.item.digest` the digest of the kept bytes.
+    `task.item.key` is the address of the page, `task.item.digest` the digest of the stored bytes.
     """
     fields = task.fields
-    kind = mime(fields.get("content-type", ""))
+    media_type = mime(fields.get("content-type", ""))
     try:
-        raw = decode_body(_read_body(task), fields, most=MAX_BYTES, ratio=task.limits.ratio)
+        raw = decode_body(_read_body(task), fields, most=MAX_DOCUMENT_BYTES, ratio=task.limits.ratio)
     except StepError as error:
-        return _summarise_file(kind, None, task.item.digest, error.reason)
+        return _summarise_file(media_type, None, task.item.digest, error.reason)
     summary = _summarise_page(read(raw, task.item.key, fields, _find_scope(task.source)), task, len(raw))
-    return summary._replace(headed=_has_hiding_directive(fields) or summary.until is not None)
+    return summary._replace(depends_on_header=_has_hiding_directive(fields) or summary.until is not None)
 
 
 def name_payload(recorded: RecordedAttempt) -> str:
-    """Return the digest of a body and a hash of its media type and date; empty without a body.
+    """Return the digest of a body and a hash of its media type and date; empty if there is no body.
 
-    The same bytes with another media type or date are read again.
+    The name differs for the same bytes with another media type or date, so that they are read again.
     """
     response, modified = recorded.attempt.kept, recorded.attempt.validators[1]
     if response is None or not (response.mime or modified):
@@ -84,12 +91,15 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (seconds since 1970) from which a page must not be found; None if it does not set one."""
+    """Return the time (UNIX seconds) from which on searches must not find a page; None if it does not set a time."""
     return summary.until
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source. The host `*` is dropped: with it, links to any host would count as internal."""
+    """Return the scope of a source, without the host `*`, because links to any host would count as internal.
+
+    Return None if the source does not have seeds.
+    """
     if source is None or "seeds" not in source.options:
         return None
     options = source.options
@@ -100,54 +110,52 @@ def _find_scope(source: Source | None) -> Scope | None:
 
 @lru_cache(maxsize=64)
 def _cached_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
-    return scope(seeds, hosts, paths)
+    return make_scope(seeds, hosts, paths)
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
-    """Tell whether the header of an answer with known bytes, or without any, asks to hide the page from searches."""
+    """Tell whether the header of an answer with known bytes, or without bytes, asks to hide the page from searches."""
     attempt = recorded.attempt
     return (
         attempt.kind == CrawlType.FILE_CRAWL
-        and (_is_document(attempt) or attempt.status == _NOT_MODIFIED)
+        and (_is_document(attempt) or attempt.status == _HTTP_NOT_MODIFIED)
         and _has_hiding_directive(fields)
     )
 
 
 def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
-    return bool(_HIDING.search(fields.get("x-robots-tag", "")))
+    return bool(_HIDING_DIRECTIVE.search(fields.get("x-robots-tag", "")))
 
 
 def _read_body(task: Task) -> bytes:
-    content = task.view.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise StepError(f"the body is longer than {MAX_BYTES} bytes", Reason.TOO_LARGE)
+    """Return the stored body; raise StepError if it is too long."""
+    content = task.view.read(MAX_DOCUMENT_BYTES + 1)
+    if len(content) > MAX_DOCUMENT_BYTES:
+        raise StepError(f"the body is longer than {MAX_DOCUMENT_BYTES} bytes", Reason.TOO_LARGE)
     return content
 
 
 def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
-    """Summarise a document; its text is left out if the document asks for that or has none."""
-    fields, url, kind = task.fields, task.item.key, page.mime
+    """Summarise a document of `size` bytes; its text is left out if directives ask for that or if it is empty."""
+    fields, url = task.fields, task.item.key
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[:MAX_LINKS]))
     summary = TextSummary(
-        b"", links=links, linked=hash_of_links((link[0], link[10] or "") for link in links), size=size,
-        mime=kind,
-        canonical=canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
+        b"", links=links, linked=hash_link_set((target, text or "") for target, *_, text in links),
+        size=size, mime=page.mime,
+        canonical=find_canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
         move=_find_refresh(page, url, fields.get("refresh", "")),
     )  # fmt: skip
     pile = _replace_surrogates(page.pile.fields())
     digest = type(page.pile)(*pile).digest()
-    directives, answered_at = (
-        read_directives(page, fields, task.options.get("agent", "")),
-        find_answer_time(fields, task.visited),
-    )
-    if reason := directives.refusal(answered_at):
+    directives = read_directives(page, fields, task.options.get("agent", ""))
+    if reason := directives.refusal(find_answer_time(fields, task.visited)):
         return summary._replace(identity=crawl_log.identify_hidden(digest, reason), reason=reason.value)
     summary = summary._replace(until=int(directives.until.timestamp()) if directives.until else None)
     described = _replace_surrogates(astuple(page.description))
     if not any(pile):
         return summary._replace(
-            identity=crawl_log.identify_file(kind, size, task.item.digest),
+            identity=crawl_log.identify_file(page.mime, size, task.item.digest),
             reason=_explain_missing_text(page),
             described=described,
         )
@@ -155,7 +163,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of a page's `Refresh` header, or else of its `meta http-equiv=refresh`."""
+    """Return the target of a page's header `Refresh` or, without one, of its `meta http-equiv=refresh`."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -169,30 +177,32 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
 
 def _explain_missing_text(page: PageDocument) -> str:
     """Return the reason why the text is missing; empty if the document does not contain any text."""
-    reasons = [finding.kind for finding in page.findings if finding.kind in _REASONS]
+    reasons = [finding.kind for finding in page.findings if finding.kind in _REASON_NAMES]
     if reasons:
         return reasons[0]
     return "" if page.encoding or page.mime is None else Reason.UNSUPPORTED.value
 
 
 def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
-    """Return the robots directives of a page: those of `X-Robots-Tag` joined with those of its `meta` elements."""
+    """Return the robots directives of a page, from the header X-Robots-Tag and from its `meta` elements."""
     return robots.read_header_directives(fields.get("x-robots-tag", "").split("\n"), agent).join(
         robots.read_meta_directives(page.asks, agent)
     )
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return the time of an answer: its `Date` header, or else the time of the attempt."""
+    """Return the time of an answer: that of its header Date or, without one, the time of the attempt."""
     return read_utc_time(fields.get("date", "")) or visited or _EPOCH
 
 
-def _summarise_file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
-    return TextSummary(crawl_log.identify_file(kind, size, mark), reason.value, size=size, mime=kind)
+def _summarise_file(media_type: Mime | None, size: int | None, validator: str, reason: Reason) -> TextSummary:
+    """Summarise a file without text; `validator` is the digest of its bytes or, without it, its ETag."""
+    identity = crawl_log.identify_file(media_type, size, validator)
+    return TextSummary(identity, reason.value, size=size, mime=media_type)
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which no database stores, in a text or in tuples of texts."""
+    """Replace lone surrogates, which databases cannot store, in a text or in tuples of texts."""
     if isinstance(value, tuple):
         if _is_encodable("".join(_collect_texts(value))):  # all at once: the links of a page have thousands of texts
             return value
@@ -219,9 +229,9 @@ def _is_encodable(text: str) -> bool:
 
 
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
-    """Return the entry of an attempt; `reading` is the reading of its body, if it had to be read.
+    """Return the entry of an attempt; `reading` is the result of reading its body, if that was necessary.
 
-    Return None for an attempt without an answer, or to something else than a page.
+    Return None for an attempt without an answer, or for an attempt to get another kind of file than a page.
     """
     attempt = recorded.attempt
     if attempt.kind != CrawlType.FILE_CRAWL:
@@ -230,36 +240,37 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
         return None
     sight, summary = _classify_sight(attempt, reading)
     payload = name_payload(recorded)
-    if summary and summary.headed and attempt.kept:
-        payload = f"{attempt.kept.digest} {BY_HEADER}"
+    if summary and summary.depends_on_header and attempt.kept:
+        payload = f"{attempt.kept.digest} {DEPENDS_ON_HEADER}"
     crawl = CrawlEntry(
-        recorded.seq, attempt.url, int(attempt.started.timestamp()),
-        crawl_log.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight,
-        crawl_log.agent_uuid(recorded.opened, recorded.session), attempt.kind, attempt.allowed,
-        int(_find_exit_code(attempt, summary)), round(attempt.seconds * 1000) if attempt.seconds else None,
-        attempt.status, attempt.validators[0] or None, payload,
+        attempt=recorded.seq, url=attempt.url, at=int(attempt.started.timestamp()),
+        uuid=crawl_log.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight=sight,
+        agent=crawl_log.agent_uuid(recorded.opened, recorded.session), kind=attempt.kind, allowed=attempt.allowed,
+        exit_code=int(_find_exit_code(attempt, summary)),
+        milliseconds=round(attempt.seconds * 1000) if attempt.seconds else None,
+        status=attempt.status, etag=attempt.validators[0] or None, payload=payload,
     )  # fmt: skip
     return SummaryEntry(crawl, summary)
 
 
 def _find_exit_code(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
-    """Return the exit code of an attempt: FILE_INGESTED if its text was read, even if its media type has no reader."""
+    """Return the exit code of an attempt: FILE_INGESTED if a text was read, whatever the declared media type."""
     code = classify_attempt(attempt)
     has_text = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
     return ExitCode.FILE_INGESTED if has_text else code
 
 
 def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> tuple[Sight, TextSummary | None]:
-    """Return the sight of an attempt's answer, and the summary."""
+    """Return the result of an attempt as a `Sight`, and the summary of the content; None without new content."""
     status = attempt.status
     if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
         return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)
     if status in REDIRECTS:
         return _read_redirect_answer(attempt, status)
-    if status == _NOT_MODIFIED and isinstance(reading, TextSummary):
+    if status == _HTTP_NOT_MODIFIED and isinstance(reading, TextSummary):
         return Sight.CONTENT, reading
     if not _is_document(attempt):
-        return _SIGHTS.get(status or 0, Sight.UNKNOWN), None
+        return _SIGHT_OF_STATUS.get(status or 0, Sight.UNKNOWN), None
     if attempt.kept is None:
         return Sight.UNKNOWN, None
     if isinstance(reading, Reading):

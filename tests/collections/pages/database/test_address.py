@@ -11,8 +11,8 @@ from windrow.collections.pages.database.entries import (
     Sight,
     SummaryEntry,
     TextSummary,
-    origin,
-    split,
+    split_address,
+    split_origin,
 )
 from windrow.collections.pages.database.store import SummaryStore
 
@@ -36,10 +36,10 @@ from windrow.collections.pages.database.store import SummaryStore
     ],
 )  # fmt: skip
 def test_split(url, parts, path, query, text):
-    address = split(url)
+    address = split_address(url)
     if text is not None:
         assert address == (parts[3], path, query, text)
-        assert origin(address.origin) == OriginEntry(*parts)
+        assert split_origin(address.origin) == OriginEntry(*parts)
     assert "secret" not in repr(address)
 
 

@@ -81,7 +81,7 @@ def test_a_page_that_returns_and_says_that_it_did_not_change_is_there_again():
 
 def test_a_page_that_did_not_change_while_its_address_led_elsewhere_is_there_again():
     page, moved, back = observe(A, B, Sight.SAME)
-    first, away, third = fold([page, moved._replace(body=False), back])
+    first, away, third = fold([page, moved._replace(has_body=False), back])
     assert (first.confirmed_end, away.confirmed_end, third.identity, third.confirmed_end) == (1, 2, A, None)
     assert third.crawls == [back.crawl]
     assert third.describing_crawl == page.crawl

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.collections.pages.database.test_near import close, prose
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import near_duplicates as following
-from windrow.collections.pages.database.near_duplicates import follow
+from windrow.collections.pages.database.near_duplicates import update_touched
 from windrow.collections.pages.database.writer import schema as made
 
 TEXT = prose(1, 90)
@@ -53,7 +53,7 @@ class ChangingDatabase:
         self.connection.execute("INSERT OR IGNORE INTO windrow_touched VALUES (?)", (number,))
 
     def follow(self, size: int = 1_000) -> None:
-        while follow(self.connection, size):
+        while update_touched(self.connection, size):
             pass
         assert self.connection.execute("SELECT count(*) FROM windrow_touched").fetchone() == (0,)
 
@@ -183,7 +183,7 @@ def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, st
 
 
 def test_small_batches_end(database: ChangingDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "BATCH", 1)
+    monkeypatch.setattr(following, "GENERATIONS_PER_TRANSACTION", 1)
     database.put(*pages(*URLS), later=True)
     database.follow(1)
     assert len(database.groups()) == 1

@@ -12,7 +12,7 @@ import pytest
 from tests.collections.pages.database.test_near import prose
 from tests.collections.pages.database.test_wording import NOW, crawl
 from windrow.collections.pages.database.fulltext_table import fill, recount
-from windrow.collections.pages.database.sound import faults
+from windrow.collections.pages.database.sound import find_faults
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.reading import Pile
 from windrow.query.word import count_words
@@ -30,9 +30,9 @@ def store(tmp_path: Path) -> Iterator[SummaryStore]:
     summary_store.close()
 
 
-def find_faults(store: SummaryStore) -> list[str]:
+def list_faults(store: SummaryStore) -> list[str]:
     with closing(SqliteReader(store.path)) as reader:
-        return list(faults(reader, lambda fields: Pile(*fields).digest()))
+        return list(find_faults(reader, lambda fields: Pile(*fields).digest()))
 
 
 def spoil(store: SummaryStore, sql: str) -> None:
@@ -45,7 +45,7 @@ def test_nothing_is_found_where_all_agrees(store: SummaryStore) -> None:
     with closing(sqlite3.connect(store.path)) as link:
         assert link.execute("SELECT count(*) FROM windrow_near_duplicate").fetchone() == (2,)
         assert link.execute("SELECT count(*) FROM windrow_representative").fetchone() == (3,)
-    assert find_faults(store) == []
+    assert list_faults(store) == []
 
 
 @pytest.mark.parametrize(
@@ -60,20 +60,20 @@ def test_nothing_is_found_where_all_agrees(store: SummaryStore) -> None:
 )
 def test_what_was_spoilt_is_found(store: SummaryStore, sql: str) -> None:
     spoil(store, sql)
-    assert len(find_faults(store)) == 1
+    assert len(list_faults(store)) == 1
 
 
 def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
     spoil(store, "UPDATE windrow_near_duplicate SET other_id = 99")
     spoil(store, "INSERT INTO windrow_touched VALUES (1)")
-    assert find_faults(store) == []
+    assert list_faults(store) == []
 
 
 @pytest.mark.parametrize(
     ("sql", "fault"),
     [
         ("DELETE FROM crawl_summary", "have a version that no crawl saw"),
-        ("DELETE FROM http_summary", "have a crawl without its answer"),
+        ("DELETE FROM http_summary", "have a crawl without an answer"),
         ("DELETE FROM file_summary", "have a version that is neither a file nor a redirect"),
         ("DELETE FROM document_description", "have a text without a description"),
         ("UPDATE windrow_observation SET linked = x'01'", "have lost their links"),
@@ -82,7 +82,7 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
 def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, fault: str) -> None:
     with closing(sqlite3.connect(store.path)) as link, link:  # which looks no references up
         link.execute(sql)
-    assert f"{', '.join(URLS)} {fault}" in find_faults(store)
+    assert f"{', '.join(URLS)} {fault}" in list_faults(store)
 
 
 def test_words_whose_tokens_were_deleted_are_told_as_other_words(store: SummaryStore) -> None:

@@ -87,7 +87,7 @@ def expected(events: list[Event]) -> list[tuple[Any, ...]]:
             sight = Sight.CONTENT if is_content(event) else Sight(event.kind)
             identity = {"file": b"f" * 32, "move": b"m" * 32}.get(event.kind) or digest(event.kind)
             there = identity if is_content(event) else b""
-            seen.append(CrawlObservation(event.at, uuid(event), sight, there, body=event.kind != "move"))
+            seen.append(CrawlObservation(event.at, uuid(event), sight, there, has_body=event.kind != "move"))
         by_crawl = {uuid(crawled): crawled for crawled in mine}
         for generation in fold(seen):
             last = by_crawl[generation.describing_crawl]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.ask import ask, at_query_time, unindexed_filters
+from windrow.collections.pages.search.ask import at_query_time, make_clause, unindexed_filters
 from windrow.query import parse
 
 JUNE, JULY = 1717200000, 1719792000  # 2024
@@ -41,8 +41,8 @@ def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
 
 def find_ids(search: Search, text: str) -> list[int]:
     query = at_query_time(parse(text))
-    among = {leaf: search._ids(leaf) for leaf in unindexed_filters(query)}
-    return sorted(hit.id for hit in search._index.search(ask(query, among), 50))
+    among = {leaf: search._find_matches(leaf) for leaf in unindexed_filters(query)}
+    return sorted(hit.id for hit in search._index.search(make_clause(query, among), 50))
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,20 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
-from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, to_datetime
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.page_versions import (
-    NONE,
+    NO_NUMBERS,
     NearDuplicate,
     PageVersion,
     Timeline,
     Versions,
     count_ended_attempts,
-    timelines,
+    read_timelines,
 )
-from windrow.collections.pages.database.sound import reached
-from windrow.collections.pages.difference import SIZE, Difference, State, difference
-from windrow.collections.pages.discover import address
+from windrow.collections.pages.database.sound import read_checkpoint
+from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
+from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
@@ -33,19 +33,19 @@ from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
-_COMPARED = 100
-"""Most versions, counted from the latest, that are compared with the one before."""
-_ALIKE = 5
-"""Most addresses with the same text that are named."""
+_MAX_COMPARED_VERSIONS = 100
+"""Most versions of an address, the latest ones, that are compared with their previous versions."""
+_MAX_LISTED_COPIES = 5
+"""Most addresses with the same or nearly the same text that are listed."""
 
 
 class Edition(NamedTuple):
-    """A version of a page; `changed` describes in a line the changes since the previous version.
+    """A version of a page; `changed` describes in one line the changes since the previous version.
 
-    `end` is the time when it was found gone or changed, null if it is still present. `duplicate_of`
-    is the address it is marked as a duplicate of, `copies` how many other addresses have the same text now.
-    `indexed` tells whether its text can be searched for, `words` is the number of different words; `reason` is why its
-    text was left out, or empty.
+    `end` is the time when the page was found to be gone or changed, null if the version is still present.
+    `duplicate_of` is the address of which it is marked as a duplicate, `copies` the number of other addresses with the
+    same text now. `indexed` tells whether its text can be searched for, `words` is the number of different words.
+    `reason` is the reason why it has no text; empty if it has one.
     """
 
     generation: str
@@ -68,66 +68,70 @@ class Edition(NamedTuple):
     reason: str = ""
 
 
-class Others(NamedTuple):
-    """Addresses with the same text now, those with nearly the same, and the representative of all."""
+class RelatedPages(NamedTuple):
+    """Addresses with the same text now, addresses with nearly the same text, and the representative of them all."""
 
-    alike: tuple[str, ...] = ()
-    near: tuple[NearDuplicate, ...] = ()
-    stands: str = ""
+    same_text: tuple[str, ...] = ()
+    near_duplicates: tuple[NearDuplicate, ...] = ()
+    representative: str = ""
 
 
-def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
-    """Return the versions of an address, and the addresses with the same or nearly the same text as the latest one."""
-    related = Others()
-    with summary_if_there(workspace) as summary:
+def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], RelatedPages]:
+    """Return the versions of an address, oldest first, and the pages with the same or nearly the same text now."""
+    related = RelatedPages()
+    with open_existing_summary(workspace) as summary:
         if summary is None:
             return [], related
         reader = Versions(summary)
         versions = reader.of(url)
         latest_version = versions[-1] if versions else None
-        if latest_version is not None and latest_version.pile is not None and latest_version.end is None:
-            near_duplicates, representative = reader.near(latest_version.id, _ALIKE)
-            related = Others(
-                tuple(reader.alike(latest_version.pile, url, _ALIKE)), tuple(near_duplicates), representative
-            )
-        changes, reasons = _describe_changes(reader, versions), reader.reasons(url)
-    return [
-        _make_edition(state, changes.get(state.id, ""), reasons.get(state.generation, "")) for state in versions
-    ], related
+        if latest_version is not None and latest_version.pile_id is not None and latest_version.end is None:
+            copies = reader.list_copies(latest_version.pile_id, url, _MAX_LISTED_COPIES)
+            near_duplicates, representative = reader.find_near_duplicates(latest_version.id, _MAX_LISTED_COPIES)
+            related = RelatedPages(tuple(copies), tuple(near_duplicates), representative)
+        changes, reasons = _describe_changes(reader, versions), reader.read_reasons(url)
+    editions = [
+        _make_edition(version, changes.get(version.id, ""), reasons.get(version.generation, "")) for version in versions
+    ]
+    return editions, related
 
 
 def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
-    latest_versions = versions[-_COMPARED:]
-    states = [contents(reader, version) for version in latest_versions]
+    """Describe the changes of each of the latest versions since its previous version; the keys are version ids."""
+    latest_versions = versions[-_MAX_COMPARED_VERSIONS:]
+    all_contents = [_read_contents(reader, version) for version in latest_versions]
     descriptions = dict[int, str]()
-    for (earlier, earlier_state), (version, state) in pairwise(zip(latest_versions, states, strict=True)):
-        found_other = difference(earlier_state, state)
-        descriptions[version.id] = str(found_other)
-        if earlier.end is not None and earlier.end < version.first:
-            descriptions[version.id] = "there again" + (
-                "" if found_other.nothing else f", with another content: {found_other}"
+    for (previous, old_contents), (version, contents) in pairwise(zip(latest_versions, all_contents, strict=True)):
+        changes = compare_versions(old_contents, contents)
+        descriptions[version.id] = str(changes)
+        if previous.end is not None and previous.end < version.first_seen:
+            descriptions[version.id] = "present again" + (
+                "" if changes.is_empty else f", with other content: {changes}"
             )
     return descriptions
 
 
-def contents(reader: Versions, version: PageVersion) -> State:
+def _read_contents(reader: Versions, version: PageVersion) -> VersionContents:
     """Return the contents of a version for a comparison."""
-    text, rest = reader.texts([version.pile]).get(version.pile, ("", "")) if version.pile is not None else ("", "")
-    texts = {
+    text, rest = "", ""
+    if version.pile_id is not None:
+        text, rest = reader.read_texts([version.pile_id]).get(version.pile_id, ("", ""))
+    short_texts = {
         "title": version.title, "headline": version.headline, "description": version.description,
         "language": version.language, "kind": version.kind,
         "redirect": version.redirect, "canonical": version.canonical,
-        SIZE: None if version.pile is not None or version.size is None else f"{version.size:,} bytes",
+        SIZE: None if version.pile_id is not None or version.size is None else f"{version.size:,} bytes",
     }  # fmt: skip
-    return State(tuple((name, value or "") for name, value in texts.items()), text, rest)
+    return VersionContents(tuple((name, short_text or "") for name, short_text in short_texts.items()), text, rest)
 
 
 def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
+    """Convert a version for messages; `changed` describes its changes, `reason` is why it has no text."""
     return Edition(
         str(UUID(bytes=version.uuid)),
-        datetime.fromtimestamp(version.first, UTC),
-        datetime.fromtimestamp(version.last, UTC),
-        when(version.end),
+        datetime.fromtimestamp(version.first_seen, UTC),
+        datetime.fromtimestamp(version.last_seen, UTC),
+        to_datetime(version.end),
         version.title or version.headline or "",
         version.kind or "",
         version.language or "",
@@ -135,13 +139,13 @@ def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
         version.redirect or "",
         version.canonical or "",
         version.original or "",
-        version.copies,
-        version.crawls,
-        version.links,
-        version.indexed,
-        version.words,
+        version.copy_count,
+        version.crawl_count,
+        version.link_count,
+        version.is_indexed,
+        version.word_count,
         changed,
-        reason if version.pile is None else "",
+        reason if version.pile_id is None else "",
     )
 
 
@@ -150,7 +154,10 @@ MOVED = "moved"
 
 
 class VersionChange(NamedTuple):
-    """A change at an address: its versions `before` and `after`; None if the page did not exist."""
+    """A change at an address at the time `at` (UNIX seconds); `kind` is NEW, CHANGED or GONE.
+
+    `before` and `after` are the versions of the page; None if it did not exist then.
+    """
 
     at: int
     kind: str
@@ -159,15 +166,17 @@ class VersionChange(NamedTuple):
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    """Yield the pages that were added, changed in text or description, or removed, in any order."""
+    """Yield the pages whose text or description was added, changed or removed within the window, in any order."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
-    with summary_if_there(workspace) as summary:
+    with open_existing_summary(workspace) as summary:
         if summary is None:
             return
         reader = Versions(summary)
-        start = int(window.since.timestamp()) if window.since else None if window.facts else 0
-        for timeline in timelines(summary, since=start, sessions=window.facts or NONE):
-            for change in page_changes(timeline):
+        start = int(window.since.timestamp()) if window.since else None
+        if start is None and not window.facts:
+            start = 0  # a window without limits contains all attempts
+        for timeline in read_timelines(summary, since=start, sessions=window.facts or NO_NUMBERS):
+            for change in find_page_changes(timeline):
                 version = change.after or change.before
                 assert version is not None
                 yield SourceChange(
@@ -181,55 +190,60 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                 )
 
 
-def page_changes(line: Timeline) -> Iterator[VersionChange]:
-    """Yield the changes at an address within the window.
+def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
+    """Yield the changes at an address that its selected attempts found.
 
-    A redirect is not a page: only changes between page and redirect are yielded. A page is gone when its version ends
-    and no other begins at that time; its further absence is not a change.
+    A redirect is not a page: of redirects, only changes from and to pages are yielded. A page is gone when its version
+    ends and no other version begins at that time; later attempts that do not find it are not changes.
     """
     previous: PageVersion | None = None
-    for number, version in enumerate(line.versions):
-        replaced = previous is not None and previous.end == version.first
-        if version.first in line.visited:
-            if replaced:
-                yield VersionChange(version.first, CHANGED, previous, version)
+    for number, version in enumerate(timeline.versions):
+        is_replacement = previous is not None and previous.end == version.first_seen
+        if version.first_seen in timeline.visit_times:
+            if is_replacement:
+                yield VersionChange(version.first_seen, CHANGED, previous, version)
             elif version.redirect is None:
-                yield VersionChange(version.first, NEW, previous, version)
-        following = line.versions[number + 1] if number + 1 < len(line.versions) else None
-        ended = version.end is not None and (following is None or following.first != version.end)
-        if ended and version.end is not None and version.end in line.visited and version.redirect is None:
+                yield VersionChange(version.first_seen, NEW, previous, version)
+        following = timeline.versions[number + 1] if number + 1 < len(timeline.versions) else None
+        is_gone = version.end is not None and (following is None or following.first_seen != version.end)
+        if is_gone and version.end is not None and version.end in timeline.visit_times and version.redirect is None:
             yield VersionChange(version.end, GONE, version, None)
         previous = version
 
 
 def _describe_change(reader: Versions, change: VersionChange) -> str:
     if change.kind == CHANGED and change.before is not None and change.after is not None:
-        return str(difference(contents(reader, change.before), contents(reader, change.after)))
+        return str(compare_versions(_read_contents(reader, change.before), _read_contents(reader, change.after)))
     if change.kind == NEW and change.before is not None and change.before.end is not None:
-        return f"there again; it was gone on {datetime.fromtimestamp(change.before.end, UTC):%Y-%m-%d}"
+        return f"present again; it was gone on {datetime.fromtimestamp(change.before.end, UTC):%Y-%m-%d}"
     return ""
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Count the outcomes of the attempts between two facts; files that were read count as ingested."""
-    unread_name, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
-    with summary_if_there(workspace) as summary:
-        if not counted[unread_name] or summary is None or not _is_read(summary, ledger, facts):
+    """Correct the outcomes of attempts, `counted` by exit code before their files were read; return the new counts.
+
+    A file of an unknown type from which a text was read counts as ingested. `facts` are the (first, last) attempts.
+    """
+    unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
+    with open_existing_summary(workspace) as summary:
+        if not counted[unknown_type] or summary is None or not _has_read_all(summary, ledger, facts):
             return counted
-        read = max(0, counted[unread_name] - count_ended_attempts(summary, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
-    counts = counted.copy()
-    counts.update({unread_name: -read, ingested: read})
-    return +counts
+        unread_count = count_ended_attempts(summary, facts, ExitCode.FILE_OF_UNKNOWN_TYPE)
+        read_count = max(0, counted[unknown_type] - unread_count)
+    corrected = counted.copy()
+    corrected.update({unknown_type: -read_count, ingested: read_count})
+    return +corrected
 
 
-def _is_read(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    return reached(summary) >= min(facts[1], ledger.attempts.last_number())
+def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
+    """Tell whether the Summary Database contains all attempts between two facts."""
+    return read_checkpoint(summary) >= min(facts[1], ledger.attempts.last_number())
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
     """Count the pages of each source that sessions between two facts added, changed or removed."""
-    with summary_if_there(workspace) as summary:
-        return {} if summary is None else _count_changes(ledger, timelines(summary, sessions=facts))
+    with open_existing_summary(workspace) as summary:
+        return {} if summary is None else _count_changes(ledger, read_timelines(summary, sessions=facts))
 
 
 def content_of_attempts(
@@ -239,38 +253,39 @@ def content_of_attempts(
 
     Return None if some of these attempts have not been read yet.
     """
-    with summary_if_there(workspace) as summary:
-        if summary is None or not _is_read(summary, ledger, facts):
+    with open_existing_summary(workspace) as summary:
+        if summary is None or not _has_read_all(summary, ledger, facts):
             return None
-        return _count_changes(ledger, timelines(summary, attempts=facts))
+        return _count_changes(ledger, read_timelines(summary, attempts=facts))
 
 
-def _count_changes(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
+def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
+    """Count the changes of pages by source and kind; a page that redirects since then counts as moved."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
-    for line in lines:
-        source = sources.get(parts(line.url).origin)
+    for timeline in timelines:
+        source = sources.get(parts(timeline.url).origin)
         if source is not None:
-            counts[source].update(change.kind for change in page_changes(line))
-            # a page may send its readers on by itself: it moved, though its answer is one of a page
+            counts[source].update(change.kind for change in find_page_changes(timeline))
+            # A page with a refresh has moved, although its answer is not a redirect.
             counts[source][MOVED] += sum(
-                version.redirect is not None and version.kind is not None and version.first in line.visited
-                for version in line.versions
+                version.redirect is not None and version.kind is not None and version.first_seen in timeline.visit_times
+                for version in timeline.versions
             )
     return counts
 
 
 def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Comparison:
-    """Compare a page as it was at the end of `since` with what it was at the end of `until`.
+    """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
-    Both are days, months, years or times, as in the search language. Without `until` it is the present version, without
-    `since` the previous one. If the page was gone at such a time, its text is empty. Raises UsageError if one is not a
-    time, WindrowError if the page does not have two versions.
+    `what` is the address. The times are days, months, years or times, as in the search language. Without `until` the
+    latest version is used, and without `since` the previous one. A page that was gone counts as empty. Raises
+    UsageError for an invalid address or time, WindrowError if the page does not have two versions.
     """
-    url = address(what)
+    url = normalise_web_address(what)
     if not url:
         raise UsageError(f"{what!r} is not an address of the web", hint="windrow diff https://...")
-    with summaries(workspace) as summary:
+    with open_summary(workspace) as summary:
         reader = Versions(summary)
         versions = reader.of(url)
         if not versions:
@@ -279,23 +294,27 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
         if since:
             old, old_gone = _version_at(versions, since, "--old")
         else:
-            old, old_gone = (new if new_gone else versions[max(0, versions.index(new) - 1)]), None
+            previous = versions[max(0, versions.index(new) - 1)]
+            old, old_gone = (new if new_gone else previous), None
         if (old, old_gone) == (new, new_gone) and not (since and until):
-            raise WindrowError(f"{url} has had one version only", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
-        changed = difference(
-            State() if old_gone else contents(reader, old),
-            State() if new_gone else contents(reader, new),
+            raise WindrowError(f"{url} has only one version so far", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
+        difference = compare_versions(
+            VersionContents() if old_gone else _read_contents(reader, old),
+            VersionContents() if new_gone else _read_contents(reader, new),
             context=context,
         )
-    description = _describe_difference(old, old_gone, new, new_gone, changed)
+    description = _describe_difference(old, old_gone, new, new_gone, difference)
     return Comparison(
-        url, *_uuid_and_time(old), *_uuid_and_time(new), description, changed.changes, changed.added, changed.removed,
-        changed.elsewhere, changed.lines, old_gone, new_gone,
+        url, *_uuid_and_time(old), *_uuid_and_time(new), description, difference.changes, difference.added,
+        difference.removed, difference.elsewhere, difference.lines, old_gone, new_gone,
     )  # fmt: skip
 
 
 def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version at the end of the period `text`, and the time since when it was gone, or None."""
+    """Return the version at the end of a period, and the time since when the page was gone then, or None.
+
+    `text` is the period as written in the command's option `option`; without a text, the latest version is returned.
+    """
     candidates = versions
     if text:
         period = read_time_span(text)
@@ -303,27 +322,27 @@ def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[Pa
             raise UsageError(
                 f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
             )
-        candidates = [version for version in versions if version.first < period.end]
+        candidates = [version for version in versions if version.first_seen < period.end]
         if not candidates:
             raise WindrowError(f"the page was not known yet at {text}", hint="windrow why URL", reason=Reason.NOT_FOUND)
     version = candidates[-1]
     is_gone = version.end is not None and not (text and period and version.end >= period.end)
-    return version, when(version.end) if is_gone else None
+    return version, to_datetime(version.end) if is_gone else None
 
 
 def _describe_difference(
-    old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, changed: Difference
+    old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, difference: Difference
 ) -> str:
-    """Describe the changes in a line; a page that was gone between the two versions "is there again"."""
+    """Describe in one line how a page changed; `old_gone` and `new_gone` are the times since when it was gone."""
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:
-        return f"gone since {show(new_gone)}; {changed}"
-    if old_gone or (old is not new and old.end is not None and old.end < new.first):
-        return_message = f"there again; it was gone on {show(when(old.end))}"
-        return return_message if changed.nothing else f"{return_message}; {changed}"
-    return str(changed)
+        return f"gone since {show(new_gone)}; {difference}"
+    if old_gone or (old is not new and old.end is not None and old.end < new.first_seen):
+        message = f"present again; it was gone on {show(to_datetime(old.end))}"
+        return message if difference.is_empty else f"{message}; {difference}"
+    return str(difference)
 
 
 def _uuid_and_time(version: PageVersion) -> tuple[str, datetime]:
-    return str(UUID(bytes=version.uuid)), datetime.fromtimestamp(version.first, UTC)
+    return str(UUID(bytes=version.uuid)), datetime.fromtimestamp(version.first_seen, UTC)

@@ -21,22 +21,22 @@ from windrow.model import ArchivePlace
 
 COLLECTION = "pages"
 
-PIECE = 500
+ROWS_PER_TRANSACTION = 500
 """Most attempts, or addresses, projected in one transaction."""
 
-TURN = 0.05
-"""Most seconds of one call during a session, which calls about once a second."""
+TURN_SECONDS = 0.05
+"""Longest time of one call during a session, which calls about once a second."""
 
-OK = 200
-MOST = 16 << 20
-"""Most bytes of a file whose text is kept."""
-RATIO = 200
-"""Most bytes per compressed byte."""
+_HTTP_OK = 200
+MAX_TEXT_BYTES = 16 << 20
+"""Most bytes of a file whose text is stored."""
+MAX_INFLATION = 200
+"""Most bytes of a decompressed file for each compressed byte."""
 
-REST = 10.0
-"""Most seconds for addresses at the end of a session."""
+END_SECONDS = 10.0
+"""Longest time for files and addresses at the end of a session."""
 
-AGAIN = "remove the crawler database; the next windrow run makes it anew"
+REBUILD_HINT = "remove the crawler database; the next windrow run makes it anew"
 
 
 class CrawlerProjection:
@@ -44,93 +44,105 @@ class CrawlerProjection:
 
     def __init__(
         self, path: Path, user_agent: str = "", *, archive: Path | None = None, summary: Path | None = None,
-        piece: int = PIECE, turn: float = TURN, rest: float = REST,
+        batch_size: int = ROWS_PER_TRANSACTION, turn_seconds: float = TURN_SECONDS, end_seconds: float = END_SECONDS,
     ) -> None:  # fmt: skip
-        """Open the database in a file, creating missing tables; `user_agent` is that of all crawls from now on.
+        """Open the database in a file, creating missing tables; `user_agent` is written for all crawls from now on.
 
-        With the folder of the archive, the source texts of files that come from now on are kept too; from the Summary
-        Database come the parameters of media types, and which address a file names as its original.
+        If `archive`, its folder, is given, the source texts of files that are fetched from now on are written too. If
+        `summary`, the path of the Summary Database, is given, parameters of media types and canonical addresses are
+        copied from there.
         """
         self.store = CrawlerStore(path)
         self._user_agent = user_agent
         self._archive = archive
         self._summary = summary
-        self._piece = piece
-        self._turn, self._rest = turn, rest
+        self._batch_size = batch_size
+        self._turn_seconds, self._end_seconds = turn_seconds, end_seconds
 
     def catch_up(self, ledger: Ledger) -> None:
-        """Project facts after the checkpoint: all attempts, or while a session runs, as many as fit in `turn` seconds.
+        """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
 
-        There may be millions of addresses that were never requested: the next session projects those that are left.
+        There may be millions of addresses that were never requested. The addresses that do not fit into the time at the
+        end of a session are projected by the next session.
         """
-        running = ledger.sessions.running()
-        deadline = time.monotonic() + self._turn
-        while self._crawls(ledger):
-            if running and time.monotonic() > deadline:
+        is_running = ledger.sessions.running()
+        deadline = time.monotonic() + self._turn_seconds
+        while self._project_attempts(ledger):
+            if is_running and time.monotonic() > deadline:
                 return
-        if not running:
-            self._agents(ledger)
-            deadline = time.monotonic() + self._rest
-            while self._describe() and time.monotonic() <= deadline:
+        if not is_running:
+            self._project_session_ends(ledger)
+            deadline = time.monotonic() + self._end_seconds
+            while self._project_descriptions() and time.monotonic() <= deadline:
                 pass
-        while self._offers(ledger) and time.monotonic() <= deadline:
+        while self._project_addresses(ledger) and time.monotonic() <= deadline:
             pass
 
-    def _crawls(self, ledger: Ledger) -> bool:
-        """Project some attempts, and tell whether there may be more."""
-        attempts = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._piece)
+    def _project_attempts(self, ledger: Ledger) -> bool:
+        """Project the next batch of attempts; tell whether there may be more."""
+        attempts = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._batch_size)
         if attempts:
-            texts = self._texts(ledger, attempts) if self._archive is not None else ()
+            texts = self._read_texts(ledger, attempts) if self._archive is not None else ()
             self.store.log([log_attempt(*attempt) for attempt in attempts], self._user_agent, texts)
-        return len(attempts) == self._piece
+        return len(attempts) == self._batch_size
 
-    def _texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
-        """Yield the source texts of files, one at a time; files that are not text or cannot be read are left out."""
+    def _read_texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
+        """Yield (attempt, source text) for files; files that are not text or cannot be read are left out."""
         for recorded, _ in attempts:
             attempt = recorded.attempt
             response = attempt.kept
-            if response is None or attempt.status != OK or response.size > MOST or not is_text(response.mime):
+            if (
+                response is None
+                or attempt.status != _HTTP_OK
+                or response.size > MAX_TEXT_BYTES
+                or not is_text(response.mime)
+            ):
                 continue
             original = ledger.captures.original(attempt.target, response.digest) if response.revisit else None
             try:
-                body, fields = self._body(original or response.place)
+                body, fields = self._read_body(original or response.place)
             except WindrowError:
                 continue
             text = decode(body, fields.get("content-type", "")).text
             yield recorded.seq, text.encode("utf-8", "replace").decode()
 
-    def _body(self, place: ArchivePlace) -> tuple[bytes, Mapping[str, str]]:
+    def _read_body(self, place: ArchivePlace) -> tuple[bytes, Mapping[str, str]]:
+        """Return the decompressed body of a capture and its header; raise WindrowError if it cannot be read."""
         assert self._archive is not None
         capture = open_response(self._archive, place)
         with capture.view as view:
-            return decode_body(view.read(MOST), capture.fields, most=MOST, ratio=RATIO), capture.fields
+            return decode_body(
+                view.read(MAX_TEXT_BYTES), capture.fields, most=MAX_TEXT_BYTES, ratio=MAX_INFLATION
+            ), capture.fields
 
-    def _offers(self, ledger: Ledger) -> bool:
-        """Project some addresses, and tell whether there may be more."""
+    def _project_addresses(self, ledger: Ledger) -> bool:
+        """Project the next batch of addresses; tell whether there may be more."""
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_place():
-            last_address = 0  # the table was written anew: what is known already stays as it is
-        addresses = ledger.addresses.found_after(COLLECTION, last_address, self._piece)
+            last_address = 0  # the table was rebuilt: known candidates stay as they are
+        addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
             self.store.offer([address.url for address in addresses], addresses[-1].place)
-        return len(addresses) == self._piece
+        return len(addresses) == self._batch_size
 
-    def _describe(self) -> bool:
-        """Project the descriptions of some files, and tell whether there may be more."""
+    def _project_descriptions(self) -> bool:
+        """Project the descriptions of the next batch of files; tell whether there may be more."""
         if self._summary is None:
             return False
         last_attempt = self.store.checkpoint(DESCRIBED)
-        files, upto = read_described_files(self._summary, last_attempt, self.store.checkpoint(), self._piece)
-        if upto > last_attempt:
-            self.store.describe(files, upto)
-        return len(files) == self._piece
+        files, last_described = read_described_files(
+            self._summary, last_attempt, self.store.checkpoint(), self._batch_size
+        )
+        if last_described > last_attempt:
+            self.store.describe(files, last_described)
+        return len(files) == self._batch_size
 
-    def _agents(self, ledger: Ledger) -> None:
+    def _project_session_ends(self, ledger: Ledger) -> None:
         """Write the end times of sessions; a killed session does not have one."""
-        running = self.store.running()
-        ended = [(recorded.session, int(recorded.at.timestamp())) for recorded in ledger.sessions.ended(running)]
-        if ended:
-            self.store.ended(ended)
+        open_sessions = self.store.list_open_agents()
+        end_times = [(end.session, int(end.at.timestamp())) for end in ledger.sessions.ended(open_sessions)]
+        if end_times:
+            self.store.write_end_times(end_times)
 
     def grow(self, sizes: Mapping[int, int]) -> None:
         """Do nothing: the standard has no table for crawls in progress."""
@@ -141,21 +153,25 @@ class CrawlerProjection:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the numbers of crawls and candidates in the crawler database with those in the ledger."""
-    visited = ledger.attempts.logged_after(COLLECTION, 0, 1)
+    """Yield a fault if the crawler database has other numbers of crawls or candidates than the ledger."""
+    has_attempts = bool(ledger.attempts.logged_after(COLLECTION, 0, 1))
     if not path.exists():
-        if visited and not ledger.sessions.running():
+        if has_attempts and not ledger.sessions.running():
             yield Fault("crawler database", f"{path} does not exist", "windrow run")
         return
     with closing(CrawlerStore(path)) as store:
         row_counts, last_attempt, last_address = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
     attempts = ledger.attempts.count_upto(COLLECTION, last_attempt)
     if row_counts["crawl_log"] != attempts:
-        yield Fault("crawler database", f"has {row_counts['crawl_log']} crawls; the ledger has {attempts}", AGAIN)
+        yield Fault(
+            "crawler database", f"has {row_counts['crawl_log']} crawls; the ledger has {attempts}", REBUILD_HINT
+        )
     addresses = ledger.addresses.count_upto(COLLECTION, last_address)
     if row_counts["crawl_candidate"] < addresses:
         yield Fault(
-            "crawler database", f"has {row_counts['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN
+            "crawler database",
+            f"has {row_counts['crawl_candidate']} candidates; the ledger has {addresses}",
+            REBUILD_HINT,
         )
     later_attempts = ledger.attempts.logged_after(COLLECTION, last_attempt, 1)
     if later_attempts and not ledger.sessions.running():

@@ -13,8 +13,8 @@ from windrow.collections.pages.adapter.story import (
     SiteOrigin,
     SiteState,
     Tombstone,
+    find_page,
     is_foreign,
-    page,
     site_at,
     site_of,
 )
@@ -25,7 +25,7 @@ from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
 _PDF = "application/pdf"
-_EXTRA = "to read PDF, install the extra: pip install 'windrow[pdf]', then windrow replay"
+_INSTALL_HINT = "to read PDF, install the extra: pip install 'windrow[pdf]', then windrow replay"
 _STATES = {
     "open": "present at the last request",
     "gone": "gone, or changed into something that is not kept",
@@ -39,17 +39,17 @@ _STATES = {
 }
 
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
-"""States whose name is also the reason."""
-_FAILING = "present at the last successful request; later requests failed; it ends when it is certainly gone"
+"""States that have the same name as their reason, so that the reason is not shown."""
+_OPEN_BUT_FAILING = "present at the last successful request; later requests failed; it ends when it is certainly gone"
 
 
 def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-    """Explain a page, a crawled site or a host; None for anything else."""
+    """Explain the page, the crawled site or the host called `name`; return None if it is none of these."""
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
     if name.endswith("/robots.txt") and (rules := site_at(workspace, ledger, name)):
         return explain_site(rules)
-    if page_state := page(workspace, ledger, name):
+    if page_state := find_page(workspace, ledger, name):
         return explain_page(page_state)
     source = workspace.source(name)
     if source is not None:
@@ -59,7 +59,7 @@ def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | No
 
 
 def explain_page(page_state: PageState) -> Explanation:
-    """Convert the state of a page to messages and lines."""
+    """Convert the state of a page to JSON messages and lines of text."""
     fields = page_state._asdict()
     versions, events = fields.pop("versions"), fields.pop("events")
     messages = [Message("page", fields), *(Message("version", version) for version in versions)]
@@ -68,14 +68,15 @@ def explain_page(page_state: PageState) -> Explanation:
 
 
 def explain_site(site: SiteState) -> Explanation:
-    """Convert the state of a site to messages and lines."""
+    """Convert the state of a site to JSON messages and lines of text."""
     fields = site._asdict()
     origins = fields.pop("origins")
     messages = (Message("site", fields), *(Message("origin", origin) for origin in origins))
     return Explanation(site, messages, tuple(_describe_site(site)))
 
 
-def _describe_origin_of_page(page: PageState) -> Iterator[str]:
+def _describe_discovery(page: PageState) -> Iterator[str]:
+    """Describe where the address of a page was found."""
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
     elif page.events and all(is_foreign(event.warc) for event in page.events):
@@ -85,16 +86,16 @@ def _describe_origin_of_page(page: PageState) -> Iterator[str]:
 
 
 def _describe_page(page: PageState) -> Iterator[str]:
-    of = f" (page of {page.source})" if page.source else ""
-    yield f"{page.url}{of}"
+    """Yield the lines about a page: its state, its next request, its duplicates and its events."""
+    yield f"{page.url}" + (f" (page of {page.source})" if page.source else "")
     reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _NAMED_AS_REASON else ""
-    meaning = _FAILING if page.state == "open" and page.failures else _STATES[page.state]
-    yield f"  stands {page.state}: {meaning}{reason}"
+    meaning = _OPEN_BUT_FAILING if page.state == "open" and page.failures else _STATES[page.state]
+    yield f"  state: {page.state}; {meaning}{reason}"
     if page.rule:
         yield f"  not requested: {page.rule}"
-    yield from _describe_origin_of_page(page)
+    yield from _describe_discovery(page)
     if page.due is not None:
-        interval = f", thought to change every {_format_duration(page.every)}" if page.every else ""
+        interval = f", expected to change every {_format_duration(page.every)}" if page.every else ""
         failed = f", failed {counted(page.failures, 'time')} in a row" if page.failures else ""
         yield f"  due next {show(page.due)}{interval}{failed}"
     latest_edition = page.versions[-1] if page.versions else None
@@ -113,18 +114,17 @@ def _describe_page(page: PageState) -> Iterator[str]:
 
 
 def _yield_events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
-    """Yield the time of each event, a number that orders events within one second, and a line of text."""
+    """Yield the time of each event, its order among events in the same second, and its description in one line."""
     yield from ((event.at, 0, f"{event.event:<8} {event.message}") for event in page.events)
     for number, edition in enumerate(page.versions, 1):
+        following = page.versions[number] if number < len(page.versions) else None
         yield edition.first_seen, 1, f"version  {number}: {_describe_edition(edition)}"
         if edition.changed:
             yield edition.first_seen, 2, f"changed  {edition.changed}"
-        if edition.end is not None and (
-            number == len(page.versions) or page.versions[number].first_seen != edition.end
-        ):
+        if edition.end is not None and (following is None or following.first_seen != edition.end):
             yield edition.end, 3, f"gone     version {number} ended; last seen {show(edition.last_seen)}"
     for tombstone in page.tombstones:
-        yield tombstone.at, 4, f"forgotten {takedown_line(*tombstone[1:4])}"
+        yield tombstone.at, 4, f"forgotten {takedown_line(tombstone.target, tombstone.by, tombstone.reason)}"
         if tombstone.lifted:
             yield tombstone.lifted, 5, "lifted   it may be requested again"
 
@@ -138,7 +138,8 @@ def _format_duration(seconds: int) -> str:
     return f"{days:.1f} days".replace(".0 ", " ") if days >= 2 else spell_duration(seconds)
 
 
-def _describe_index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:
+def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[str]:
+    """Describe whether a version can be searched for, and the addresses with the same text."""
     if edition.words or edition.indexed:
         yield (
             f"  its text can be searched for: {edition.words:,} different words"
@@ -146,20 +147,21 @@ def _describe_index(edition: Edition, alike: tuple[str, ...]) -> Iterator[str]:
             else "  not indexed yet"
         )
     elif edition.reason:
-        extra = f"; {_EXTRA}" if (edition.reason, edition.kind) == (Reason.UNSUPPORTED, _PDF) else ""
-        yield f"  no text of it can be searched for: {Reason(edition.reason).meaning}{extra}"
+        hint = f"; {_INSTALL_HINT}" if (edition.reason, edition.kind) == (Reason.UNSUPPORTED, _PDF) else ""
+        yield f"  its text cannot be searched for: {Reason(edition.reason).meaning}{hint}"
     if edition.duplicate_of:
         yield f"  marked as a duplicate of {edition.duplicate_of}"
-    if alike:
-        remainder = f", and {edition.copies - len(alike):,} more" if edition.copies > len(alike) else ""
-        yield f"  the same text is at {', '.join(alike)}{remainder}"
+    if same_text:
+        remainder = f", and {edition.copies - len(same_text):,} more" if edition.copies > len(same_text) else ""
+        yield f"  the same text is at {', '.join(same_text)}{remainder}"
     if edition.canonical:
-        yield f"  names {edition.canonical} as its original"
+        yield f"  names {edition.canonical} as its canonical address"
 
 
 def _describe_edition(edition: Edition) -> str:
+    """Describe a version in one line: its title or target, and when and how often it was seen."""
     label = (
-        f"leads to {edition.redirect}"
+        f"redirects to {edition.redirect}"
         if edition.redirect
         else repr(edition.title)
         if edition.title
@@ -172,31 +174,30 @@ def _describe_edition(edition: Edition) -> str:
 def _describe_site(site: SiteState) -> Iterator[str]:
     yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
-    copies = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
+    duplicates = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
     summary = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
-    yield f"  {summary}; {counts.open:,} are present{copies}"
+    yield f"  {summary}; {counts.open:,} are present{duplicates}"
     for origin in site.origins:
         yield from _describe_origin(origin)
 
 
 def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
+    """Yield the lines about an origin: its takedowns, addresses, robots.txt and outcomes."""
     yield f"{origin.origin} (of {origin.source})"
     for tombstone in origin.tombstones:
         lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""
-        yield f"  {show(tombstone.at)} {takedown_line(*tombstone[1:4])}{lifted}"
+        yield f"  {show(tombstone.at)} {takedown_line(tombstone.target, tombstone.by, tombstone.reason)}{lifted}"
     yield from _describe_unfinished(origin.tombstones)
-    message = (
-        f"{origin.pages:,} returned something, {origin.failing:,} failed at the last request, {origin.due:,} are due"
-    )
-    yield f"  {counted(origin.addresses, 'address')}: {message}"
+    numbers = f"{origin.pages:,} returned a body, {origin.failing:,} failed at the last request, {origin.due:,} are due"
+    yield f"  {counted(origin.addresses, 'address')}: {numbers}"
     if origin.next_due is not None:
         yield f"  the next one is due {show(origin.next_due)}"
     if origin.robots:
         delay = f"; it asks for {origin.delay:g} s between requests" if origin.delay is not None else ""
         yield f"  robots.txt: {origin.robots}{delay}"
     for outcome in origin.outcomes:
-        failed = outcome.meaning or outcome.outcome >= "400"
-        latest_address = f"; the latest: {outcome.latest}" if failed and outcome.latest else ""
+        is_failure = outcome.meaning or outcome.outcome >= "400"
+        latest_address = f"; the latest: {outcome.latest}" if is_failure and outcome.latest else ""
         yield (
             f"  {outcome.attempts:>8,}  {outcome.outcome}"
             + (f": {outcome.meaning}" if outcome.meaning else "")

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from windrow.archive import open_response
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
-from windrow.collections.pages.adapter.search_index import follower
+from windrow.collections.pages.adapter.search_index import make_index_phase
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.discover import site
+from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.policy import PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.settings import Pages
 from windrow.config import Value, Workspace
@@ -31,13 +31,13 @@ from windrow.stores.sqlite import close_on_failure
 
 
 def harvest(workspace: Workspace) -> Harvest:
-    """Make the harvest of the configured sites; raise ConfigError without an operator.
+    """Make the harvest of the configured sites; raise ConfigError if the operator or contact is missing.
 
     If no site is configured, no requests are sent, and no operator is needed.
     """
-    named = [source for source in workspace.sources if source.collection == COLLECTION.name]
-    agent = agent_of(workspace) if named else agent_known(workspace)
-    sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
+    site_sources = [source for source in workspace.sources if source.collection == COLLECTION.name]
+    agent = require_agent(workspace) if site_sources else find_agent(workspace)
+    sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in site_sources)
     section = workspace.section(Pages)
     refuse_foreign(section.index)
     projection = CrawlerProjection(
@@ -54,71 +54,74 @@ def harvest(workspace: Workspace) -> Harvest:
         options={"agent": agent},
         projection=projection,
         version_store=store,
-        derivations={"index": follower(section.summary_database, section.index)},
+        derivations={"index": make_index_phase(section.summary_database, section.index)},
         limits=section.limits,
     )
 
 
-def agent_of(workspace: Workspace) -> str:
+def require_agent(workspace: Workspace) -> str:
     """Return the user agent, with operator and contact; raise ConfigError if a setting for it is missing or wrong."""
     section: Pages = workspace.section(Pages)
     try:
         return user_agent(section.operator, section.contact, section.user_agent)
     except ConfigError as error:
-        name, _, expected = str(error).partition(": ")
-        value = _find_setting(workspace, name)
-        raise ConfigError(f"{_describe_setting(value)}: {expected}", hint=_suggest_setting(workspace, value)) from None
+        name, _, problem = str(error).partition(": ")
+        setting = _find_setting(workspace, name)
+        hint = _suggest_setting(workspace, setting)
+        raise ConfigError(f"{_describe_setting(setting)}: {problem}", hint=hint) from None
 
 
 def _find_setting(workspace: Workspace, name: str) -> Value:
     """Return a setting of [pages], or the workspace's setting of this name if [pages] leaves it at its default."""
-    values = {setting.name: setting for setting in workspace.values}
-    value, workspace_value = values[f"pages.{name}"], values.get(name)
-    return (
-        workspace_value
-        if value.origin == "default" and workspace_value is not None and workspace_value.value
-        else value
-    )
+    settings = {setting.name: setting for setting in workspace.values}
+    own_setting, workspace_setting = settings[f"pages.{name}"], settings.get(name)
+    if own_setting.origin == "default" and workspace_setting is not None and workspace_setting.value:
+        return workspace_setting
+    return own_setting
 
 
-def agent_known(workspace: Workspace) -> str:
-    """Return the user agent; empty if none is configured. Robots directives may name it even without a crawl."""
+def find_agent(workspace: Workspace) -> str:
+    """Return the user agent; empty if none is configured.
+
+    Robots directives in pages may name it even if nothing is crawled.
+    """
     try:
-        return agent_of(workspace)
+        return require_agent(workspace)
     except ConfigError:
         return ""
 
 
-def _describe_setting(value: Value) -> str:
-    """Describe where a setting was set, or that it is missing."""
-    if value.origin == "default":
-        return f"windrow.toml: {value.name} is missing"
-    return f"{value.origin}: {value.name}"
+def _describe_setting(setting: Value) -> str:
+    """Return the place and name of a setting, or the message that it is missing."""
+    if setting.origin == "default":
+        return f"windrow.toml: {setting.name} is missing"
+    return f"{setting.origin}: {setting.name}"
 
 
-def _suggest_setting(workspace: Workspace, value: Value) -> str:
-    word = value.name.rpartition(".")[2]
-    example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(word)
+def _suggest_setting(workspace: Workspace, setting: Value) -> str:
+    """Return a hint how to change a setting: what to write and where, or the environment variable to unset."""
+    key = setting.name.rpartition(".")[2]
+    example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(key)
     config_path = workspace.root / "windrow.toml"
-    if value.origin.startswith("env "):
-        return f"unset {value.origin.removeprefix('env ')}"
-    part = "below [pages] in" if "." in value.name else "at the top of"
-    return f'{word} = "{example}" {part} {config_path}' if example else f"edit {config_path}"
+    if setting.origin.startswith("env "):
+        return f"unset {setting.origin.removeprefix('env ')}"
+    place = "below [pages] in" if "." in setting.name else "at the top of"
+    return f'{key} = "{example}" {place} {config_path}' if example else f"edit {config_path}"
 
 
 def require_ready(workspace: Workspace) -> None:
-    """Raise ConfigError without an operator and contact, or if the index's folder has other contents."""
-    agent_of(workspace)
+    """Raise an error if the operator or contact is missing, or if the index's folder has other contents."""
+    require_agent(workspace)
     refuse_foreign(workspace.section(Pages).index)
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if a seed is one of another source too: each origin is crawled for one source."""
+    """Raise UsageError if another source has the same seed, because each origin is crawled for only one source."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
         if shared_seeds := set(other_source.options["seeds"]) & set(source.options["seeds"]):
-            raise UsageError(f"{min(shared_seeds)} is a seed of {other_source.name} already", hint="windrow config")
+            raise UsageError(f"{min(shared_seeds)} is already a seed of {other_source.name}", hint="windrow config")
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:
@@ -127,71 +130,69 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message on why an address is not known; empty for any other name."""
+    """Return the explanation why an address is not known, to be appended to a message; empty if there is none."""
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
 
 
-_LOOKED_AT = 20
-"""Most answers for robots.txt that are read: the last valid one stays in force for a day."""
+_MAX_ROBOTS_ANSWERS = 20
+"""Most of the latest answers for robots.txt that are read: a valid one stays in force for a day."""
 
 
-class Judged(NamedTuple):
+class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the site that it belongs to, or empty. `why` describes the rule that refuses it; empty if it may be
-    requested.
+    `source` is the source to whose site it belongs; empty if it belongs to none. `reason` and `rule` are the reason
+    and the description of the rule that refuses it; None and empty if it may be requested.
     """
 
     source: str
     reason: Reason | None
-    why: str
+    rule: str
 
 
-def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -> Judged:
-    """Judge a normal address by the rules of the workspace's sites again, without any request.
+def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str = "") -> Judgement:
+    """Judge a normal address by the present rules of the workspace's sites, without any request.
 
-    If the address is an asset, `beside` is the source whose pages need it.
+    If the address is an asset, `asset_of` is the name of the source whose pages need it.
     """
-    if beside and (owner := workspace.source(beside)):
-        verdict = site(owner).denies(parts(url))
+    if asset_of and (owner := workspace.source(asset_of)):
+        verdict = make_site_policy(owner).judge_by_deny_rules(parts(url))
         if verdict.allowed:
-            verdict = _judge_private_host(ledger, url) or judge_by_robots(
-                url, robots_in_force(workspace, ledger, owner, parts(url).origin).robots
-            )
-        return Judged(beside, verdict.reason, describe_verdict(verdict))
-    judgement = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
+            robots = find_robots_in_force(workspace, ledger, owner, parts(url).origin).robots
+            verdict = _judge_private_host(ledger, url) or judge_by_robots(url, robots)
+        return Judgement(asset_of, verdict.reason, describe_verdict(verdict))
     year = now().year
     for source in workspace.sources:
         if source.collection != "pages":
             continue
-        policy = site(source)
+        policy = make_site_policy(source)
         verdict = policy.judge_without_robots(url, year)
         if verdict.reason is Reason.OUT_OF_SCOPE:
             continue
         if verdict.allowed:
-            robots = robots_in_force(workspace, ledger, source, parts(url).origin).robots
+            robots = find_robots_in_force(workspace, ledger, source, parts(url).origin).robots
             verdict = _judge_private_host(ledger, url) or policy.judge(url, year, robots)
-        return Judged(source.name, verdict.reason, describe_verdict(verdict))
-    return judgement
+        return Judgement(source.name, verdict.reason, describe_verdict(verdict))
+    return Judgement("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
-    """Return the verdict on a host that resolved to a private network: its robots.txt was never requested."""
+    """Return the refusal of a host that resolved to a private network at the last attempt; None if it did not."""
     attempts = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if attempts and attempts[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)
     return None
 
 
-def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
-    """Return the robots.txt in force at an origin, from its answers so far.
+def find_robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
+    """Return the robots.txt in force at an origin, computed from its latest answers in the ledger.
 
     Before the first answer, everything is allowed, because its rules are unknown.
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
-    attempts = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
+    attempts = ledger.attempts.of_rules(origin, "pages", kind, _MAX_ROBOTS_ANSWERS)
     state = robots_state.NEW_STATE
     for attempt in reversed(attempts):
         content = _read_body(workspace, attempt.place) if attempt.place else b""
@@ -199,15 +200,13 @@ def robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin
         state = robots_state.update_state(
             state, status=attempt.status, content=content, agent=source.site.agent, now=answered_at
         )
-    return (
-        state
-        if attempts
-        else robots_state.update_state(robots_state.NEW_STATE, status=404, content=b"", agent="", now=0.0)
-    )
+    if not attempts:  # as for a site without a robots.txt
+        return robots_state.update_state(robots_state.NEW_STATE, status=404, content=b"", agent="", now=0.0)
+    return state
 
 
 def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:
-    """Return the decoded body of a kept robots.txt; empty if it cannot be read."""
+    """Return the decompressed body of a robots.txt in the archive; empty if it cannot be read."""
     try:
         response = open_response(workspace.archive.folder, place)
         with response.view as view:

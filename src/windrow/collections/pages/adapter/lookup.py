@@ -1,4 +1,4 @@
-"""The Summary Database of a workspace, where there is one, and times as it has them."""
+"""Open the Summary Database of a workspace, if it exists, and convert the times in it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from windrow.stores.sqlite import SqliteReader
 _COUNT_TABLES = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation', 'full_text_entity_index')"
 
 
-def _find_file(workspace: Workspace) -> Path | None:
-    """Return the file of the Summary Database; None if it does not exist or is empty."""
+def _find_summary(workspace: Workspace) -> Path | None:
+    """Return the path of the Summary Database; None if it does not exist or is empty."""
     path = workspace.section(Pages).summary_database
     if not path.is_file():
         return None
@@ -24,9 +24,9 @@ def _find_file(workspace: Workspace) -> Path | None:
         return path if connection.execute(_COUNT_TABLES).fetchone()[0] == 2 else None
 
 
-def summary_file(workspace: Workspace) -> Path:
-    """Return the file of the Summary Database; raise WindrowError if it does not exist yet or is empty."""
-    path = _find_file(workspace)
+def require_summary(workspace: Workspace) -> Path:
+    """Return the path of the Summary Database; raise WindrowError if it does not exist yet or is empty."""
+    path = _find_summary(workspace)
     if path is None:
         raise WindrowError(
             f"there are no pages yet: {workspace.section(Pages).summary_database} does not exist or is empty",
@@ -36,21 +36,21 @@ def summary_file(workspace: Workspace) -> Path:
     return path
 
 
-def summary_if_there(workspace: Workspace) -> AbstractContextManager[SqliteReader | None]:
-    """Open the Summary Database; None if it does not exist or is empty."""
-    path = _find_file(workspace)
+def open_existing_summary(workspace: Workspace) -> AbstractContextManager[SqliteReader | None]:
+    """Open the Summary Database for the block, which gets None if the database does not exist or is empty."""
+    path = _find_summary(workspace)
     return nullcontext() if path is None else closing(SqliteReader(path))
 
 
-def summaries(workspace: Workspace) -> closing[SqliteReader]:
-    """Open the Summary Database; raise WindrowError if it does not exist yet or is empty."""
-    return closing(SqliteReader(summary_file(workspace)))
+def open_summary(workspace: Workspace) -> closing[SqliteReader]:
+    """Open the Summary Database for the block; raise WindrowError if it does not exist yet or is empty."""
+    return closing(SqliteReader(require_summary(workspace)))
 
 
-def when(seconds: int | None) -> datetime | None:
-    """Return a time of the Summary Database; None if it is missing or outside of the years 1 to 9999.
+def to_datetime(seconds: int | None) -> datetime | None:
+    """Convert UNIX seconds to a time in UTC; None if they are None or outside of the years 1 to 9999.
 
-    >>> when(0).isoformat()
+    >>> to_datetime(0).isoformat()
     '1970-01-01T00:00:00+00:00'
     """
     try:

@@ -13,20 +13,28 @@ from uuid import UUID
 
 from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.clock import now
-from windrow.collections.pages.adapter.lookup import summary_file, when
-from windrow.collections.pages.adapter.search_index import links_of, open_to_search
+from windrow.collections.pages.adapter.lookup import require_summary, to_datetime
+from windrow.collections.pages.adapter.search_index import decode_links, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
-from windrow.collections.pages.search.ask import FROM, ask, at_query_time, condition, known, unindexed_filters
+from windrow.collections.pages.search.ask import (
+    FROM,
+    PRESENTLY_OPEN,
+    at_query_time,
+    make_clause,
+    make_condition,
+    make_open_condition,
+    unindexed_filters,
+)
 from windrow.collections.pages.search.rank import (
     Candidate,
     Ranked,
     ScorePart,
     ShownPage,
     add_proximity,
+    add_representative,
     choose_snippet,
+    compute_parts,
     fold_duplicates,
-    parts,
-    show_representative,
     sort_ranked,
     spread_hosts,
 )
@@ -48,30 +56,30 @@ from windrow.query.word import contains_words, index_words, words
 from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
-BLOCK = 40
-"""Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
-READ = 16
-"""The best of them, whose texts are read."""
-BLOCKS = 25
-"""Most blocks that are read; to find later pages, a filter is better."""
-MOST = 20_000
-"""Most generations of a filter that only the database can answer."""
+BLOCK_SIZE = 40
+"""Candidates that are ranked together. All pages of results are cut from the same blocks, so they never overlap."""
+MAX_TEXTS_READ = 16
+"""The best candidates of a block, whose texts are read."""
+MAX_BLOCKS = 25
+"""Most blocks that are read; results after them can only be found with a filter."""
+MAX_MATCHES = 20_000
+"""Most versions that match a filter which only the database can answer; others are ignored."""
 
-UNKEPT = (
-    "the search index is not there, or of another version, and was made for this search alone;"
-    " windrow run pages --from index makes one that stays"
+TEMPORARY_INDEX_NOTE = (
+    "the search index does not exist, or is of another version, and was built for this search only;"
+    " to build it permanently: windrow run pages --from index"
 )
-"""Told where the folder of the index cannot be written."""
-Among: TypeAlias = dict[Filter, tuple[int, ...]]
-"""The generations that match each filter which only the database can answer."""
+"""The note of a search if the folder of the index cannot be written."""
+Matches: TypeAlias = dict[Filter, tuple[int, ...]]
+"""The ids of the versions that match each filter which only the database can answer."""
 
 
 class PageHit(NamedTuple):
-    """A page found.
+    """A page that a search found.
 
-    `more` is the number of other addresses with the same text, `near` the number of those whose text is only nearly the
-    same, and `standing` their representative, if that is another address. `uncertain` is true if the time asked for is
-    after the page was last seen, and before it was found gone or changed.
+    `more` is the number of other addresses with the same or nearly the same text, `near` the number of those with only
+    nearly the same text. `standing` is the address of their representative, null if it is the page itself. `uncertain`
+    is true if the query's time is after the page was last seen and before it was found to be gone or changed.
     """
 
     url: str
@@ -99,16 +107,17 @@ class Search:
     """Searches one Summary Database; may be kept open for many queries."""
 
     def __init__(self, summary: Path, folder: Path) -> None:
-        """Open the index in `folder`; if it is missing or of another version, it is built first."""
+        """Open a Summary Database and the index in `folder`; a missing index, or one of another version, is built."""
         self._summary = SummaryReader(summary, {"windrow_says": contains_words})
         self._folder = folder
-        self._mending = Lock()
+        self._reopening = Lock()
         with close_on_failure(self._summary.close):
             self._open()
 
     def _open(self, *, anew: bool = False) -> None:
-        self._index, unkept = open_to_search(self._summary, self._folder, anew=anew)
-        self._notes = (UNKEPT,) if unkept else ()
+        """Open the index and its manifest; with `anew`, or if the manifest is damaged, the index is built again."""
+        self._index, is_temporary = open_to_search(self._summary, self._folder, anew=anew)
+        self._notes = (TEMPORARY_INDEX_NOTE,) if is_temporary else ()
         with close_on_failure(self._index.close):
             try:
                 self._manifest = IndexManifest(manifest_path(self._index.folder), read_only=True)
@@ -119,47 +128,51 @@ class Search:
                 self._open(anew=True)
 
     def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-        """Answer a query; `now` is the present time in UNIX seconds, by which new pages are preferred.
+        """Answer a query with `limit` results after the first `offset` results.
 
-        Any text is a query. The details of a result are a `PageHit`; with `explain`, it has the parts of its score.
-        Raises StoreError if the database or the index cannot be read.
+        Any text is a query. `now` is the present time in UNIX seconds; pages that are new at that time are preferred.
+        The details of a result are a `PageHit`; with `explain`, it includes the parts of its score. Raises StoreError
+        if the database or the index cannot be read.
         """
-        query = at_query_time(parse(text), links=self._summary.keeps_links())
+        query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
         if query.nothing:
             return SearchAnswer(text, offset, (), query.notes, further=False, relaxed=False)
         index = self._index
         try:
-            with self._summary.held():
+            with self._summary.read_transaction():
                 return self._answer(text, query, now, offset, limit, explain=explain)
-        except IndexDamaged:  # its files were sound when it was opened
-            with self._mending:
+        except IndexDamaged:  # the files were damaged after the index was opened
+            with self._reopening:
                 if self._index is index:
                     self._open(anew=True)
-        with self._summary.held():
+        with self._summary.read_transaction():
             return self._answer(text, query, now, offset, limit, explain=explain)
 
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-        frequency, documents = self._frequencies(query)
-        prepared = prepare_ranking(query, frequency, documents, now)
-        matches = {leaf: self._ids(leaf) for leaf in unindexed_filters(query)}
-        cut = [
-            f"'{leaf.typed}' fits more than {MOST:,} pages; others are left out"
+        """Answer a parsed query; `text` is the query as typed."""
+        frequencies, document_count = self._count_frequencies(query)
+        scorer = prepare_ranking(query, frequencies, document_count, now)
+        matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
+        notes = [
+            f"'{leaf.typed}' matches more than {MAX_MATCHES:,} pages; the others are ignored"
             for leaf in matches
-            if len(matches[leaf]) == MOST
+            if len(matches[leaf]) == MAX_MATCHES
         ]
         ranked_pages: list[Ranked] = []
         for attempt, share in relaxed_queries(query):
-            ranked_pages = self._gather(attempt, prepared, offset + limit + 1, share, matches)
+            ranked_pages = self._gather(attempt, scorer, offset + limit + 1, share, matches)
             if ranked_pages:
                 break
         if ranked_pages and attempt is not query:
-            cut.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
-        page = ranked_pages[offset : offset + limit]
-        further, relaxed = len(ranked_pages) > offset + limit, bool(ranked_pages) and share < 1
-        notes = (*query.notes, *cut, *self._notes)
+            notes.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
         find = term_pattern(searched_terms(query.root))
-        results = tuple(_result(shown_page, find, explain=explain) for shown_page in self._shown(query, page))
-        return SearchAnswer(text, offset, results, notes, further, relaxed, frequency, documents)
+        shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
+        return SearchAnswer(
+            text, offset,
+            tuple(_make_result(shown_page, find, explain=explain) for shown_page in shown_pages),
+            (*query.notes, *notes, *self._notes), further=len(ranked_pages) > offset + limit,
+            relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close the database and the index."""
@@ -167,112 +180,120 @@ class Search:
         self._manifest.__exit__()
         self._index.close()
 
-    def _gather(self, query: Query, prepared: RankingQuery, count: int, share: float, matches: Among) -> list[Ranked]:
-        """Return the first `need` results, or all if there are fewer."""
-        seen: set[tuple[str, int]] = set()
-        hosts: dict[str, int] = {}
+    def _gather(self, query: Query, scorer: RankingQuery, count: int, share: float, matches: Matches) -> list[Ranked]:
+        """Return the first `count` results, or fewer if there are no more; only a `share` of the words must match."""
+        seen_keys: set[tuple[str, int]] = set()
+        host_counts: dict[str, int] = {}
         gathered: list[Ranked] = []
-        best = 0.0
-        fold = not query.history
+        best_score = 0.0
         for block in self._yield_candidates(query, share, matches):
-            best = best or max((hit.score for hit in block), default=0.0)
-            ranked = [Ranked(candidate, parts(prepared, candidate)) for candidate in self._candidates(block, best)]
-            ranked = self._add_proximities(prepared, sort_ranked(ranked))
-            representatives = self._summary.standing([hit.id for hit in block]) if fold else {}
-            gathered += spread_hosts(fold_duplicates(ranked, seen, representatives), hosts)
+            best_score = best_score or max((hit.score for hit in block), default=0.0)
+            candidates = self._read_candidates(block, best_score)
+            ranked = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
+            ranked = self._add_proximities(scorer, sort_ranked(ranked))
+            ids = [] if query.history else [hit.id for hit in block]
+            representatives = self._summary.find_representatives(ids) if ids else {}
+            gathered += spread_hosts(fold_duplicates(ranked, seen_keys, representatives), host_counts)
             if len(gathered) >= count:
                 break
         return gathered[:count]
 
-    def _add_proximities(self, prepared: RankingQuery, ranked: list[Ranked]) -> list[Ranked]:
-        """Read the texts of the best pages and score the distance of the words in them."""
-        best = ranked[:READ]
-        piles = {ranked_page.candidate.page.pile for ranked_page in best if ranked_page.candidate.page.pile is not None}
-        texts = self._summary.texts(piles, PROXIMITY_LENGTH)
+    def _add_proximities(self, scorer: RankingQuery, ranked: list[Ranked]) -> list[Ranked]:
+        """Read the texts of the best pages, add the distance of the words to their scores, and sort them again."""
+        best_pages = ranked[:MAX_TEXTS_READ]
+        piles = {
+            ranked_page.candidate.page.pile_id
+            for ranked_page in best_pages
+            if ranked_page.candidate.page.pile_id is not None
+        }
+        texts = self._summary.read_texts(piles, PROXIMITY_LENGTH)
         rescored = []
-        for ranked_page in best:
-            page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile or 0, ""))
+        for ranked_page in best_pages:
+            page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile_id or 0, ""))
             candidate = ranked_page.candidate._replace(page=page)
-            rescored.append(Ranked(candidate, add_proximity(prepared, candidate, ranked_page.parts)))
-        return sort_ranked(rescored) + ranked[READ:]
+            rescored.append(Ranked(candidate, add_proximity(scorer, candidate, ranked_page.parts)))
+        return sort_ranked(rescored) + ranked[MAX_TEXTS_READ:]
 
-    def _yield_candidates(self, query: Query, share: float, matches: Among) -> Iterator[list[IndexHit]]:
-        """Yield candidates, best first."""
+    def _yield_candidates(self, query: Query, share: float, matches: Matches) -> Iterator[list[IndexHit]]:
+        """Yield blocks of candidates, the best first; without words in the query, the last updated first."""
         newest = "" if any(True for _ in searched_terms(query.root)) else "updated"
-        clause = ask(query, matches, share=share)
-        for number in range(BLOCKS):
-            block = self._index.search(clause, BLOCK, offset=number * BLOCK, newest=newest)
+        clause = make_clause(query, matches, share=share)
+        for number in range(MAX_BLOCKS):
+            block = self._index.search(clause, BLOCK_SIZE, offset=number * BLOCK_SIZE, newest=newest)
             if block:
                 yield block
-            if len(block) < BLOCK:
+            if len(block) < BLOCK_SIZE:
                 return
 
-    def _ids(self, leaf: Filter) -> tuple[int, ...]:
-        leaf_condition = condition(leaf)
+    def _find_matches(self, leaf: Filter) -> tuple[int, ...]:
+        """Return the ids of at most `MAX_MATCHES` versions that match a filter, read from the database."""
+        condition = make_condition(leaf)
         relations = self._summary.relations()
-        sql = f"SELECT g.version_id FROM {FROM} WHERE {leaf_condition.sql}"
-        parts = " UNION ALL ".join(sql.format(versions=relation) for relation in relations)
-        values = (*leaf_condition.values * len(relations), MOST)
-        return self._summary.numbers(f"{parts} LIMIT ?", values)
+        sql = f"SELECT g.version_id FROM {FROM} WHERE {condition.sql}"
+        queries = " UNION ALL ".join(sql.format(versions=relation) for relation in relations)
+        return self._summary.select_ids(f"{queries} LIMIT ?", (*condition.values * len(relations), MAX_MATCHES))
 
-    def _candidates(self, block: list[IndexHit], best: float) -> list[Candidate]:
+    def _read_candidates(self, block: list[IndexHit], best_score: float) -> list[Candidate]:
+        """Return the pages of a block with their links and scores; `best_score` is the highest one of the query."""
         ids = [hit.id for hit in block]
         scores = {hit.id: hit.score for hit in block}
         entries = self._manifest.read_entries(ids)
         return [
-            Candidate(page, links_of(entries[page.id]) if page.id in entries else NO_LINKS, scores[page.id], best)
+            Candidate(
+                page, decode_links(entries[page.id]) if page.id in entries else NO_LINKS, scores[page.id], best_score
+            )
             for page in self._summary.generations(ids, texts=False)
         ]
 
-    def _frequencies(self, query: Query) -> tuple[dict[str, int], int]:
+    def _count_frequencies(self, query: Query) -> tuple[dict[str, int], int]:
+        """Return in how many documents of the index each word of the query occurs, and the number of all documents."""
         query_words = {word for node in searched_terms(query.root) for word in words(node.text)}
         return {word: self._index.frequency(" ".join(index_words(word)), "main") for word in query_words}, len(
             self._index
         )
 
-    def _shown(self, query: Query, page: list[Ranked]) -> Iterator[ShownPage]:
-        alive = known(query.as_of) if query.as_of is not None else None
-        sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
-        piles = [ranked_page.candidate.page.pile for ranked_page in page if ranked_page.candidate.page.pile is not None]
-        copies = self._summary.alike(piles, sql, values) if piles else {}
+    def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
+        """Yield the pages to show, each with its group at the time of the query."""
+        is_open = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
+        piles = [ranked.candidate.page.pile_id for ranked in ranked_pages]
+        pile_ids = [pile_id for pile_id in piles if pile_id is not None]
+        copies = self._summary.count_copies(pile_ids, is_open.sql, is_open.values) if pile_ids else {}
         if query.as_of is not None:
-            absent = self._summary.absent({ranked.candidate.page.url_id for ranked in page}, query.as_of)
-            yield from (
-                ShownPage(ranked, copies, query.as_of, absent=ranked.candidate.page.url_id in absent) for ranked in page
-            )
+            url_ids = {ranked.candidate.page.url_id for ranked in ranked_pages}
+            absent_ids = self._summary.find_absent(url_ids, query.as_of)
+            for ranked in ranked_pages:
+                yield ShownPage(ranked, copies, query.as_of, is_absent=ranked.candidate.page.url_id in absent_ids)
             return
         if query.history:
-            yield from (ShownPage(ranked, copies, None) for ranked in page)
+            yield from (ShownPage(ranked, copies, None) for ranked in ranked_pages)
             return
-        representatives = self._summary.standing([ranked.candidate.page.id for ranked in page])
-        sizes = self._summary.sizes(representatives.values())
-        other_ids = {
-            generation.id: generation
-            for generation in self._summary.generations(sorted(set(representatives.values())), texts=False)
-        }
-        free = not any(True for _ in filters(query.root))
-        for ranked in page:
-            representative = other_ids.get(representatives.get(ranked.candidate.page.id, 0))
+        representative_ids = self._summary.find_representatives([ranked.candidate.page.id for ranked in ranked_pages])
+        group_sizes = self._summary.count_group_urls(representative_ids.values())
+        representatives = self._summary.generations(sorted(set(representative_ids.values())), texts=False)
+        representative_by_id = {representative.id: representative for representative in representatives}
+        has_filters = any(True for _ in filters(query.root))
+        for ranked in ranked_pages:
+            representative = representative_by_id.get(representative_ids.get(ranked.candidate.page.id, 0))
             shown_page = ShownPage(ranked, copies, None)
             if representative is not None:
-                group = sizes.get(representative.id, 1)
-                shown_page = show_representative(shown_page, representative, group, free=free)
+                group_size = group_sizes.get(representative.id, 1)
+                shown_page = add_representative(shown_page, representative, group_size, may_replace=not has_filters)
             yield shown_page
 
 
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-    """Search the pages of a workspace; any text is a query. Raises WindrowError if there are no pages yet."""
-    with closing(Search(summary_file(workspace), workspace.section(Pages).index)) as searched:
-        return searched(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
+    """Search the pages of a workspace, as `Search` does; raise WindrowError if there are no pages yet."""
+    with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
+        return search_pages(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
 
 
-def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Convert a page to a result as of all collections; without a title, it is named by its headline or address."""
+def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+    """Convert a page to the form that results of all collections have; `find` matches the words of the query."""
     page = shown_page.ranked.candidate.page
     title = mark_hits(page.title or page.headline or page.url, find)
     snippet = choose_snippet(page.text, page.description or "", find)
-    same_text = max(0, shown_page.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
-    other_count = max(same_text, shown_page.group - 1)
+    copy_count = max(0, shown_page.url_counts.get(page.pile_id, 1) - 1) if page.pile_id is not None else 0
+    other_count = max(copy_count, shown_page.group_size - 1)
     hit = PageHit(
         url=page.url,
         title="".join(piece.text for piece in title),
@@ -280,36 +301,36 @@ def _result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: boo
         marks=snippet_marks(snippet),
         description=page.description,
         language=page.language,
-        published=when(page.created),
-        updated=when(page.updated),
-        first_seen=datetime.fromtimestamp(page.first, UTC),
-        last_seen=datetime.fromtimestamp(page.last, UTC),
-        end=when(page.end),
+        published=to_datetime(page.created),
+        updated=to_datetime(page.updated),
+        first_seen=datetime.fromtimestamp(page.first_seen, UTC),
+        last_seen=datetime.fromtimestamp(page.last_seen, UTC),
+        end=to_datetime(page.end),
         more=other_count,
-        near=other_count - same_text,
-        standing=shown_page.standing if shown_page.standing != page.url else None,
-        uncertain=shown_page.absent
-        or (shown_page.as_of is not None and page.end is not None and page.last < shown_page.as_of),
+        near=other_count - copy_count,
+        standing=None if shown_page.representative == page.url else shown_page.representative,
+        uncertain=shown_page.is_absent
+        or (shown_page.as_of is not None and page.end is not None and page.last_seen < shown_page.as_of),
         score=round(shown_page.ranked.score, 4),
         generation=str(UUID(bytes=page.uuid)),
         parts=shown_page.ranked.parts if explain else (),
     )
-    dates = (("updated", page.updated), ("published", page.created), ("seen", page.first))
-    kind, date = next((kind, when(seconds)) for kind, seconds in dates if seconds is not None)
-    dated = (f"{kind} {date:%Y-%m-%d}" if date else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
-    details = " ".join(filter(None, [dated, page.language or ""]))
-    return SearchResult(
-        title, page.url, details, snippet, tuple(_remarks(hit, explain=explain)), "page_result", hit, date
-    )
+    dates = (("updated", page.updated), ("published", page.created), ("seen", page.first_seen))
+    kind, date = next((kind, to_datetime(seconds)) for kind, seconds in dates if seconds is not None)
+    period = (f"{kind} {date:%Y-%m-%d}" if date else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
+    details = " ".join(filter(None, [period, page.language or ""]))
+    remarks = tuple(_describe_hit(hit, explain=explain))
+    return SearchResult(title, page.url, details, snippet, remarks, "page_result", hit, date)
 
 
-def _remarks(hit: PageHit, *, explain: bool) -> Iterator[str]:
+def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
+    """Yield remarks: whether the result is uncertain, its duplicates and, with `explain`, the parts of its score."""
     if hit.uncertain:
-        yield "not sure: it was seen before that time, and found changed or gone after it"
+        yield "uncertain: it was last seen before that time, and found changed or gone after it"
     if hit.more:
-        nearly = " or nearly" if 0 < hit.near < hit.more else ", nearly" if hit.near else ""
-        foremost = f", foremost {hit.standing}" if hit.standing else ""
-        yield f"and {hit.more:,} more with the same text{nearly}{foremost}"
+        same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
+        representative = f", represented by {hit.standing}" if hit.standing else ""
+        yield f"and {hit.more:,} more with {same} text{representative}"
     if explain:
         parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in hit.parts)
         yield f"score {hit.score:.3f} = {parts}"

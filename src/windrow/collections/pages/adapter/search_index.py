@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, go_on
+from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, never_stop
 from windrow.collections.pages.database.search_view import (
     NO_LINKS,
     IncomingLinks,
@@ -16,154 +16,165 @@ from windrow.collections.pages.database.search_view import (
     SummaryReader,
     is_findable,
 )
-from windrow.collections.pages.search.ask import FIELDS, VERSION, entry, stamp
+from windrow.collections.pages.search.ask import FIELDS, VERSION, compute_stamp, make_document
 from windrow.query.word import count_words, readable_text
 from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_for_search
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
 
-BATCH = 1_000
-"""Pages read at once."""
-COMMIT = 20
-"""Batches committed together."""
+PAGES_PER_BATCH = 1_000
+"""Most pages that are read at once."""
+BATCHES_PER_COMMIT = 20
+"""Most batches that are committed together."""
+
+_NO_STAMP = (1 << 63, 0)  # after the stamps of all pages
 
 
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
     """Open the index of pages for searches; if it is missing or of another version, it is built first.
 
-    Return it, and whether it was built in a temporary folder, so that the next search builds it again.
+    With `anew` it is always built. Return the index, and whether it was built in a temporary folder, so that the next
+    search must build it again.
     """
-    made_in: list[FullTextIndex] = []
+    built: list[FullTextIndex] = []
 
-    def fill(index: FullTextIndex) -> None:
-        made_in.append(index)
+    def build(index: FullTextIndex) -> None:
+        built.append(index)
         bring_up_to_date(index, summary, lambda: True)
 
-    index = open_for_search(folder, FIELDS, VERSION, _has_no_manifest, fill, anew=anew)
-    return index, index in made_in and index.is_scratch
+    index = open_for_search(folder, FIELDS, VERSION, _has_no_manifest, build, anew=anew)
+    return index, index in built and index.is_scratch
 
 
 def update_index(summary: SummaryReader, folder: Path, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Update the index in a folder; return the numbers of pages added and removed."""
+    """Update the index in a folder, as `bring_up_to_date` does; return the numbers of written and removed pages."""
     return fill_index(folder, FIELDS, VERSION, lambda index: bring_up_to_date(index, summary, pulse), pulse)
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Add new pages to an index and remove those that are gone; return the numbers of pages added and removed."""
+    """Write new and changed pages to an index, and remove other pages; return the numbers of written and removed pages.
+
+    `pulse` is called between batches; if it returns False, the work stops.
+    """
     if _has_no_manifest(index):
         index.empty()
     with IndexManifest(manifest_path(index.folder)) as manifest:
-        return _Renewal(summary, index, manifest, pulse).run()
+        return _IndexUpdate(summary, index, manifest, pulse).run()
 
 
 def _has_no_manifest(index: FullTextIndex) -> bool:
     return not manifest_path(index.folder).exists()
 
 
-def links_of(entry: ManifestEntry) -> IncomingLinks:
-    """Decode the links of a page in the manifest."""
+def decode_links(entry: ManifestEntry) -> IncomingLinks:
+    """Return the links to a page as recorded in the manifest."""
     if entry.anchors == "[]":
         return NO_LINKS
     return IncomingLinks(entry.links, tuple((text, count) for text, count in json.loads(entry.anchors)))
 
 
-def behind(file: Path, folder: Path) -> Iterator[str]:
-    """Return a line for each difference between the index and the Summary Database.
+def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
+    """Yield a message for each kind of difference between the Summary Database and the index in a folder.
 
-    Nothing is changed. Raises StoreError if one of the two cannot be read.
+    Both remain unchanged. Raises StoreError if one of them cannot be read.
     """
-    with closing(SummaryReader(file)) as summary, closing(FullTextIndex.open_scratch(folder, FIELDS, VERSION)) as index:
+    with (
+        closing(SummaryReader(summary_path)) as summary,
+        closing(FullTextIndex.open_scratch(folder, FIELDS, VERSION)) as index,
+    ):
         if index.fresh or _has_no_manifest(index):
-            if next(summary.states(), None) is not None:
-                yield "the search index is not there, or of another version"
+            if next(summary.read_findable(), None) is not None:
+                yield "the search index does not exist, or is of another version"
             return
         with IndexManifest(manifest_path(index.folder)) as manifest:
-            indexed = sum(1 for _ in manifest.stamps())
-            removed = changed = 0
-            for _, is_there in _differences(summary, manifest):
-                changed += is_there
-                removed += not is_there
-        if changed:
-            yield f"the search index is behind: {changed:,} pages are not in it as they are"
-        if removed:
-            yield f"the search index is behind: {removed:,} pages are in it that are not there"
-        if len(index) != indexed:
-            yield f"the search index has {len(index):,} pages, and should have {indexed:,}"
+            expected_count = sum(1 for _ in manifest.stamps())
+            removed_count = changed_count = 0
+            for _, exists in _find_differences(summary, manifest):
+                changed_count += exists
+                removed_count += not exists
+        if changed_count:
+            yield f"the search index is out of date: {changed_count:,} pages are missing or have changed"
+        if removed_count:
+            yield f"the search index is out of date: it contains {removed_count:,} pages that no longer exist"
+        if len(index) != expected_count:
+            yield f"the search index contains {len(index):,} pages instead of {expected_count:,}"
 
 
-def _differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
+def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
     """Yield the id of each page that differs from the manifest, and whether the page still exists."""
     stamps = manifest.stamps()
-    head = next(stamps, None)
-    for page in summary.states():
-        while head is not None and head[0] < page.id:
-            yield head[0], False
-            head = next(stamps, None)
-        if head is None or head[0] != page.id or head[1] != stamp(page):
+    indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
+    for page in summary.read_findable():
+        while indexed_id < page.id:
+            yield indexed_id, False
+            indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
+        if indexed_id != page.id or indexed_stamp != compute_stamp(page):
             yield page.id, True
-        if head is not None and head[0] == page.id:
-            head = next(stamps, None)
-    while head is not None:
-        yield head[0], False
-        head = next(stamps, None)
+        if indexed_id == page.id:
+            indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
+    while indexed_id < _NO_STAMP[0]:
+        yield indexed_id, False
+        indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
 
 
-def _compare(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
-    """Record in the manifest which pages have another stamp, and return the ids of pages that no longer exist."""
-    removed: list[int] = []
-    changed: list[int] = []
-    for number, is_there in _differences(summary, manifest):
-        (changed if is_there else removed).append(number)
-        if len(changed) == BATCH:
-            _note(summary, manifest, changed)
-            changed = []
-    _note(summary, manifest, changed)
-    return removed
+def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[int]:
+    """Mark new and changed pages as due in the manifest; return the ids of pages that no longer exist."""
+    removed_ids: list[int] = []
+    changed_ids: list[int] = []
+    for page_id, exists in _find_differences(summary, manifest):
+        (changed_ids if exists else removed_ids).append(page_id)
+        if len(changed_ids) == PAGES_PER_BATCH:
+            _mark_changed(summary, manifest, changed_ids)
+            changed_ids = []
+    _mark_changed(summary, manifest, changed_ids)
+    return removed_ids
 
 
-def _note(summary: SummaryReader, manifest: IndexManifest, changed: list[int]) -> None:
-    manifest.mark_due(changed)
-    manifest.mark_due(summary.targets(changed))
+def _mark_changed(summary: SummaryReader, manifest: IndexManifest, changed_ids: list[int]) -> None:
+    """Mark changed pages as due, and the pages that they link to, because their link texts may have changed."""
+    manifest.mark_due(changed_ids)
+    manifest.mark_due(summary.find_link_targets(changed_ids))
 
 
-class _Renewal(NamedTuple):
-    """One pass over changed pages and their link targets, whose link texts may have changed."""
+class _IndexUpdate(NamedTuple):
+    """One update of the index: changed pages and the pages that they link to are written again."""
 
     summary: SummaryReader
-    beside: FullTextIndex
+    full_text: FullTextIndex
     manifest: IndexManifest
     pulse: Callable[[], bool]
 
     def run(self) -> tuple[int, int]:
-        """Return the numbers of pages added and removed."""
-        removed = _compare(self.summary, self.manifest)
-        if removed:
-            self.beside.write((), removed)
-            self.manifest.write((), removed)
-        added = 0
-        while self.pulse() and (due_ids := self.manifest.due(BATCH * COMMIT)):
-            rows: list[ManifestEntry] = []
-            entries = (entry(page, called) for page, called in self._changed(due_ids, rows))
-            added += self.beside.write(entries)
-            self.manifest.write(rows)
+        """Update the index and the manifest; return the numbers of written and removed pages."""
+        removed_ids = _mark_differences(self.summary, self.manifest)
+        if removed_ids:
+            self.full_text.write((), removed_ids)
+            self.manifest.write((), removed_ids)
+        written_count = 0
+        while self.pulse() and (due_ids := self.manifest.due(PAGES_PER_BATCH * BATCHES_PER_COMMIT)):
+            new_entries: list[ManifestEntry] = []
+            documents = (make_document(page, links) for page, links in self._find_changed(due_ids, new_entries))
+            written_count += self.full_text.write(documents)
+            self.manifest.write(new_entries)
             self.manifest.clear_due(due_ids)
-        return added, len(removed)
+        return written_count, len(removed_ids)
 
-    def _changed(
-        self, due_ids: list[int], rows: list[ManifestEntry]
+    def _find_changed(
+        self, due_ids: list[int], new_entries: list[ManifestEntry]
     ) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
-        """Yield the documents that must be written again, and note them in `rows`."""
-        for start in range(0, len(due_ids), BATCH):
-            chunk = due_ids[start : start + BATCH]
+        """Yield the due pages that must be written again, and append their manifest entries to `new_entries`."""
+        for start in range(0, len(due_ids), PAGES_PER_BATCH):
+            chunk = due_ids[start : start + PAGES_PER_BATCH]
             old_entries = self.manifest.read_entries(chunk)
             pages = [page for page in self.summary.generations(chunk) if is_findable(page)]
-            links = self.summary.links({page.url_id for page in pages})
+            links_of_urls = self.summary.read_links({page.url_id for page in pages})
             for page in pages:
-                called, own_stamp = links[page.url_id], stamp(page)
-                full_stamp = stamp(page, called)
+                links, own_stamp = links_of_urls[page.url_id], compute_stamp(page)
+                full_stamp = compute_stamp(page, links)
                 if page.id in old_entries and old_entries[page.id][1:3] == (own_stamp, full_stamp):
                     continue
-                rows.append(ManifestEntry(page.id, own_stamp, full_stamp, called.pages, json.dumps(called.texts)))
-                yield page, called
+                anchors = json.dumps(links.texts)
+                new_entries.append(ManifestEntry(page.id, own_stamp, full_stamp, links.pages, anchors))
+                yield page, links
             self.pulse()
 
 
@@ -172,35 +183,34 @@ SPELLING = Spelling(readable_text, VERSION)
 
 
 class Indexed(NamedTuple):
-    """Counts of the index phase: rows of the full-text table, then pages added to the index and removed."""
+    """Counts of the index phase: rows of the full-text table, and pages written to the index and removed from it."""
 
-    filled: FillCounts
-    put: int
+    texts: FillCounts
+    written: int
     removed: int
 
 
-def index_pages(summary: Path, folder: Path, pulse: Pulse = go_on) -> Indexed:
-    """Update full text and index from a Summary Database; a repeated call changes nothing.
+def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Indexed:
+    """Update the full-text table of a Summary Database, and the index in `folder`; a repeated call changes nothing.
 
-    `folder` may be removed at any time and is then built again; one with other contents is refused. `pulse` is called
-    between batches; if it returns False, the work ends, and the next call continues it, as after a crash.
+    A missing index is built again; a folder with other contents is refused. `pulse` is called between batches. If it
+    returns False, the work stops, and the next call continues it, as after a crash.
     """
-    filled = fill(summary, count_words, pulse, SPELLING)
+    texts = fill(summary, count_words, pulse, SPELLING)
     if not pulse():
-        return Indexed(filled, 0, 0)
+        return Indexed(texts, 0, 0)
     with closing(SummaryReader(summary)) as reader:
-        return Indexed(filled, *update_index(reader, folder, pulse))
+        return Indexed(texts, *update_index(reader, folder, pulse))
 
 
-def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
-    """Return the index phase of a session: it indexes the Summary Database in a file, and reports the counts."""
+def make_index_phase(summary_path: Path, folder: Path) -> Callable[[Pulse], str]:
+    """Return the index phase of a session: a function that updates the index, and returns a message with the counts."""
 
-    def follow(pulse: Pulse) -> str:
-        if not place.is_file():
+    def update(pulse: Pulse) -> str:
+        if not summary_path.is_file():
             return ""
-        done = index_pages(place, folder, pulse)
-        texts = done.filled
+        texts, written, removed = index_pages(summary_path, folder, pulse)
         message = f"texts: {texts.added} added, {texts.changed} changed, {texts.removed} removed"
-        return f"{message}; pages: {done.put} put into the index, {done.removed} removed"
+        return f"{message}; pages: {written} written to the index, {removed} removed"
 
-    return follow
+    return update

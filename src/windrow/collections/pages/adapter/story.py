@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from windrow.archive.import_file import IMPORTED_FOLDER
 from windrow.clock import now
-from windrow.collections.pages.adapter.changes import Edition, editions
-from windrow.collections.pages.adapter.harvest import judge, robots_in_force
-from windrow.collections.pages.adapter.lookup import summary_if_there, when
+from windrow.collections.pages.adapter.changes import Edition, read_editions
+from windrow.collections.pages.adapter.harvest import find_robots_in_force, judge_address
+from windrow.collections.pages.adapter.lookup import open_existing_summary, to_datetime
 from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
-from windrow.collections.pages.discover import address
+from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.digest import hash64, shorten_digest
 from windrow.fetch.politeness.robots_state import RobotsState
@@ -24,14 +24,15 @@ from windrow.ledger.typed.attempts import AttemptRow
 from windrow.model import Source
 from windrow.reasons import Reason
 
-BAD_REQUEST = 400
+_HTTP_ERROR = 400
+"""The lowest HTTP status of an error."""
 COLLECTION = "pages"
-_CHAIN = 20
-"""Most addresses of the way from a seed that are shown."""
+_MAX_CHAIN = 20
+"""Most addresses that are shown of the chain from a page back to a seed."""
 
 
 class PageAttempt(NamedTuple):
-    """One request for a page and its outcome; `message` describes both. Sizes are in bytes, times in UTC."""
+    """One request for a page and its outcome, described by `message`. Sizes are in bytes, times in UTC."""
 
     at: datetime
     number: int
@@ -50,9 +51,9 @@ class PageAttempt(NamedTuple):
 
 
 class Tombstone(NamedTuple):
-    """The takedown of a page or its whole origin, the `target`: when, by whom and why.
+    """The takedown of `target`, a page or its whole origin: when, by whom and why.
 
-    `done` is the time when everything was removed, `lifted` the time since when it may be requested again.
+    `done` is the time when everything was removed, `lifted` the time from which on it may be requested again.
     """
 
     at: datetime
@@ -66,12 +67,12 @@ class Tombstone(NamedTuple):
 class PageState(NamedTuple):
     """A page and its state.
 
-    `state` is open (present at the last successful request), gone, waiting, had (fetched, but without a version: an
-    image or the like, a list of addresses, or not summarised yet), failing, cancelled, refused, forgotten or unknown.
-    `rule` describes the rule that refuses the address now, or is empty. `via` is the chain of addresses from where it
-    was found back to the seed. `alike` are addresses with the same text now, `near` those with nearly the same, and
-    `represented_by` their representative. `due` is the time of the next request, `every` the seconds after which it is
-    expected to change.
+    `state` is open (present at the last successful request), gone, waiting, had (fetched, but without a version: for
+    example an image, a list of addresses, or not summarised yet), failing, cancelled, refused, forgotten or unknown.
+    `rule` describes the rule that refuses the address now; empty if none does. `via` are the addresses from the one
+    where it was found back to the seed. `alike` are addresses with the same text now, `near` addresses with nearly the
+    same text, and `represented_by` is their representative. `due` is the time of the next request, `every` the number
+    of seconds after which the page is expected to change.
     """
 
     url: str
@@ -91,55 +92,43 @@ class PageState(NamedTuple):
     events: tuple[PageAttempt, ...]
 
 
-def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
-    """Return the state of a page; None if `what` is not an address of the web or nothing is known about it."""
-    if not (url := address(what)):
+def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | None:
+    """Return the state of a page; None if `text` is not an address of the web, or if the address is not known."""
+    if not (url := normalise_web_address(text)):
         return None
     address_row = ledger.addresses.get(COLLECTION, hash64(url))
     address_row = address_row if address_row and address_row.url == url else None
-    judgement = judge(
-        workspace, ledger, url, beside=address_row.source if address_row and address_row.kind == ASSET else ""
-    )
-    versions, related = editions(workspace, url)
+    asset_of = address_row.source if address_row and address_row.kind == ASSET else ""
+    judgement = judge_address(workspace, ledger, url, asset_of=asset_of)
+    versions, related = read_editions(workspace, url)
     if address_row is None and not versions and not judgement.source:
         return None
-    numbers = ledger.sessions.numbers()  # what people call sessions
-    attempts = (
-        [
+    attempts: list[PageAttempt] = []
+    if address_row:
+        numbers = ledger.sessions.numbers()  # the numbers of sessions as shown to users
+        attempts = [
             _make_attempt(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
             for attempt in ledger.attempts.of_address(address_row.host, address_row.digest)
         ]
-        if address_row
-        else []
-    )
-    tombstone_rows = tombstones(ledger, hash64(url), address_row.host) if address_row else ()
+    tombstones = _read_tombstones(ledger, hash64(url), address_row.host) if address_row else ()
     state, reason = _find_state(address_row, attempts, versions, judgement.reason)
-    if any(tombstone.lifted is None for tombstone in tombstone_rows):
+    if any(tombstone.lifted is None for tombstone in tombstones):
         state, reason = "forgotten", Reason.FORGOTTEN
     elif address_row is not None and address_row.due is None and address_row.pause != ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
-    due, pause, failures = (
-        (address_row.due, address_row.pause, address_row.failures) if address_row else (None, None, 0)
-    )
     return PageState(
-        url,
-        address_row.source if address_row else judgement.source,
-        state,
-        reason,
-        judgement.why if judgement.reason else "",
-        tuple(_yield_chain(ledger, address_row)),
-        when(due) if due else None,
-        pause or None,
-        failures,
-        *related,
-        tombstone_rows,
-        tuple(versions),
-        tuple(attempts),
-    )
+        url=url, source=address_row.source if address_row else judgement.source, state=state, reason=reason,
+        rule=judgement.rule if judgement.reason else "", via=tuple(_yield_chain(ledger, address_row)),
+        due=to_datetime(address_row.due) if address_row and address_row.due else None,
+        every=(address_row.pause or None) if address_row else None,
+        failures=address_row.failures if address_row else 0,
+        alike=related.same_text, near=related.near_duplicates, represented_by=related.representative,
+        tombstones=tombstones, versions=tuple(versions), events=tuple(attempts),
+    )  # fmt: skip
 
 
-def tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
-    """Return the takedowns of an address or of its whole origin."""
+def _read_tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
+    """Return the takedowns of an address (by the number of its digest) or of its whole origin (by its number)."""
     return tuple(
         Tombstone(takedown.at, takedown.target, takedown.holder, takedown.reason, takedown.done, takedown.lifted)
         for takedown in ledger.takedowns.of(digest, host)
@@ -147,9 +136,11 @@ def tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield the addresses on the way back to the seed, nearest first."""
+    """Yield the addresses from the page where an address was found back to the seed, at most `_MAX_CHAIN`."""
     seen_ids: set[int] = set()
-    while address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _CHAIN:
+    while (
+        address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN
+    ):
         if address_row.via_url is not None:
             yield address_row.via_url
         seen_ids.add(address_row.via)
@@ -162,6 +153,7 @@ def is_foreign(warc: str | None) -> bool:
 
 
 def _make_attempt(attempt: AttemptRow) -> PageAttempt:
+    """Convert an attempt of the ledger and describe it; its session has the ledger's number."""
     names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     name = names.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:
@@ -169,7 +161,7 @@ def _make_attempt(attempt: AttemptRow) -> PageAttempt:
     elif attempt.reason:
         message = f"failed after {attempt.seconds:.2f} s: {attempt.message or attempt.reason.meaning}"
     elif is_foreign(attempt.warc):
-        message = f"{attempt.status}, requested by another tool"  # their files do not say how long it took
+        message = f"{attempt.status}, requested by another tool"  # its WARC file does not contain the duration
     else:
         message = f"{attempt.status} after {attempt.seconds:.2f} s"
     message += f", to {attempt.location}" if attempt.location else ""
@@ -199,6 +191,7 @@ def _make_attempt(attempt: AttemptRow) -> PageAttempt:
 def _find_state(
     address_row: AddressRow | None, attempts: Sequence[PageAttempt], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
+    """Return the state of a page and its reason; `reason` is why the rules refuse the address now."""
     last = attempts[-1] if attempts else None
     if reason is not None and not versions:
         return "refused", reason
@@ -208,7 +201,7 @@ def _find_state(
         return "unknown", ""
     if last is None:
         return "waiting", ""
-    if not last.reason and (last.status or 0) < BAD_REQUEST:
+    if not last.reason and (last.status or 0) < _HTTP_ERROR:
         return "had", ""
     return "failing", last.reason or {404: Reason.NOT_FOUND, 410: Reason.GONE}.get(last.status or 0, "")
 
@@ -217,7 +210,7 @@ _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|
 
 
 class OutcomeTally(NamedTuple):
-    """How many requests had one outcome: an HTTP status, or the reason why there was no answer.
+    """The number of requests with one outcome: an HTTP status, or the reason why there was no answer.
 
     `latest` is the last address with this outcome; empty if that was a robots.txt.
     """
@@ -229,9 +222,9 @@ class OutcomeTally(NamedTuple):
 
 
 class SiteOrigin(NamedTuple):
-    """An origin: numbers of addresses known, with a body, failing and due; `robots` describes its present robots.txt.
+    """An origin: its numbers of addresses that are known, returned a body, failed last, and are due.
 
-    `delay` is the delay between requests, in seconds, that its robots.txt asks for.
+    `robots` describes its present robots.txt; `delay` is the delay in seconds between requests that it asks for.
     """
 
     origin: str
@@ -260,36 +253,41 @@ class SiteState(NamedTuple):
 def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
     """Return the state of a source's site."""
     rows = ledger.addresses.host_states(source.name, "", int(now().timestamp()))
-    return _make_site(workspace, ledger, (source.name, tuple(source.options["seeds"])), rows)
+    return _make_site(workspace, ledger, rows, source.name, tuple(source.options["seeds"]))
 
 
 def site_at(workspace: Workspace, ledger: Ledger, host: str) -> SiteState | None:
-    """Return the state of a host's origins, of any site; None if the host is not known.
+    """Return the state of a host's origins, whatever their site; None if the host is not known.
 
-    The host may have a port; the address of a robots.txt means its origin.
+    `host` may include a port, or be the address of a robots.txt.
     """
     name = host.lower().removesuffix("/robots.txt").removeprefix("http://").removeprefix("https://").rstrip("/.")
     if not _HOST.fullmatch(name):
         return None
     rows = ledger.addresses.host_states("", name, int(now().timestamp()))
-    return _make_site(workspace, ledger, (name, ()), rows) if rows else None
+    return _make_site(workspace, ledger, rows, name) if rows else None
 
 
 def _make_site(
-    workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], hosts: Sequence[HostState]
+    workspace: Workspace, ledger: Ledger, hosts: Sequence[HostState], name: str, seeds: tuple[str, ...] = ()
 ) -> SiteState:
+    """Make the state of a site from the states of its hosts."""
     sources = {source.name: source for source in workspace.sources}
-    origins_known = tuple(
+    origins = tuple(
         _make_origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
-    origins = [host.origin for host in origins_known]
-    with summary_if_there(workspace) as summary:
-        versions = Versions(summary).count(origins) if summary is not None else OriginCounts(0, 0, 0, 0)
-    return SiteState(*named, origins_known, versions)
+    with open_existing_summary(workspace) as summary:
+        versions = (
+            Versions(summary).count([origin.origin for origin in origins])
+            if summary is not None
+            else OriginCounts(0, 0, 0, 0)
+        )
+    return SiteState(name, seeds, origins, versions)
 
 
 def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
-    state = robots_in_force(workspace, ledger, source, host.origin) if source else None
+    """Make the state of an origin; without a source, its robots.txt is not described."""
+    robots_state = find_robots_in_force(workspace, ledger, source, host.origin) if source else None
     outcomes = [
         OutcomeTally(
             outcome.reason or str(outcome.status),
@@ -299,13 +297,13 @@ def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, ho
         )
         for outcome in ledger.attempts.outcomes(host.seq)
     ]
-    delay = state.robots.delay if state else None
-    tombstone_rows = tombstones(ledger, 0, host.seq)
-    taken_down = any(tombstone.lifted is None for tombstone in tombstone_rows)
-    message = _describe_robots(state) if state and host.asked and not taken_down else ""
+    delay = robots_state.robots.delay if robots_state else None
+    tombstones = _read_tombstones(ledger, 0, host.seq)
+    is_taken_down = any(tombstone.lifted is None for tombstone in tombstones)
+    message = _describe_robots(robots_state) if robots_state and host.asked and not is_taken_down else ""
     return SiteOrigin(
-        host.origin, host.source, host.addresses, host.pages, host.failing, host.due, when(host.next_due), host.asked,
-        message, delay, tuple(outcomes), tombstone_rows,
+        host.origin, host.source, host.addresses, host.pages, host.failing, host.due, to_datetime(host.next_due),
+        host.asked, message, delay, tuple(outcomes), tombstones,
     )  # fmt: skip
 
 
@@ -315,5 +313,5 @@ def _describe_robots(state: RobotsState) -> str:
         return "could not be fetched, so nothing may be requested"
     if not robots.rules:
         return "allows everything"
-    denials = sum(not rule.allow for rule in robots.rules)
-    return f"{denials} of {len(robots.rules)} rules for {robots.agent or 'us'} refuse something"
+    denial_count = sum(not rule.allow for rule in robots.rules)
+    return f"{denial_count} of {len(robots.rules)} rules for {robots.agent or 'us'} forbid addresses"

@@ -16,15 +16,21 @@ from windrow.adapters.takedown import named_origins
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
-from windrow.collections.pages.adapter.lookup import summaries, summary_if_there, when
-from windrow.collections.pages.adapter.search_index import SPELLING, behind, follower
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, to_datetime
+from windrow.collections.pages.adapter.search_index import SPELLING, find_index_faults, make_index_phase
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, vacuum
-from windrow.collections.pages.database.fulltext_table import go_on, recount
-from windrow.collections.pages.database.near_duplicates import follow
-from windrow.collections.pages.database.sound import compare, copy, faults, generations, reached
+from windrow.collections.pages.database.fulltext_table import never_stop, recount
+from windrow.collections.pages.database.near_duplicates import update_touched
+from windrow.collections.pages.database.sound import (
+    copy_database,
+    count_versions,
+    find_faults,
+    read_checkpoint,
+    read_versions,
+)
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.collections.pages.discover import address
+from windrow.collections.pages.discover import normalise_web_address
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
@@ -47,13 +53,13 @@ KIND = "pages"
 
 
 def refuse_takedown(workspace: Workspace) -> None:
-    """Raise an error if the index's folder has other contents."""
+    """Raise an error if the folder of the search index contains other files, which a takedown must not delete."""
     refuse_foreign(workspace.section(Pages).index)
 
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-    """Yield the takedown targets of an address, a host, or the name of a site."""
-    if (url := address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
+    """Yield the takedown targets for `name`: a known address, or the origins of a host or of a site."""
+    if (url := normalise_web_address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
         yield TakedownTarget(url, hash64(url), 0, KIND)
         return
     host = name.removeprefix("http://").removeprefix("https://").rstrip("/")
@@ -62,162 +68,165 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-    """Remove pages and their versions: those of an origin only if pages are crawled there, those of any address."""
-    del attempts
+    """Remove the pages of a target from both databases; return the number of removed generations.
+
+    An origin at which another collection crawls is ignored.
+    """
+    del attempts  # a part of the interface that is not needed here
     if target.host and target.collection != KIND:
         return 0
     selection = {"origins": [target.name]} if target.host else {"urls": [target.name]}
     count = 0
-    with _opened(workspace.section(Pages).summary_database) as link:
-        if link is not None:
-            count = remove(link, **selection)
-    with _opened(workspace.section(Pages).crawler_database) as link:
-        if link is not None:
-            forget_crawls(link, **selection)
+    with _open_if_exists(workspace.section(Pages).summary_database) as connection:
+        if connection is not None:
+            count = remove(connection, **selection)
+    with _open_if_exists(workspace.section(Pages).crawler_database) as connection:
+        if connection is not None:
+            forget_crawls(connection, **selection)
     return count
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-    """Remove deleted pages from followers and from free places of files; return the files where something remains.
+    """Remove deleted pages from the search index and from unused space in files.
 
-    The index is rebuilt, because removed documents stay in its files for a while. Files of a killed replay are removed.
+    Return messages about files in which remains could not be removed. The index is rebuilt, because removed documents
+    remain in its files for a while. Files of a killed replay are deleted. `pulse` is called repeatedly.
     """
     refuse_foreign(workspace.section(Pages).index)
-    place = workspace.section(Pages).summary_database
+    summary_path = workspace.section(Pages).summary_database
     remove_scratch(workspace.root / REPLAY_FOLDER, SCRATCH)
-    remove_scratch(replay_folder(place), [place.name])
-    if place.is_file():
-        with closing(SummaryStore(place)) as store:
+    remove_scratch(replay_folder(summary_path), [summary_path.name])
+    if summary_path.is_file():
+        with closing(SummaryStore(summary_path)) as store:
             store.finish(int(now().timestamp()))
-        with _opened(place) as link:
-            while link is not None and follow(link):
+        with _open_if_exists(summary_path) as connection:
+            while connection is not None and update_touched(connection):
                 pulse()
         remove_index(workspace.section(Pages).index)
 
-        def goes_on() -> bool:
+        def pulse_and_continue() -> bool:
             pulse()
-            return go_on()
+            return True
 
-        follower(place, workspace.section(Pages).index)(goes_on)
-    kept_paths: tuple[str, ...] = ()
-    for path in (place, workspace.section(Pages).crawler_database):
-        with _opened(path, writing=False) as link:
-            if link is not None and not vacuum(link, pulse):
-                kept_paths += (kept_by_reader(path),)
+        make_index_phase(summary_path, workspace.section(Pages).index)(pulse_and_continue)
+    messages: tuple[str, ...] = ()
+    for path in (summary_path, workspace.section(Pages).crawler_database):
+        with _open_if_exists(path, writing=False) as connection:
+            if connection is not None and not vacuum(connection, pulse):
+                messages += (kept_by_reader(path),)
             pulse()
-    return kept_paths
+    return messages
 
 
 @contextmanager
-def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database in one transaction; yield None if it does not exist or has no tables yet."""
+def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
+    """Open a database, with `writing` in one transaction; the block gets None if it does not exist or has no tables."""
     if not path.is_file():
         yield None
         return
     try:
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as link:
-            link.execute("PRAGMA secure_delete = ON").fetchall()
-            if link.execute("SELECT 1 FROM sqlite_master WHERE name = 'url'").fetchone() is None:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as connection:
+            connection.execute("PRAGMA secure_delete = ON").fetchall()
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'url'").fetchone() is None:
                 yield None
             elif writing:
-                link.execute("BEGIN IMMEDIATE")
-                yield link
-                link.execute("COMMIT")
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
             else:
-                yield link
+                yield connection
     except sqlite3.Error as error:
         reason = Reason.DISK_FULL if "full" in str(error) else Reason.STORE_FAILED
         raise StoreError(f"{path}: {error}", reason=reason, hint="correct that, then: windrow forget") from error
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild the Summary Database from the captures, and the index from it; None if it does not exist yet."""
-    old, index = workspace.section(Pages).summary_database, workspace.section(Pages).index
-    if old.is_file():
+    """Rebuild the Summary Database from the captures, and the index from it; return None if it does not exist yet."""
+    old_path, index = workspace.section(Pages).summary_database, workspace.section(Pages).index
+    if old_path.is_file():
         refuse_foreign(index)
 
-    def build(session: Session, new: Path) -> None:
-        rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new)))
+    def build(session: Session, new_path: Path) -> None:
+        """Write a new Summary Database from the captures, and record bodies that could not be read again."""
+        rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new_path)))
         if rebuilt.projection:
             rebuilt.projection.close()
         session.harvest(replace(rebuilt, projection=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
-        with closing(SummaryStore(new)) as new_store:
-            new_store.adopt_sessions(old)
+        with closing(SummaryStore(new_path)) as new_store:
+            new_store.adopt_sessions(old_path)
         if not session.stops:
             phase = rebuilt.collection.phase("summarise")
             unread_attempts = {attempt.number for attempt in session.ledger.unread.attempts("pages", phase)}
-            with closing(SqliteReader(old)) as old_reader:
-                settled_upto = reached(old_reader)
+            with closing(SqliteReader(old_path)) as old_reader:
+                last_attempt = read_checkpoint(old_reader)
             lost_attempts = [
-                attempt for attempt in rebuilt.unread if attempt <= settled_upto and attempt not in unread_attempts
+                attempt for attempt in rebuilt.unread if attempt <= last_attempt and attempt not in unread_attempts
             ]
-            settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost_attempts, old)
+            settle_unread(session.ledger, rebuilt.collection, rebuilt.unread, lost_attempts, old_path)
 
     def finish(_session: Session) -> None:
         remove_index(index)
-        follower(old, index)(go_on)
+        make_index_phase(old_path, index)(never_stop)
 
-    return replay_versions(VersionFile("pages", old, build, compare, finish), setup, progress)
+    return replay_versions(VersionFile("pages", old_path, build, count_versions, finish), setup, progress)
 
 
-AGAIN = "remove the Summary Database and its index; then: windrow run --from summarise"
-INDEX = "windrow run pages --from index"
+_REBUILD_HINT = "remove the Summary Database and its index; then: windrow run --from summarise"
+_INDEX_HINT = "windrow run pages --from index"
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Check the Summary Database, count its words again, and compare the crawler database with the ledger."""
+    """Yield the faults of the Summary Database, its word counts, the search index and the crawler database."""
     section = workspace.section(Pages)
-    with summary_if_there(workspace) as reader:
+    with open_existing_summary(workspace) as reader:
         if reader is not None:
-            last_attempt, last = reached(reader), ledger.attempts.last_number()
-            if last_attempt > last:
-                yield Fault(
-                    section.summary_database.name,
-                    f"has attempt {last_attempt}; the last attempt in the ledger is {last}",
-                    AGAIN,
-                )
-            for fault in faults(reader, _digest):
-                yield Fault(section.summary_database.name, fault, AGAIN)
-            for line in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
-                yield Fault(section.summary_database.name, line, INDEX)
-            for line in behind(section.summary_database, section.index):
-                yield Fault(str(section.index), line, INDEX)
+            name = section.summary_database.name
+            last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()
+            if last_attempt > last_in_ledger:
+                problem = f"has attempt {last_attempt}; the last attempt in the ledger is {last_in_ledger}"
+                yield Fault(name, problem, _REBUILD_HINT)
+            for problem in find_faults(reader, _compute_digest):
+                yield Fault(name, problem, _REBUILD_HINT)
+            for problem in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
+                yield Fault(name, problem, _INDEX_HINT)
+            for problem in find_index_faults(section.summary_database, section.index):
+                yield Fault(str(section.index), problem, _INDEX_HINT)
     yield from check_crawler(section.crawler_database, ledger)
 
 
-def _digest(fields: Sequence[str]) -> bytes:
+def _compute_digest(fields: Sequence[str]) -> bytes:
     return Pile(*fields).digest()
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
-    """Summarise the faults of text piles: one line for each kind with its count."""
-    kinds: Counter[str] = Counter()
+    """Summarise messages `text pile ID PROBLEM`: yield one message for each problem, with the number of piles."""
+    counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for line in lines:
-        _, _, pile, fault = line.split(" ", 3)
-        kinds[fault] += 1
-        examples.setdefault(fault, pile)
-    for fault, count in kinds.items():
-        yield f"text pile {examples[fault]} {fault}" + (f", and {count - 1:,} others" if count > 1 else "")
+        _, _, pile_id, problem = line.split(" ", 3)
+        counts[problem] += 1
+        examples.setdefault(problem, pile_id)
+    for problem, count in counts.items():
+        yield f"text pile {examples[problem]} {problem}" + (f", and {count - 1:,} others" if count > 1 else "")
 
 
-TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
+_TIME_FIELDS = ("first_seen", "last_seen", "ended", "created", "updated")
 
 
-def summary(workspace: Workspace, form: str, output: TextIO) -> int:
-    """Write the present Summary Database as one SQLite file; return its size in bytes."""
-    del form
-    with summaries(workspace) as reader:
-        return copy(reader, output.buffer)
+def export_summary(workspace: Workspace, form: str, output: TextIO) -> int:
+    """Write a copy of the Summary Database as one SQLite file; return its size in bytes."""
+    del form  # this export has only one format
+    with open_summary(workspace) as reader:
+        return copy_database(reader, output.buffer)
 
 
-def pages(workspace: Workspace, form: str, output: TextIO) -> int:
+def export_pages(workspace: Workspace, form: str, output: TextIO) -> int:
     """Write a line of JSON for every version of every page, with times in ISO 8601; return the number of lines."""
-    del form
+    del form  # this export has only one format
     count = 0
-    with summaries(workspace) as reader:
-        for generation in generations(reader):
-            record = generation._asdict() | {name: when(getattr(generation, name)) for name in TIMES}
+    with open_summary(workspace) as reader:
+        for generation in read_versions(reader):
+            record = generation._asdict() | {name: to_datetime(getattr(generation, name)) for name in _TIME_FIELDS}
             output.write(json_text(to_json_value(record)) + "\n")
             count += 1
     return count
@@ -228,8 +237,8 @@ EXPORTS = (
         "summary",
         ("sqlite",),
         "the Summary Database, a whole file as it is at one moment, whoever writes meanwhile",
-        summary,
+        export_summary,
         unit="bytes",
     ),
-    Export("pages", ("jsonl",), "a line for each version of each page, its times in ISO 8601", pages),
+    Export("pages", ("jsonl",), "a line for each version of each page, its times in ISO 8601", export_pages),
 )

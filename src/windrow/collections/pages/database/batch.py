@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from windrow.collections.pages.database.entries import (
-    PILE,
+    PILE_DIGEST_BYTES,
     CrawlEntry,
     CrawlObservation,
     FoldedVersion,
@@ -20,28 +20,28 @@ from windrow.collections.pages.database.entries import (
     Sight,
     SummaryEntry,
     TextSummary,
-    versions,
+    fold_versions,
 )
 from windrow.collections.pages.database.page_parts import (
     PastVersion,
     ReadingWriter,
     WordingSeen,
+    copy_present_links,
     find_past_versions,
     hash_links,
     hash_wording,
-    keep_present_links,
-    keep_read_links,
-    named_addresses,
+    list_named_urls,
     prune_past_links,
     read_past_link_hashes,
     read_past_versions,
     update_past_versions,
+    write_past_links,
     write_wordings,
 )
 from windrow.collections.pages.database.writer import Catalogue
 from windrow.reasons import OWN_FAULTS
 
-_OBSERVE = f"""
+_UPSERT_OBSERVATION = f"""
 INSERT INTO windrow_observation (url_id, at, crawl_uuid, sight, identity, payload, reason, attempt,
   entity_generation_id, agent_uuid, crawl_type, was_robotstxt_approved, exit_code, request_duration_ms,
   status_code, etag, said, linked)
@@ -50,45 +50,47 @@ ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, ident
 payload = excluded.payload, reason = excluded.reason, exit_code = excluded.exit_code,
 attempt = excluded.attempt, said = excluded.said, linked = excluded.linked
 """
-_SEEN = """
+_SELECT_OBSERVATIONS = """
 SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, attempt, agent_uuid, crawl_type,
   was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload, linked
 FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
 """
-_KNOWN = """
+_SELECT_GENERATIONS = """
 SELECT url_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, text_pile_id,
   entity_generation_uuid
 FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_fragment IS NULL
 """
+# Positions in a row of `_SELECT_OBSERVATIONS`.
 _SEEN_AT, _SEEN_UUID, _SEEN_SIGHT, _SEEN_IDENTITY, _SEEN_GENERATION, _SEEN_ATTEMPT = range(1, 7)
 _SEEN_STATUS, _SEEN_WORDING, _SEEN_PAYLOAD, _SEEN_LINKED = 12, 14, 15, 16
-_KNOWN_PILE, _KNOWN_UUID = 3, 4  # after the first two columns
-_OWED = """
+_KNOWN_END, _KNOWN_PILE, _KNOWN_UUID = 2, 3, 4  # positions in a generation's row after its first two columns
+_SELECT_UNREAD = """
 SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
-_READ = """
+_SELECT_DESCRIBING_ATTEMPTS = """
 SELECT entity_generation_id, attempt FROM windrow_reading WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
-_PAYLOAD = """
+_SELECT_FIRST_READING = """
 SELECT identity, reason, said, linked FROM windrow_observation
 WHERE url_id = ?1 AND payload = ?2 AND sight = 'content' AND identity <> x''
 ORDER BY reason IN (SELECT value FROM json_each(?3)), at, crawl_uuid LIMIT 1
 """
-_CRAWL = """
+_INSERT_CRAWL = """
 INSERT INTO crawl_summary (crawl_summary_id, entity_generation_id, was_robotstxt_approved, crawl_type, crawl_uuid,
   agent_uuid, time_started_unix_utc, exit_code, request_duration_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_UNANSWERED = """
+_DELETE_HTTP = """
 DELETE FROM http_summary WHERE crawl_summary_id IN
   (SELECT crawl_summary_id FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?)
 """
 
-NOT_READ = json.dumps(sorted(OWN_FAULTS))
-"""Reasons of windrow's own why a body was not read: such bodies do not count as known."""
+OWN_FAULTS_JSON = json.dumps(sorted(OWN_FAULTS))
+"""Reasons that are faults of windrow, as JSON: a body that was not read for such a reason does not count as known."""
 
 Row = tuple[Any, ...]
+"""A row of a query, or the parameters of a statement."""
 
-OK = 200
+_HTTP_OK = 200
 
 
 class SummaryBatch:
@@ -99,233 +101,255 @@ class SummaryBatch:
         self._connection = connection
         self._catalogue = catalogue
         self._readings = readings
-        self._summaries: dict[bytes, TextSummary] = {}
+        self._summary_of_crawl: dict[bytes, TextSummary] = {}
         self._pile_ids: Mapping[bytes, int] = {}
-        self._unread: set[int] = set()
-        self._describing: dict[int, TextSummary] = {}
-        self._new_unread: list[Row] = []
+        self._unread: set[int] = set()  # ids of generations whose describing attempt must be read
+        self._summary_of_generation: dict[int, TextSummary] = {}
+        self._unread_rows: list[Row] = []
         self._new_rows: list[Row] = []
         self._changed_rows: list[Row] = []
-        self._renamed: list[Row] = []
+        self._changed_uuids: list[Row] = []
         self._crawl_rows: list[Row] = []
         self._http_rows: list[Row] = []
-        self._attached: list[Row] = []
+        self._attached: list[Row] = []  # observations that belong to another generation than before
         self._reading_rows: list[Row] = []
-        self._past: set[PastVersion] = set()
-        self._past_links: dict[int, set[bytes]] = {}
-        self._described_by: Mapping[int, int] = {}
-        self._departed: list[Row] = []
-        self._detached: list[Row] = []
+        self._past_versions: set[PastVersion] = set()
+        self._past_link_hashes: dict[int, set[bytes]] = {}
+        self._describing_attempts: Mapping[int, int] = {}
+        self._outdated_crawls: list[Row] = []
+        self._detached: list[Row] = []  # observations that no longer belong to a generation
         self._touched: set[int] = set()
-        self._regroup: set[int] = set()
-        self._last = self._number_of("entity_generation")
-        self._crawls = self._number_of("crawl_summary")
+        self._touched_piles: set[int] = set()
+        self._last_generation_id = self._read_last_id("entity_generation")
+        self._last_crawl_id = self._read_last_id("crawl_summary")
 
-    def _number_of(self, table: str) -> int:
+    def _read_last_id(self, table: str) -> int:
         return int(self._connection.execute(f"SELECT coalesce(max({table}_id), 0) FROM {table}").fetchone()[0])
 
     def settle(self, entries: Sequence[SummaryEntry]) -> None:
         """Write the observations of crawls, and update the generations of their addresses."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
-        self._summaries = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
-        urls = self._catalogue.urls(chain((entry.crawl.url for entry in entries), named_addresses(summaries)))
-        self._write_observations(entries, urls)
-        self._settle_addresses({urls[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
-        self._readings.write(self._describing, urls)
-        self._keep_links(entries, urls)
-        write_wordings(self._connection, summaries, urls, self._catalogue)
+        self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
+        url_ids = self._catalogue.urls(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
+        self._write_observations(entries, url_ids)
+        self._fold_addresses({url_ids[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
+        self._readings.write(self._summary_of_generation, url_ids)
+        self._write_past_links(entries, url_ids)
+        write_wordings(self._connection, summaries, url_ids, self._catalogue)
 
-    def _keep_links(self, entries: Sequence[SummaryEntry], urls: Mapping[str, int]) -> None:
+    def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
         """Write links of readings that do not describe their generation as past links; remove unused past links."""
-        read_summaries = ((urls[crawl.url], summary) for crawl, summary in entries if summary is not None)
-        keep_read_links(
+        summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
+        write_past_links(
             self._connection,
-            ((url_id, summary) for url_id, summary in read_summaries if url_id in self._past_links),
-            urls,
+            ((url_id, summary) for url_id, summary in summaries if url_id in self._past_link_hashes),
+            url_ids,
         )
-        prune_past_links(self._connection, self._past_links)
+        prune_past_links(self._connection, self._past_link_hashes)
 
-    def _keep_past_links(
-        self, url_id: int, folded: FoldedVersions, by_crawl: Mapping[bytes, Row], described_by: Mapping[int, Row | None]
+    def _copy_replaceable_links(
+        self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], former: Mapping[int, Row | None]
     ) -> None:
-        """Copy the present links of an address's generations to the past links if they may be replaced."""
-        sets = [{by_crawl[read][_SEEN_LINKED] for read in version.generation.readings} for version in folded.versions]
-        shared_hashes = set().union(*(hashes for hashes in sets if len(hashes) > 1))
-        missing = shared_hashes - self._past_links.get(url_id, set())
-        if missing:
-            rows = described_by.items()
-            keep_present_links(
-                self._connection, [number for number, row in rows if row is not None and row[_SEEN_LINKED] in missing]
-            )
-            self._past_links.setdefault(url_id, set())
+        """Copy the present links of an address's generations to the past links if they may be replaced.
 
-    def _settle_addresses(self, ids: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
-        url_ids = json.dumps(list(ids))
-        observed_rows = {
-            key: list(rows) for key, rows in groupby(self._connection.execute(_SEEN, (url_ids,)), itemgetter(0))
-        }
+        `row_of_crawl` contains the observations of the address by UUID of the crawl; `former` contains, for each
+        generation id, the observation that describes it so far.
+        """
+        hashes_of_versions = [
+            {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.readings} for version in folded.versions
+        ]
+        replaceable_hashes = set().union(*(hashes for hashes in hashes_of_versions if len(hashes) > 1))
+        missing_hashes = replaceable_hashes - self._past_link_hashes.get(url_id, set())
+        if missing_hashes:
+            rows = former.items()
+            copy_present_links(
+                self._connection, [id_ for id_, row in rows if row is not None and row[_SEEN_LINKED] in missing_hashes]
+            )
+            self._past_link_hashes.setdefault(url_id, set())
+
+    def _fold_addresses(self, urls: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
+        """Fold the observations of addresses, given by id, and write the changes of their generations."""
+        url_ids = json.dumps(list(urls))
+        observations = self._connection.execute(_SELECT_OBSERVATIONS, (url_ids,))
+        observed_rows = {url_id: list(rows) for url_id, rows in groupby(observations, itemgetter(0))}
         known_rows: dict[int, dict[int, Row]] = {}
-        for row in self._connection.execute(_KNOWN, (url_ids,)):
-            known_rows.setdefault(row[0], {})[row[1]] = row[2:]
-        self._pile_ids = self._number_piles(summaries, observed_rows)
-        generation_ids = json.dumps(
-            [generation for generations_of_url in known_rows.values() for generation in generations_of_url]
+        for url_id, generation_id, *columns in self._connection.execute(_SELECT_GENERATIONS, (url_ids,)):
+            known_rows.setdefault(url_id, {})[generation_id] = tuple(columns)
+        self._pile_ids = self._read_pile_ids(summaries, observed_rows)
+        generation_ids = [generation_id for rows_of_url in known_rows.values() for generation_id in rows_of_url]
+        self._unread = self._find_unread(json.dumps(generation_ids))
+        self._describing_attempts = dict(
+            self._connection.execute(_SELECT_DESCRIBING_ATTEMPTS, (json.dumps(generation_ids),))
         )
-        self._unread = self._find_unread(generation_ids)
-        self._described_by = dict(self._connection.execute(_READ, (generation_ids,)))
-        old_past_versions = read_past_versions(
-            self._connection,
-            (generation for generations_of_url in known_rows.values() for generation in generations_of_url),
-        )
-        self._past_links = read_past_link_hashes(self._connection, ids)
+        old_past_versions = read_past_versions(self._connection, generation_ids)
+        self._past_link_hashes = read_past_link_hashes(self._connection, urls)
         removed_ids: set[int] = set()
         for url_id, rows in observed_rows.items():
-            removed_ids |= self._fold_address(url_id, ids[url_id], rows, known_rows.get(url_id, {}))
+            removed_ids |= self._fold_address(url_id, urls[url_id], rows, known_rows.get(url_id, {}))
         self._write_rows(removed_ids)
-        update_past_versions(self._connection, old_past_versions, self._past)
+        update_past_versions(self._connection, old_past_versions, self._past_versions)
 
-    def _write_observations(self, entries: Sequence[SummaryEntry], urls: Mapping[str, int]) -> None:
+    def _write_observations(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
+        """Insert or update a row for each crawl; content without a summary gets the columns of its first reading."""
         rows: list[Row] = []
         for crawl, summary in entries:
             identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
-            words, links = hash_wording(summary), hash_links(summary)
-            url_id = urls[crawl.url]
+            wording_hash, links_hash = hash_wording(summary), hash_links(summary)
+            url_id = url_ids[crawl.url]
             sight = crawl.sight
             if sight is Sight.CONTENT and summary is None:
-                # Write the rows before it first: the reading that it repeats may be in this batch.
-                self._connection.executemany(_OBSERVE, rows)
+                # First write the rows so far: they may contain the reading whose content this crawl repeats.
+                self._connection.executemany(_UPSERT_OBSERVATION, rows)
                 rows.clear()
-                first_reading = self._connection.execute(_PAYLOAD, (url_id, crawl.payload, NOT_READ)).fetchone()
-                identity, reason, words, links = first_reading or (b"", "", b"", b"")
+                first_reading = self._connection.execute(
+                    _SELECT_FIRST_READING, (url_id, crawl.payload, OWN_FAULTS_JSON)
+                ).fetchone()
+                identity, reason, wording_hash, links_hash = first_reading or (b"", "", b"", b"")
                 sight = Sight.CONTENT if first_reading else Sight.UNKNOWN
-            rows.append((*_observation_row(url_id, crawl, sight, identity, reason), words, links))
-        self._connection.executemany(_OBSERVE, rows)
+            rows.append((*_make_observation_row(url_id, crawl, sight, identity, reason), wording_hash, links_hash))
+        self._connection.executemany(_UPSERT_OBSERVATION, rows)
 
-    def _number_piles(
+    def _read_pile_ids(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
     ) -> Mapping[bytes, int]:
-        known_digests = {
-            row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows if len(row[_SEEN_IDENTITY]) == PILE
-        }
+        """Return the ids of all piles that summaries or observations refer to, by digest; new piles are inserted."""
+        identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
+        known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
         return self._catalogue.piles(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
+        """Return the generations in a JSON list of ids whose describing attempt must still be read."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
-        return {row[0] for row in self._connection.execute(_OWED, (generation_ids,))}
+        return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
 
     def _fold_address(self, url_id: int, url: str, rows: list[Row], known_rows: Mapping[int, Row]) -> set[int]:
-        """Fold one address again and collect the changes of its generations; return the ids of removed ones."""
-        observations = [(_observation(row), row[_SEEN_GENERATION]) for row in rows]
-        by_crawl = {row[_SEEN_UUID]: row for row in rows}
-        by_attempt = {row[_SEEN_ATTEMPT]: row for row in rows}
-        unassigned = dict(by_crawl)
-        folded = versions(observations, known_rows)
-        self._keep_past_links(
-            url_id,
-            folded,
-            by_crawl,
-            {number: by_attempt.get(self._described_by.get(number, 0)) for number in known_rows},
-        )
+        """Fold one address again and collect the changes of its generations; return the ids of removed generations.
+
+        `rows` are its observations, `known_rows` its present generations by id.
+        """
+        observations = [(_parse_observation(row), row[_SEEN_GENERATION]) for row in rows]
+        row_of_crawl = {row[_SEEN_UUID]: row for row in rows}
+        row_of_attempt = {row[_SEEN_ATTEMPT]: row for row in rows}
+        describing_rows = {
+            generation_id: row_of_attempt.get(self._describing_attempts.get(generation_id, 0))
+            for generation_id in known_rows
+        }
+        folded = fold_versions(observations, known_rows)
+        self._copy_replaceable_links(url_id, folded, row_of_crawl, describing_rows)
+        unassigned_rows = dict(row_of_crawl)
         for version in folded.versions:
             generation = version.generation
-            pile = self._pile_ids[generation.identity] if len(generation.identity) == PILE else None
-            span = (
-                generation.first_seen,
-                generation.last_seen,
-                generation.confirmed_end,
-                pile,
-                _generation_uuid(url, generation),
+            pile_id = self._pile_ids[generation.identity] if len(generation.identity) == PILE_DIGEST_BYTES else None
+            uuid = _make_generation_uuid(url, generation)
+            columns = (generation.first_seen, generation.last_seen, generation.confirmed_end, pile_id, uuid)
+            generation_id = self._assign_id(version, url_id, columns, known_rows)
+            has_same_text = version.id is not None and known_rows[version.id][_KNOWN_PILE] == pile_id
+            self._describe(
+                generation_id,
+                row_of_crawl[generation.describing_crawl],
+                describing_rows[generation_id] if has_same_text else None,
+                is_new=version.id is None,
             )
-            number = self._assign_id(version, url_id, span, known_rows)
-            same_text = version.id is not None and known_rows[version.id][_KNOWN_PILE] == pile
-            described_by = by_attempt.get(self._described_by.get(number, 0)) if same_text else None
-            self._describe(number, by_crawl[generation.describing_crawl], described_by, again=version.id is not None)
-            self._past.update(find_past_versions(number, [
-                WordingSeen(by_crawl[crawl][_SEEN_ATTEMPT], by_crawl[crawl][_SEEN_AT], by_crawl[read][_SEEN_WORDING])
-                for crawl, read in zip(generation.crawls, generation.readings, strict=True)
-            ]))  # fmt: skip
+            rows_of_crawls = map(row_of_crawl.__getitem__, generation.crawls)
+            wordings_seen = [
+                WordingSeen(row[_SEEN_ATTEMPT], row[_SEEN_AT], row_of_crawl[reading][_SEEN_WORDING])
+                for row, reading in zip(rows_of_crawls, generation.readings, strict=True)
+            ]
+            self._past_versions.update(find_past_versions(generation_id, wordings_seen))
             for crawl in generation.crawls:
-                row = unassigned.pop(crawl)
-                if row[_SEEN_GENERATION] != number:
-                    self._attach_crawl(row, number)
-        for row in unassigned.values():
+                row = unassigned_rows.pop(crawl)
+                if row[_SEEN_GENERATION] != generation_id:
+                    self._attach_crawl(row, generation_id)
+        for row in unassigned_rows.values():
             if row[_SEEN_GENERATION] is not None:
-                self._detached.append(row[:3])
-                self._departed.append((row[_SEEN_UUID], row[_SEEN_GENERATION]))
-        for number in folded.gone:
-            self._mark_touched(number, known_rows[number][_KNOWN_PILE])
-        return folded.gone
+                self._detached.append(row[:_SEEN_SIGHT])
+                self._outdated_crawls.append((row[_SEEN_UUID], row[_SEEN_GENERATION]))
+        for generation_id in folded.removed_ids:
+            self._mark_touched(generation_id, known_rows[generation_id][_KNOWN_PILE])
+        return folded.removed_ids
 
-    def _assign_id(self, version: FoldedVersion, url_id: int, span: Row, known_rows: Mapping[int, Row]) -> int:
-        """Return the id of a version, and collect its new or changed row."""
-        pile, uuid = span[3:]
+    def _assign_id(self, version: FoldedVersion, url_id: int, columns: Row, known_rows: Mapping[int, Row]) -> int:
+        """Return the id of a version, and collect its row if it is new or changed.
+
+        `columns` are those of `_SELECT_GENERATIONS` after the ids, as are the values of `known_rows`.
+        """
+        first_seen, last_seen, end, pile_id, uuid = columns
         if version.id is None:
-            self._last += 1
-            self._new_rows.append((self._last, uuid, url_id, None, *span[:3], 0, pile))
-            self._mark_touched(self._last, pile)
-            return self._last
+            self._last_generation_id += 1
+            self._new_rows.append(
+                (self._last_generation_id, uuid, url_id, None, first_seen, last_seen, end, 0, pile_id)
+            )
+            self._mark_touched(self._last_generation_id, pile_id)
+            return self._last_generation_id
         known_row = known_rows[version.id]
-        if known_row != span:
-            self._changed_rows.append((*span, version.id))
+        if known_row != columns:
+            self._changed_rows.append((*columns, version.id))
             if known_row[_KNOWN_UUID] != uuid:
-                self._renamed.append((version.id,))
-            if known_row[2:4] != span[2:4]:
-                self._mark_touched(version.id, pile, known_row[_KNOWN_PILE])
+                self._changed_uuids.append((version.id,))
+            if (known_row[_KNOWN_END], known_row[_KNOWN_PILE]) != (end, pile_id):
+                self._mark_touched(version.id, pile_id, known_row[_KNOWN_PILE])
         return version.id
 
-    def _mark_touched(self, number: int, *piles: int | None) -> None:
-        self._touched.add(number)
-        self._regroup.update(pile for pile in piles if pile is not None)
+    def _mark_touched(self, generation_id: int, *pile_ids: int | None) -> None:
+        self._touched.add(generation_id)
+        self._touched_piles.update(pile_id for pile_id in pile_ids if pile_id is not None)
 
-    def _describe(self, number: int, row: Row, described_by: Row | None, *, again: bool) -> None:
-        """Describe a generation by the reading of the observed crawl `row`, now or when it has been read.
+    def _describe(self, generation_id: int, row: Row, former_row: Row | None, *, is_new: bool) -> None:
+        """Describe a generation by the reading of the observation `row`, or note that it must be read first.
 
-        `described_by` is the crawl that describes it so far: the same bytes at the same address need no new reading.
+        `former_row` is the observation that describes it so far: the same bytes at the same address need no new
+        reading.
         """
-        is_unread = number in self._unread
+        is_unread = generation_id in self._unread
         if (
-            described_by is not None
-            and described_by[_SEEN_IDENTITY] == row[_SEEN_IDENTITY]
-            and described_by[_SEEN_PAYLOAD] == row[_SEEN_PAYLOAD]
+            former_row is not None
+            and former_row[_SEEN_IDENTITY] == row[_SEEN_IDENTITY]
+            and former_row[_SEEN_PAYLOAD] == row[_SEEN_PAYLOAD]
             and not is_unread
         ):
             return
-        summary = self._summaries.get(row[_SEEN_UUID])
+        summary = self._summary_of_crawl.get(row[_SEEN_UUID])
         if summary is None:
-            self._new_unread.append((number, row[_SEEN_ATTEMPT]))
+            self._unread_rows.append((generation_id, row[_SEEN_ATTEMPT]))
             return
-        if again:
-            self._readings.clear([number])
-            self._touched.add(number)
+        if not is_new:
+            self._readings.clear([generation_id])
+            self._touched.add(generation_id)
         if is_unread:
-            self._connection.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
-        self._reading_rows.append((number, row[_SEEN_ATTEMPT]))
-        self._describing[number] = summary
+            self._connection.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (generation_id,))
+        self._reading_rows.append((generation_id, row[_SEEN_ATTEMPT]))
+        self._summary_of_generation[generation_id] = summary
 
-    def _attach_crawl(self, row: Row, number: int) -> None:
-        url_id, at, crawl, _, _, former, _, agent, kind, allowed, code, duration, status, etag, *_ = row
-        self._attached.append((number, url_id, at, crawl))
-        if former is not None:
-            self._departed.append((crawl, former))
-        self._crawls += 1
-        self._crawl_rows.append((self._crawls, number, allowed, kind, crawl, agent, at, code, duration))
+    def _attach_crawl(self, row: Row, generation_id: int) -> None:
+        """Collect the rows that make the crawl of an observation part of a generation."""
+        url_id, at, crawl, _, _, former_id, _, agent, kind, allowed, code, milliseconds, status, etag, *_ = row
+        self._attached.append((generation_id, url_id, at, crawl))
+        if former_id is not None:
+            self._outdated_crawls.append((crawl, former_id))
+        self._last_crawl_id += 1
+        self._crawl_rows.append(
+            (self._last_crawl_id, generation_id, allowed, kind, crawl, agent, at, code, milliseconds)
+        )
         if status is not None:
-            self._http_rows.append((self._crawls, status, etag))
+            self._http_rows.append((self._last_crawl_id, status, etag))
 
     def _write_rows(self, removed_ids: set[int]) -> None:
+        """Write all collected changes, and remove the generations with these ids."""
         execute_many = self._connection.executemany
-        execute_many(_UNANSWERED, self._departed)
-        execute_many("DELETE FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?", self._departed)
+        execute_many(_DELETE_HTTP, self._outdated_crawls)
+        execute_many(
+            "DELETE FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?", self._outdated_crawls
+        )
         execute_many(
             "UPDATE windrow_observation SET entity_generation_id = NULL WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
             self._detached,
         )
-        # A UUID may pass from one generation to another: first all changed ones get random UUIDs.
-        self._renamed += [(generation,) for generation in removed_ids]
+        # A UUID may move from one generation to another, so first all changed UUIDs are replaced by random UUIDs.
+        self._changed_uuids += [(generation_id,) for generation_id in removed_ids]
         execute_many(
             "UPDATE entity_generation SET entity_generation_uuid = randomblob(16) WHERE entity_generation_id = ?",
-            self._renamed,
+            self._changed_uuids,
         )
         execute_many(
             "UPDATE entity_generation SET first_seen_unix_utc = ?, last_seen_unix_utc = ?, confirmed_end_unix_utc = ?,"
@@ -338,21 +362,24 @@ class SummaryBatch:
             self._attached,
         )
         execute_many("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", self._reading_rows)
-        execute_many(_CRAWL, self._crawl_rows)
+        execute_many(_INSERT_CRAWL, self._crawl_rows)
         execute_many("INSERT INTO http_summary VALUES (?, ?, ?)", self._http_rows)
         self._remove_generations(removed_ids)
-        execute_many("INSERT OR REPLACE INTO windrow_owed VALUES (?, ?)", self._new_unread)
+        execute_many("INSERT OR REPLACE INTO windrow_owed VALUES (?, ?)", self._unread_rows)
         execute_many(
-            "INSERT OR IGNORE INTO windrow_touched VALUES (?)", [(generation,) for generation in sorted(self._touched)]
+            "INSERT OR IGNORE INTO windrow_touched VALUES (?)",
+            [(generation_id,) for generation_id in sorted(self._touched)],
         )
-        execute_many("INSERT OR IGNORE INTO windrow_regroup VALUES (?)", [(pile,) for pile in sorted(self._regroup)])
+        execute_many(
+            "INSERT OR IGNORE INTO windrow_regroup VALUES (?)", [(pile_id,) for pile_id in sorted(self._touched_piles)]
+        )
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Remove generations that became part of another one, to which their crawls are already attached."""
+        """Delete generations that were merged with another one, to which their crawls are already attached."""
         if not removed_ids:
             return
         self._readings.clear(removed_ids)
-        rows = [(generation,) for generation in removed_ids]
+        rows = [(generation_id,) for generation_id in removed_ids]
         execute_many = self._connection.executemany
         execute_many("DELETE FROM windrow_owed WHERE entity_generation_id = ?", rows)
         execute_many("DELETE FROM windrow_reading WHERE entity_generation_id = ?", rows)
@@ -370,26 +397,29 @@ class SummaryBatch:
         execute_many("DELETE FROM entity_generation WHERE entity_generation_id = ?", rows)
 
 
-def _observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity: bytes, reason: str) -> Row:
+def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity: bytes, reason: str) -> Row:
     return (
         url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.attempt, None, crawl.agent,
         crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
     )  # fmt: skip
 
 
-def _observation(row: Row) -> CrawlObservation:
-    """Convert a row of `_SEEN`; a later SAME refers to an answer 200 with a body, as conditional requests do."""
+def _parse_observation(row: Row) -> CrawlObservation:
+    """Convert a row of `_SELECT_OBSERVATIONS`.
+
+    A later SAME can only refer to an answer 200 with a body, because conditional requests do so.
+    """
     return CrawlObservation(
         row[_SEEN_AT],
         row[_SEEN_UUID],
         Sight(row[_SEEN_SIGHT]),
         row[_SEEN_IDENTITY],
-        body=row[_SEEN_STATUS] == OK and bool(row[_SEEN_PAYLOAD]),
+        has_body=row[_SEEN_STATUS] == _HTTP_OK and bool(row[_SEEN_PAYLOAD]),
     )
 
 
-def _generation_uuid(url: str, generation: Generation) -> bytes:
-    """Return the UUID of a generation: the time of its first crawl, and a hash of its address, identity and crawl."""
-    crawl = generation.crawls[0]
-    rest = blake2b(b"\0".join((url.encode(), crawl, generation.identity)), digest_size=8).digest()
-    return crawl[:8] + bytes([rest[0] & 0x3F | 0x80]) + rest[1:]
+def _make_generation_uuid(url: str, generation: Generation) -> bytes:
+    """Return the UUID of a generation: the time of its first crawl, and a hash of address, crawl and identity."""
+    first_crawl = generation.crawls[0]
+    hash_bytes = blake2b(b"\0".join((url.encode(), first_crawl, generation.identity)), digest_size=8).digest()
+    return first_crawl[:8] + bytes([hash_bytes[0] & 0x3F | 0x80]) + hash_bytes[1:]

@@ -1,7 +1,7 @@
 """The crawler database: the crawl log with requests, files and redirects, projected from the ledger.
 
-The number of an attempt in the ledger is the id of its rows, so projecting in pieces gives the same rows as projecting
-at once. Each piece is written with its checkpoint; after a crash the projection continues there.
+The number of an attempt in the ledger is the id of its rows, so projecting in batches gives the same rows as projecting
+at once. Each batch is written with its checkpoint; after a crash the projection continues there.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from windrow.stores.sqlite import open_database
 DESCRIBED = "windrow.described"
 """Key in `unobtanium_database_info`: the last attempt whose file has been described."""
 
-_AGENT = """
+_INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (agent_id) DO NOTHING
 """
-_CRAWL = "INSERT INTO crawl_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_REQUEST = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_FILE = "INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
-_REDIRECT = "INSERT INTO redirect VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
+_INSERT_CRAWL = "INSERT INTO crawl_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_REQUEST = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_FILE = "INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
+_INSERT_REDIRECT = "INSERT INTO redirect VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
 # Only a later crawl updates a candidate; time and exit code (or ETag) are always set together.
-_CANDIDATE = """
+_UPSERT_CANDIDATE = """
 INSERT INTO crawl_candidate (url_id, last_crawl_time_unix_utc, last_crawl_exit_code) VALUES (?, ?, ?)
 ON CONFLICT (url_id) DO UPDATE SET last_crawl_time_unix_utc = excluded.last_crawl_time_unix_utc,
   last_crawl_exit_code = excluded.last_crawl_exit_code
 WHERE last_crawl_time_unix_utc IS NULL OR excluded.last_crawl_time_unix_utc >= last_crawl_time_unix_utc
 """
-_CONTENT = """
+_UPDATE_LAST_CONTENT = """
 UPDATE crawl_candidate SET last_contentful_crawl_time_unix_utc = ?2, last_contentful_http_etag = ?3 WHERE url_id = ?1
 AND (last_contentful_crawl_time_unix_utc IS NULL OR last_contentful_crawl_time_unix_utc <= ?2)
 """
-_OTHER_CODE = """
+_SELECT_OTHER_EXIT_CODE = """
 SELECT c.url_id, c.time_started_unix_utc, r.http_etag FROM crawl_log c LEFT JOIN request r USING (crawl_log_id)
 WHERE c.crawl_log_id = ? AND c.exit_code <> ?
 """
-_CHECKPOINT = "SELECT value FROM unobtanium_database_info WHERE key = ?"
-_DESCRIBED = """
+_SELECT_CHECKPOINT = "SELECT value FROM unobtanium_database_info WHERE key = ?"
+_SELECT_DESCRIBED_FILES = """
 SELECT o.attempt, o.exit_code, c.str_url, m.mimetype_id, m.mime_type, m.mime_subtype, m.mime_suffix
 FROM windrow_observation o
 LEFT JOIN windrow_wording w ON w.said = o.said
@@ -55,7 +55,7 @@ LEFT JOIN url c ON c.url_id = coalesce(f.canonical_url_id, w.canonical_url_id)
 LEFT JOIN mimetype m ON m.mimetype_id = coalesce(f.mimetype_id, w.mimetype_id)
 WHERE o.attempt > ? AND o.attempt <= ? AND o.sight = 'content' ORDER BY o.attempt LIMIT ?
 """
-_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ? ORDER BY rowid"
+_SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ? ORDER BY rowid"
 
 
 class DescribedFile(NamedTuple):
@@ -68,34 +68,35 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts; the list is complete up to attempt number `upto`."""
+    """Files in the order of attempts; the list is complete up to the number `last_attempt`."""
 
     files: list[DescribedFile]
-    upto: int
+    last_attempt: int
 
 
-def read_described_files(path: Path, after: int, upto: int, limit: int) -> DescribedFiles:
-    """Return at most `limit` files of the attempts after `after` and up to `upto`; `path` is the Summary Database.
+def read_described_files(path: Path, after: int, last_attempt: int, limit: int) -> DescribedFiles:
+    """Return at most `limit` files of the attempts after number `after`, up to number `last_attempt`.
 
-    If the database does not exist or lacks our tables, the list is empty.
+    `path` is the Summary Database. If it does not exist or does not have windrow's own tables, the list is empty.
     """
     if not path.is_file():
         return DescribedFiles([], after)
     with closing(open_database(path, read_only=True)) as connection:
         try:
-            checkpoint = connection.execute(_CHECKPOINT, (ATTEMPT,)).fetchone()
-            last = min(upto, int(checkpoint[0]) if checkpoint else 0)
-            rows = connection.execute(_DESCRIBED, (after, last, limit)).fetchall()
+            checkpoint = connection.execute(_SELECT_CHECKPOINT, (ATTEMPT,)).fetchone()
+            last = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
+            rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last, limit)).fetchall()
         except sqlite3.OperationalError:
             return DescribedFiles([], after)
+        mime_ids = {mime_id for _, _, _, mime_id, *_ in rows if mime_id is not None}
         parameters = {
-            row[3]: tuple(connection.execute(_PARAMETERS, row[3:4]).fetchall()) for row in rows if row[3] is not None
+            mime_id: tuple(connection.execute(_SELECT_MIME_PARAMETERS, (mime_id,)).fetchall()) for mime_id in mime_ids
         }
     files = [
         DescribedFile(
-            attempt, code, None if number is None else Mime(kind, subtype, suffix, parameters[number]), url or ""
+            attempt, code, None if mime_id is None else Mime(kind, subtype, suffix, parameters[mime_id]), url or ""
         )
-        for attempt, code, url, number, kind, subtype, suffix in rows
+        for attempt, code, url, mime_id, kind, subtype, suffix in rows
     ]
     return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last))
 
@@ -107,112 +108,120 @@ class CrawlerStore(SummaryWriter):
         super().__init__(path, ("base", "crawler"), ("foreign_keys = ON",))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
-        """Write crawls, each once and in the ledger's order, and the checkpoint; `texts` are those of files by id."""
+        """Write crawls, each once and in the ledger's order, and the checkpoint; `texts` are (file id, source text)."""
         with self._writing():
-            targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
-            urls = self._catalogue.urls({crawl.url for crawl in crawls} | targets)
+            redirect_targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
+            url_ids = self._catalogue.urls({crawl.url for crawl in crawls} | redirect_targets)
             agents = {crawl.agent.id: crawl.agent for crawl in crawls}
-            self._connection.executemany(_AGENT, [(*agent, user_agent) for agent in agents.values()])
-            self._write_crawls(crawls, urls)
-            self._write_details(crawls, urls)
+            self._connection.executemany(_INSERT_AGENT, [(*agent, user_agent) for agent in agents.values()])
+            self._write_crawls(crawls, url_ids)
+            self._write_details(crawls, url_ids)
             self._connection.executemany("INSERT OR REPLACE INTO file_text VALUES (?, ?)", texts)
-            self._update_candidates(crawls, urls)
+            self._update_candidates(crawls, url_ids)
             self._set_checkpoint(ATTEMPT, crawls[-1].id)
 
-    def _write_crawls(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
+    def _write_crawls(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
+        """Insert a row of `crawl_log` for each crawl, with a UUID that no other row has."""
         rows = [
-            (crawl.id, crawl.agent.id, urls[crawl.url], *crawl[3:9])
+            (
+                crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.at, crawl.milliseconds,
+                crawl.exit_code, crawl.message,
+            )
             for crawl in crawls
         ]  # fmt: skip
         self._connection.execute("SAVEPOINT crawls")
         try:
-            self._connection.executemany(_CRAWL, rows)
+            self._connection.executemany(_INSERT_CRAWL, rows)
         except sqlite3.IntegrityError:
-            # Two crawls of one address in the same microsecond: the later one gets another UUID.
+            # Two crawls of one address in the same microsecond have the same UUID: the later crawl gets another one.
             self._connection.execute("ROLLBACK TO crawls")
-            for row in rows:
-                self._connection.execute(_CRAWL, (*row[:4], self._free_uuid(row[4], row[0]), *row[5:]))
+            for crawl_id, agent_id, url_id, kind, uuid, *rest in rows:
+                unused_uuid = self._find_unused_uuid(uuid, crawl_id)
+                self._connection.execute(_INSERT_CRAWL, (crawl_id, agent_id, url_id, kind, unused_uuid, *rest))
         self._connection.execute("RELEASE crawls")
 
-    def _free_uuid(self, uuid: bytes, number: int) -> bytes:
-        present_row = self._connection.execute(
-            "SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?", (uuid,)
-        ).fetchone()
-        return uuid if present_row is None else uuid[:9] + blake2b(b"%d" % number, digest_size=7).digest()
+    def _find_unused_uuid(self, uuid: bytes, crawl_id: int) -> bytes:
+        """Return the UUID if it is unused, otherwise a UUID with the same time and a hash of the crawl's id."""
+        sql = "SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?"
+        is_used = self._connection.execute(sql, (uuid,)).fetchone() is not None
+        return uuid[:9] + blake2b(b"%d" % crawl_id, digest_size=7).digest() if is_used else uuid
 
-    def _write_details(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
+    def _write_details(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
+        """Write the requests, files and redirects of crawls; the ids of all their rows are that of the crawl."""
         requests, files, redirects = [], [], []
         for crawl in crawls:
-            url, request, file, redirect = urls[crawl.url], crawl.request, crawl.file, crawl.redirect
-            asked = crawl.id if request else None
+            url_id, request, file, redirect = url_ids[crawl.url], crawl.request, crawl.file, crawl.redirect
+            request_id = crawl.id if request else None
             if request:
                 requests.append((
-                    crawl.id, crawl.id, url, crawl.at, request.allowed, crawl.milliseconds, crawl.exit_code,
+                    crawl.id, crawl.id, url_id, crawl.at, request.allowed, crawl.milliseconds, crawl.exit_code,
                     request.modified, request.status, request.etag,
                 ))  # fmt: skip
             if file:
-                mime = self._catalogue.mime(file.mime) if file.mime else None
-                files.append((crawl.id, crawl.id, asked, url, file.modified, file.size, mime))
+                mime_id = self._catalogue.mime(file.mime) if file.mime else None
+                files.append((crawl.id, crawl.id, request_id, url_id, file.modified, file.size, mime_id))
             if redirect:
                 redirects.append((
-                    crawl.id, crawl.id, asked, url, redirect.modified, urls[redirect.url],
-                    redirect.source, redirect.permanent, redirect.fragment,
+                    crawl.id, crawl.id, request_id, url_id, redirect.modified, url_ids[redirect.url],
+                    redirect.source, redirect.is_permanent, redirect.fragment,
                 ))  # fmt: skip
-        self._connection.executemany(_REQUEST, requests)
-        self._connection.executemany(_FILE, files)
-        self._connection.executemany(_REDIRECT, redirects)
+        self._connection.executemany(_INSERT_REQUEST, requests)
+        self._connection.executemany(_INSERT_FILE, files)
+        self._connection.executemany(_INSERT_REDIRECT, redirects)
 
-    def _update_candidates(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
-        candidates = [crawl for crawl in crawls if crawl.candidate]
-        self._connection.executemany(_CANDIDATE, [(urls[crawl.url], crawl.at, crawl.exit_code) for crawl in candidates])
-        contentful = [crawl for crawl in candidates if crawl.contentful]
+    def _update_candidates(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
+        """Set the times, exit codes and ETags of the crawl candidates that were crawled."""
+        candidates = [crawl for crawl in crawls if crawl.is_candidate]
+        self._connection.executemany(
+            _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.at, crawl.exit_code) for crawl in candidates]
+        )
+        contentful = [crawl for crawl in candidates if crawl.is_contentful]
         etags = [crawl.request.etag if crawl.request else None for crawl in contentful]
-        rows = [(urls[crawl.url], crawl.at, etag) for crawl, etag in zip(contentful, etags, strict=True)]
-        self._connection.executemany(_CONTENT, rows)
+        content_rows = [(url_ids[crawl.url], crawl.at, etag) for crawl, etag in zip(contentful, etags, strict=True)]
+        self._connection.executemany(_UPDATE_LAST_CONTENT, content_rows)
 
     def offer(self, addresses: Sequence[str], checkpoint: int) -> None:
-        """Write candidates, which may never have been crawled, and the checkpoint."""
+        """Write addresses as candidates, even if they were never crawled, and the checkpoint."""
         with self._writing():
-            urls = self._catalogue.urls(addresses)
-            rows = [(urls[address],) for address in addresses]
+            url_ids = self._catalogue.urls(addresses)
+            rows = [(url_ids[address],) for address in addresses]
             self._connection.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
             self._set_checkpoint(ADDRESS, checkpoint)
 
     def describe(self, files: Sequence[DescribedFile], checkpoint: int) -> None:
-        """Update files after reading: exit codes, parameters of media types, and canonical addresses."""
+        """Update the rows of files that have been read: exit codes, parameters of media types, canonical addresses."""
         with self._writing():
-            self._correct(files)
-            urls = self._catalogue.urls({file.canonical for file in files if file.canonical})
-            canonicals = [(urls[file.canonical], file.attempt) for file in files if file.canonical]
+            self._correct_exit_codes(files)
+            url_ids = self._catalogue.urls({file.canonical for file in files if file.canonical})
+            canonicals = [(url_ids[file.canonical], file.attempt) for file in files if file.canonical]
             self._connection.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
-            kinds = [(file.mime, file.attempt) for file in files if file.mime and file.mime.parameters]
-            mime = self._catalogue.mime
-            rows = [(mime(kind), attempt, mime(kind._replace(parameters=()))) for kind, attempt in kinds]
-            # Only rows with the same media type: if the server declared another one, that is kept.
+            mimes = [(file.mime, file.attempt) for file in files if file.mime and file.mime.parameters]
+            number_mime = self._catalogue.mime
+            rows = [(number_mime(mime), attempt, number_mime(mime._replace(parameters=()))) for mime, attempt in mimes]
+            # Only rows with the same media type are updated: another type that the server declared is kept.
             self._connection.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._set_checkpoint(DESCRIBED, checkpoint)
 
-    def _correct(self, files: Sequence[DescribedFile]) -> None:
-        """Update the exit codes of crawls whose files turned out to have another type than declared."""
-        rows = [(file.exit_code, file.attempt) for file in files]
-        for code, attempt in rows:
-            candidate = self._connection.execute(_OTHER_CODE, (attempt, code)).fetchone()
-            if candidate is None:
+    def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
+        """Update the exit codes of crawls if the reader found another media type than the server declared."""
+        for attempt, code in ((file.attempt, file.exit_code) for file in files):
+            row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
+            if row is None:
                 continue
             self._connection.execute("UPDATE crawl_log SET exit_code = ? WHERE crawl_log_id = ?", (code, attempt))
             self._connection.execute("UPDATE request SET exit_code = ? WHERE crawl_log_id = ?", (code, attempt))
-            url_id, at, etag = candidate
-            self._connection.execute(_CANDIDATE, (url_id, at, code))
-            self._connection.execute(_CONTENT, (url_id, at, etag))
+            url_id, at, etag = row
+            self._connection.execute(_UPSERT_CANDIDATE, (url_id, at, code))
+            self._connection.execute(_UPDATE_LAST_CONTENT, (url_id, at, etag))
 
-    def running(self) -> list[int]:
+    def list_open_agents(self) -> list[int]:
         """Return the ids of agents without an end time."""
         return [row[0] for row in self._query("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
 
-    def ended(self, agents: Iterable[tuple[int, int]]) -> None:
-        """Write the end times of agents, given as pairs of id and UNIX seconds."""
+    def write_end_times(self, end_times: Iterable[tuple[int, int]]) -> None:
+        """Write the end times of agents, given as (agent id, UNIX seconds)."""
         with self._writing():
-            rows = [(at, agent) for agent, at in agents]
+            rows = [(at, agent_id) for agent_id, at in end_times]
             self._connection.executemany("UPDATE agent SET time_finished_unix_utc = ? WHERE agent_id = ?", rows)
 
     def counts(self) -> dict[str, int]:

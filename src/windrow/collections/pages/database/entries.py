@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
+from operator import attrgetter
 from typing import NamedTuple
 
 from windrow.collections.pages.code import Mime
@@ -23,28 +24,29 @@ class Sight(Enum):
     SAME = "same"  # not modified since the server last sent a body
     MISSING = "missing"  # not there, perhaps for a time
     GONE = "gone"  # permanently removed
-    UNKNOWN = "unknown"  # no answer, or one that says nothing about the address
+    UNKNOWN = "unknown"  # no answer, or an answer without information about the address
 
 
 class CrawlObservation(NamedTuple):
-    """One crawl of an address. `at` is in seconds since 1970; `identity` identifies the content, for CONTENT.
+    """One crawl of an address. `at` is in UNIX seconds; `identity` identifies the content if `sight` is CONTENT.
 
-    `crawl` is the UUID of the crawl, which orders two crawls in the same second. `body` is false for content that a
-    later SAME cannot refer to, such as a redirect.
+    `crawl` is the UUID of the crawl, which orders two crawls in the same second. `has_body` is false for content that
+    a later SAME cannot refer to, such as a redirect.
     """
 
     at: int
     crawl: bytes
     sight: Sight
     identity: bytes = b""
-    body: bool = True
+    has_body: bool = True
 
 
 @dataclass(slots=True)
 class Generation:
-    """One version: when it was first and last seen, its end if known, and the crawls that saw it.
+    """One version: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
 
-    `readings` has for each of `crawls` the crawl whose bytes it saw: itself, or the one that a SAME refers to.
+    `crawls` are UUIDs, oldest first. `readings` contains for each of them the UUID of the crawl that got the bytes: the
+    same crawl, or an earlier one that a SAME refers to.
     """
 
     identity: bytes
@@ -56,44 +58,46 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """Return the crawl whose reading describes the generation: that of its last confirmation."""
+        """Return the UUID of the crawl whose reading describes the generation: the reading seen last."""
         return self.readings[-1]
 
 
 def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
-    A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content after an end
-    is a new generation, even the same content, so that it does not count as present in between. SAME means the last
-    content with a body, even if something else was seen since, because the server compares with it. UNKNOWN is ignored.
+    A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
+    after an end is a new generation, even if it is the same as before, so that it does not count as present in between.
+    SAME means the last content with a body, even if something else was seen since, because the server compares with
+    it. UNKNOWN is ignored.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold(seen)]
     [(b'A', 1, 2), (b'B', 2, 3), (b'A', 3, None)]
     """
     generations: list[Generation] = []
-    body: tuple[bytes, bytes] | None = None  # its identity, and the crawl that it came with
-    missing = 0
-    for observation in sorted(observations, key=lambda seen: seen[:2]):
+    last_body: tuple[bytes, bytes] | None = None  # identity and crawl of the last content with a body
+    missing_in_a_row = 0
+    for observation in sorted(observations, key=attrgetter("at", "crawl")):
         open_generation = generations[-1] if generations and generations[-1].confirmed_end is None else None
         if observation.sight in {Sight.MISSING, Sight.GONE}:
-            missing += 1
-            if open_generation is not None and (observation.sight is Sight.GONE or missing > 1):
+            missing_in_a_row += 1
+            if open_generation is not None and (observation.sight is Sight.GONE or missing_in_a_row > 1):
                 open_generation.confirmed_end = observation.at
             continue
-        content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else body
+        content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else last_body
         if observation.sight is Sight.UNKNOWN or content is None:
             continue
-        if observation.body:
-            body = content
-        missing = 0
-        if open_generation is None or open_generation.identity != content[0]:
+        if observation.has_body:
+            last_body = content
+        missing_in_a_row = 0
+        identity, reading = content
+        if open_generation is None or open_generation.identity != identity:
             if open_generation is not None:
                 open_generation.confirmed_end = observation.at
-            generations.append(open_generation := Generation(content[0], observation.at, observation.at))
+            generations.append(open_generation := Generation(identity, observation.at, observation.at))
         open_generation.last_seen = observation.at
         open_generation.crawls.append(observation.crawl)
-        open_generation.readings.append(content[1])
+        open_generation.readings.append(reading)
     return generations
 
 
@@ -108,38 +112,41 @@ class FoldedVersions(NamedTuple):
     """The versions of an address, oldest first, and the ids of generations that no longer exist."""
 
     versions: list[FoldedVersion]
-    gone: set[int]
+    removed_ids: set[int]
 
 
-def versions(seen: Sequence[tuple[CrawlObservation, int | None]], known: Iterable[int]) -> FoldedVersions:
-    """Fold the observations of an address, each with the id of the generation that it belongs to so far.
+def fold_versions(
+    observations: Sequence[tuple[CrawlObservation, int | None]], known_ids: Iterable[int]
+) -> FoldedVersions:
+    """Fold the observations of an address and keep the ids of its generations where possible.
 
-    A version takes the lowest id of its observations that no older version took, so that ids are stable: of merged
-    versions one id remains, and a split version gets a new one for its second part.
+    Each observation is given with the id of its present generation, or None; `known_ids` are the ids of all present
+    generations. A version keeps the lowest id of its observations that no older version has, so that ids are stable:
+    merged versions keep one id, and the second part of a split version gets a new one.
 
     >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
     >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")
-    >>> folded = versions([(a, 7), (between, None), (b, 7)], [7])
+    >>> folded = fold_versions([(a, 7), (between, None), (b, 7)], [7])
     >>> [(version.generation.identity, version.id) for version in folded.versions]
     [(b'A', 7), (b'B', None), (b'A', None)]
     """
-    generation_of_crawl = {observation.crawl: generation for observation, generation in seen if generation is not None}
-    free = set(known)
+    id_of_crawl = {observation.crawl: id_ for observation, id_ in observations if id_ is not None}
+    unused_ids = set(known_ids)
     folded: list[FoldedVersion] = []
-    for generation in fold(observation for observation, _ in seen):
-        ids = {generation_of_crawl[crawl] for crawl in generation.crawls if crawl in generation_of_crawl} & free
-        own_id = min(ids) if ids else None
-        if own_id is not None:
-            free.discard(own_id)
-        folded.append(FoldedVersion(generation, own_id))
-    return FoldedVersions(folded, free)
+    for generation in fold(observation for observation, _ in observations):
+        former_ids = {id_of_crawl[crawl] for crawl in generation.crawls if crawl in id_of_crawl} & unused_ids
+        kept_id = min(former_ids) if former_ids else None
+        if kept_id is not None:
+            unused_ids.discard(kept_id)
+        folded.append(FoldedVersion(generation, kept_id))
+    return FoldedVersions(folded, unused_ids)
 
 
 _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}
 
 
 class OriginEntry(NamedTuple):
-    """The columns of `origin`; `port` is None if it is the scheme's usual one."""
+    """The columns of the table `origin`; `port` is None if it is the scheme's usual port."""
 
     scheme: str
     host: str | None
@@ -148,7 +155,7 @@ class OriginEntry(NamedTuple):
 
 
 class AddressEntry(NamedTuple):
-    """The columns of `url` that are not always empty; `origin` is spelt as `OriginEntry.text`."""
+    """The columns of the table `url` that are not always empty; `origin` is spelt as in `OriginEntry.text`."""
 
     origin: str
     path: str | None
@@ -156,45 +163,49 @@ class AddressEntry(NamedTuple):
     text: str
 
 
-def split(url: str) -> AddressEntry:
+def split_address(url: str) -> AddressEntry:
     """Split an absolute address without fragment into its parts; credentials are left out.
 
-    A web address is normalised (`windrow.formats.url`); one that cannot be normalised stays as it is.
+    A web address is normalised (`windrow.formats.url`). If it cannot be normalised, it is kept as it is.
 
-    >>> split("HTTP://me:pw@Example.org:80/a?b")
+    >>> split_address("HTTP://me:pw@Example.org:80/a?b")
     AddressEntry(origin='http://example.org', path='/a', query='b', text='http://example.org/a?b')
-    >>> split("sftp://me:pw@b.example:2222/x").text
+    >>> split_address("sftp://me:pw@b.example:2222/x").text
     'sftp://b.example:2222/x'
     """
     if address := split_safe(url):
-        return AddressEntry(address[0], address[1], address[2][1:] or None, url)
+        origin, path, query = address
+        return AddressEntry(origin, path, query[1:] or None, url)
     if url.startswith("http") or url[:4].lower() == "http":
         text = normalise(url).url
         if text:
-            end = text.index("/", 8)
-            path, mark, query = text[end:].partition("?")
-            return AddressEntry(text[:end], path, query if mark else None, text)
+            path_start = text.index("/", 8)
+            path, question_mark, query = text[path_start:].partition("?")
+            return AddressEntry(text[:path_start], path, query if question_mark else None, text)
     return _split_other_scheme(url)
 
 
 def _split_other_scheme(url: str) -> AddressEntry:
+    """Split an address with another scheme than http and https, such as `mailto:` or `ftp:`."""
     scheme, _, rest = url.partition(":")
     scheme = scheme.lower()
     if not rest.startswith("//"):
-        path, mark, query = rest.partition("?")
-        return AddressEntry(f"{scheme}:", path or None, query if mark else None, f"{scheme}:{rest}")
-    end = min((index for index in (rest.find(mark, 2) for mark in "/?\\") if index > 0), default=len(rest))
-    host, port = _split_authority(rest[2:end].rpartition("@")[2].lower())
+        path, question_mark, query = rest.partition("?")
+        return AddressEntry(f"{scheme}:", path or None, query if question_mark else None, f"{scheme}:{rest}")
+    separators = (rest.find(separator, 2) for separator in "/?\\")
+    authority_end = min((index for index in separators if index > 0), default=len(rest))
+    host, port = _split_authority(rest[2:authority_end].rpartition("@")[2].lower())
     port_suffix = "" if port is None or port == _USUAL_PORTS.get(scheme) else f":{port}"
-    text = f"{scheme}://{host}{port_suffix}"
-    path, mark, query = rest[end:].partition("?")
-    return AddressEntry(text, path or None, query if mark else None, f"{text}{path}{mark}{query}")
+    origin = f"{scheme}://{host}{port_suffix}"
+    path, question_mark, query = rest[authority_end:].partition("?")
+    text = f"{origin}{path}{question_mark}{query}"
+    return AddressEntry(origin, path or None, query if question_mark else None, text)
 
 
-def origin(text: str) -> OriginEntry:
-    """Split an origin, spelt as by `split`, into its parts.
+def split_origin(text: str) -> OriginEntry:
+    """Split an origin, spelt as in `AddressEntry.origin`, into its parts.
 
-    >>> origin("https://example.org:8443"), origin("mailto:").host
+    >>> split_origin("https://example.org:8443"), split_origin("mailto:").host
     (OriginEntry(scheme='https', host='example.org', port=8443, text='https://example.org:8443'), None)
     """
     scheme, _, rest = text.partition(":")
@@ -205,23 +216,25 @@ def origin(text: str) -> OriginEntry:
 
 
 def _split_authority(text: str) -> tuple[str, int | None]:
-    name, colon, digits = text.rpartition(":")
+    """Return the host and the port of an authority without credentials; the port is None if it is not given."""
+    host, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdecimal()) or len(digits) > 5:
         return text.removesuffix(":"), None
-    return name, int(digits)
+    return host, int(digits)
 
 
-PILE = 64
-"""Bytes of an identity that is the digest of a text pile; other identities are shorter."""
+PILE_DIGEST_BYTES = 64
+"""Length of an identity that is the digest of a text pile; other identities are shorter."""
 
-BY_HEADER = "headed"
-"""Follows a digest if the summary depends on the header too: the same bytes in another answer must be read again."""
+DEPENDS_ON_HEADER = "headed"
+"""Suffix of a stored digest if the summary depends on the header too, so that equal bytes must be read again."""
 
 
 class CrawlEntry(NamedTuple):
     """One crawl, in the columns of `crawl_summary` and `http_summary`. Times are UNIX seconds.
 
-    `attempt` is its number in the ledger, `payload` the digest of the bytes that came, empty for none.
+    `attempt` is the number of the attempt in the ledger, `kind` a `CrawlType`. `payload` is the digest of the received
+    bytes; empty if there were none.
     """
 
     attempt: int
@@ -240,7 +253,7 @@ class CrawlEntry(NamedTuple):
 
 
 class RedirectEntry(NamedTuple):
-    """The target of a redirect: an absolute address without fragment, the fragment, and an `InformationSource`."""
+    """The target of a redirect: an absolute address without fragment, its fragment, and an `InformationSource`."""
 
     url: str
     fragment: str | None = None
@@ -250,13 +263,13 @@ class RedirectEntry(NamedTuple):
 class TextSummary(NamedTuple):
     """The content at an address.
 
-    `pile` has the six texts of a document that may be found; if it is None, `reason` tells why.
-    `identity` tells versions apart; with a pile it is the pile's digest. `described` has the columns of
+    `pile` contains the six texts of a document that may be found; if it is None, `reason` is the reason.
+    `identity` differs between versions; with a pile it is the pile's digest. `described` contains the columns of
     `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
     contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
-    flags in their order, beginning with the lowest bit. `headed` is true if the summary depends on the header: another
-    answer with the same bytes may give another summary. From `until` (UNIX seconds) on the page must not be found;
-    `linked` is the hash of the links, if the reader computed it.
+    flags in their order, beginning with the lowest bit. `depends_on_header` tells that another answer with the same
+    bytes may have another summary. From the time `until` (UNIX seconds) on, searches must not find the page.
+    `linked` is the hash of the links, if the reader computed it. `move` is the target of a redirect.
     """
 
     identity: bytes
@@ -269,31 +282,31 @@ class TextSummary(NamedTuple):
     mime: Mime | None = None
     canonical: str = ""
     move: RedirectEntry | None = None
-    headed: bool = False
+    depends_on_header: bool = False
     until: int | None = None
     linked: bytes = b""
 
 
 class SummaryEntry(NamedTuple):
-    """A crawl and the summary of its content; None if the content is known already or missing."""
+    """A crawl with the summary of its content, which is None if the content is known already or missing."""
 
     crawl: CrawlEntry
     summary: TextSummary | None = None
 
 
-def hash_of_links(links: Iterable[tuple[str, str]]) -> bytes:
-    """Return the hash of a set of links (address and text); their order and repetitions do not matter.
+def hash_link_set(links: Iterable[tuple[str, str]]) -> bytes:
+    """Return the hash of a set of links, given as (address, text); their order and repetitions do not matter.
 
     >>> tea = ("http://a.example/", "tea")
-    >>> hash_of_links([tea, tea]) == hash_of_links([tea])
+    >>> hash_link_set([tea, tea]) == hash_link_set([tea])
     True
     """
-    lines = "\n".join(sorted({f"{url} {text}" for url, text in links}))
-    return blake2b(lines.encode("utf-8", "backslashreplace"), digest_size=8).digest()
+    link_lines = "\n".join(sorted({f"{url} {text}" for url, text in links}))
+    return blake2b(link_lines.encode("utf-8", "backslashreplace"), digest_size=8).digest()
 
 
 class Agent(NamedTuple):
-    """The agent of a crawl: a session of the ledger."""
+    """The agent of a crawl: a session of the ledger, with its number and start (UNIX seconds)."""
 
     id: int
     started: int
@@ -311,7 +324,7 @@ class LoggedRequest(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """A file that came; `size` is in bytes as transferred."""
+    """A received file: its size in bytes as transferred, and its Last-Modified time in UNIX seconds."""
 
     size: int
     mime: Mime | None
@@ -319,19 +332,20 @@ class LoggedFile(NamedTuple):
 
 
 class LoggedRedirect(NamedTuple):
-    """A redirect that came, with its target."""
+    """A received redirect with its target; `source` is an `InformationSource`, `modified` the Last-Modified time."""
 
     url: str
     fragment: str | None
     source: int
-    permanent: bool
+    is_permanent: bool
     modified: int | None
 
 
 class LoggedCrawl(NamedTuple):
-    """One crawl of one address. `id` is its number in the ledger and the id of all its rows.
+    """One crawl of one address. `id` is the number of its attempt in the ledger and the id of all its rows.
 
-    `candidate` tells whether its address is a crawl candidate, `contentful` whether it found content.
+    `kind` is a `CrawlType`, `at` the start in UNIX seconds. `is_candidate` tells whether its address is a crawl
+    candidate, `is_contentful` whether content was found.
     """
 
     id: int
@@ -346,5 +360,5 @@ class LoggedCrawl(NamedTuple):
     request: LoggedRequest | None
     file: LoggedFile | None
     redirect: LoggedRedirect | None
-    candidate: bool
-    contentful: bool
+    is_candidate: bool
+    is_contentful: bool

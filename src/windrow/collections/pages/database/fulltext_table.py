@@ -1,9 +1,9 @@
 """Fill the standard's full-text table in bulk.
 
 Each text pile that a generation uses has one row in the full-text table, with the title and description of one of
-these generations: open ones are preferred to closed ones, then those that are not duplicates, then the one seen first
-most recently. Its words are counted in the same transaction, so the full-text table shows which piles are done: an
-interrupted run continues, and a repeated run changes nothing.
+these generations: open generations are preferred to closed ones, then generations that are not duplicates, then the
+one that was first seen latest. The words of a pile are counted in the same transaction, so the full-text table shows
+which piles are done: an interrupted run continues, and a repeated run changes nothing.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from typing import NamedTuple
 from windrow.collections.pages.database.writer import statements
 from windrow.stores.sqlite import open_database, store_errors, transaction
 
-_CREATE = "CREATE TABLE IF NOT EXISTS windrow_text_version (name TEXT PRIMARY KEY, version TEXT NOT NULL)"
-_VERSION = "SELECT version FROM windrow_text_version WHERE name = ?"
-_NOTE = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
+_CREATE_VERSIONS = "CREATE TABLE IF NOT EXISTS windrow_text_version (name TEXT PRIMARY KEY, version TEXT NOT NULL)"
+_SELECT_VERSION = "SELECT version FROM windrow_text_version WHERE name = ?"
+_SET_VERSION = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 
 
-def renewed(connection: sqlite3.Connection, name: str, version: str) -> bool:
-    """Set the version of the table `name`; return True if it had another one."""
-    connection.execute(_CREATE)
-    is_current = connection.execute(_VERSION, (name,)).fetchone() == (version,)
+def update_version(connection: sqlite3.Connection, name: str, version: str) -> bool:
+    """Set the version of the table `name`; return whether it had another version before."""
+    connection.execute(_CREATE_VERSIONS)
+    is_current = connection.execute(_SELECT_VERSION, (name,)).fetchone() == (version,)
     if not is_current:
-        connection.execute(_NOTE, (name, version))
+        connection.execute(_SET_VERSION, (name, version))
     return not is_current
 
 
-BATCH = 5_000
-"""Piles in one transaction."""
-COUNTED = 250
-"""Piles whose words are counted together."""
-ROWS = 200
-"""Rows in one statement."""
-REMEMBERED = 200_000
-"""Words whose ids are kept in memory."""
+PILES_PER_TRANSACTION = 5_000
+"""Most piles that are added in one transaction."""
+PILES_PER_COUNT = 250
+"""Most piles whose words are counted before they are written together."""
+ROWS_PER_STATEMENT = 200
+"""Most rows that one INSERT statement writes."""
+MAX_REMEMBERED_WORDS = 200_000
+"""Most words whose ids are kept in memory."""
 
-Count = Callable[..., Mapping[str, int]]
-"""Counts the words of texts together."""
+CountWords = Callable[..., Mapping[str, int]]
+"""Returns how often each word occurs in several texts together."""
 Pulse = Callable[[], bool]
-"""Called now and then; says whether work goes on."""
+"""Called from time to time; returns whether to continue the work."""
 
-_DESCRIBED = """
+_CREATE_DESCRIBED = """
 CREATE TEMP TABLE described AS
 SELECT text_pile_id AS pile, entity_generation_id AS generation FROM (
   SELECT text_pile_id, entity_generation_id, row_number() OVER (
@@ -59,22 +59,22 @@ SELECT text_pile_id AS pile, entity_generation_id AS generation FROM (
   FROM entity_generation WHERE text_pile_id IS NOT NULL
 ) WHERE place = 1
 """
-_MISSING = """
+_SELECT_MISSING = """
 SELECT pile FROM described
 WHERE pile NOT IN (SELECT id FROM full_text_entity_index_docsize) ORDER BY pile
 """
-_GONE = """
+_SELECT_UNUSED = """
 SELECT id FROM full_text_entity_index_docsize WHERE id NOT IN (SELECT pile FROM described)
 """
 # A title or description that is no longer that of the pile's generation.
-_CHANGED = """
+_SELECT_CHANGED = """
 SELECT f.rowid FROM full_text_entity_index f
 JOIN described x ON x.pile = f.rowid
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
 WHERE (f.title IS NOT d.title AND f.title IS NOT windrow_readable(d.title))
   OR (f.description IS NOT d.description AND f.description IS NOT windrow_readable(d.description))
 """
-_ADD = """
+_INSERT_PILES = """
 INSERT INTO full_text_entity_index (rowid, text_pile_id, "any", title, description, text, secondary_text,
   big_headlines, small_headlines, code_text, quote_text)
 SELECT p.text_pile_id, p.text_pile_id, 'any', windrow_readable(d.title), windrow_readable(d.description),
@@ -85,16 +85,17 @@ JOIN text_pile p ON p.text_pile_id = x.pile
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
 WHERE x.pile BETWEEN ? AND ? AND x.pile NOT IN (SELECT id FROM full_text_entity_index_docsize)
 """
-_TEXTS = (
+_SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-_KNOWN_WORDS = "SELECT token_text, token_id FROM token WHERE token_text IN (SELECT value FROM json_each(?))"
-_STATISTICS = """
+_SELECT_WORD_IDS = "SELECT token_text, token_id FROM token WHERE token_text IN (SELECT value FROM json_each(?))"
+_SELECT_WORD_COUNTS = """
 SELECT s.text_pile_id, t.token_text, s.occurances
 FROM token_statistics s LEFT JOIN token t USING (token_id) ORDER BY s.text_pile_id
 """
-_INDEX_BY_WORD = "windrow_token_statistics_by_token"
-_INDEXED = "SELECT rowid, text, secondary_text FROM full_text_entity_index ORDER BY rowid"
+_WORD_INDEX_NAME = "windrow_token_statistics_by_token"
+_NO_GROUP: tuple[int, Iterator[tuple[int, str | None, int]]] = (1 << 63, iter(()))  # after the ids of all piles
+_SELECT_INDEXED_TEXTS = "SELECT rowid, text, secondary_text FROM full_text_entity_index ORDER BY rowid"
 
 
 class Spelling(NamedTuple):
@@ -107,7 +108,7 @@ class Spelling(NamedTuple):
     version: str = ""
 
 
-AS_IT_IS = Spelling(lambda text: text)
+UNCHANGED_SPELLING = Spelling(lambda text: text)
 
 
 class FillCounts(NamedTuple):
@@ -118,44 +119,48 @@ class FillCounts(NamedTuple):
     removed: int
 
 
-def go_on() -> bool:
-    """Return True: a `Pulse` that never stops."""
+def never_stop() -> bool:
+    """Return True: a `Pulse` that never stops the work."""
     return True
 
 
-def fill(summary: Path, count: Count, pulse: Pulse = go_on, spelling: Spelling = AS_IT_IS) -> FillCounts:
-    """Update the three tables of a file. `count` counts the words of a pile's main and other text.
+def fill(
+    summary: Path, count_words: CountWords, pulse: Pulse = never_stop, spelling: Spelling = UNCHANGED_SPELLING
+) -> FillCounts:
+    """Update the full-text table and the word counts of a Summary Database.
 
-    `pulse` is called before each batch; False stops the work. Raises StoreError; committed batches stay, and the next
-    call continues after them.
+    `count_words` counts the words of a pile's main and other text. `pulse` is called before each batch; False stops
+    the work. Raises StoreError; committed batches are kept, and the next call continues after them.
     """
     with _open_unchecked(summary) as connection:
         _register_spelling(connection, spelling)
         with transaction(connection):
-            if spelling.version and renewed(connection, "full_text_entity_index", spelling.version):
-                _empty(connection)
-            _describe(connection)
-            removed, changed, missing = (_ids(connection, sql) for sql in (_GONE, _CHANGED, _MISSING))
+            if spelling.version and update_version(connection, "full_text_entity_index", spelling.version):
+                _empty_tables(connection)
+            _create_described(connection)
+            unused, changed, missing = (
+                _read_ids(connection, sql) for sql in (_SELECT_UNUSED, _SELECT_CHANGED, _SELECT_MISSING)
+            )
         with transaction(connection):
-            tokens = _Tokens(count, connection)
-            if outdated := [(pile,) for pile in (*removed, *changed)]:
-                connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated)
-            for pile in removed:
-                connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
-            for pile in changed:
-                connection.execute(_ADD, (pile, pile))
+            tokens = _Tokens(count_words, connection)
+            if outdated_rows := [(pile_id,) for pile_id in (*unused, *changed)]:
+                connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated_rows)
+            for pile_id in unused:
+                connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile_id,))
+            for pile_id in changed:
+                connection.execute(_INSERT_PILES, (pile_id, pile_id))
         added = 0
         with _without_token_index(connection) if tokens.is_first_fill and missing else nullcontext():
             while added < len(missing) and pulse():
-                batch = missing[added : added + BATCH]
+                batch = missing[added : added + PILES_PER_TRANSACTION]
                 with transaction(connection):
-                    connection.execute(_ADD, (batch[0], batch[-1]))
+                    connection.execute(_INSERT_PILES, (batch[0], batch[-1]))
                     tokens.add(connection, batch)
                 added += len(batch)
-    return FillCounts(added, len(changed), len(removed))
+    return FillCounts(added, len(changed), len(unused))
 
 
-def _empty(connection: sqlite3.Connection) -> None:
+def _empty_tables(connection: sqlite3.Connection) -> None:
     for table in ("full_text_entity_index", "token_statistics", "token"):
         connection.execute(f"DELETE FROM {table}")
 
@@ -166,55 +171,55 @@ def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> No
     )
 
 
-def recount(summary: Path, count: Count, spelling: Spelling = AS_IT_IS) -> list[str]:
-    """Count all words again; return a line for each difference."""
+def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANGED_SPELLING) -> list[str]:
+    """Count all words again; return a message for each text pile that differs from the full-text table."""
     faults: list[str] = []
     with _open_unchecked(summary) as connection, transaction(connection):
         _register_spelling(connection, spelling)
-        _describe(connection)
+        _create_described(connection)
         checks = (
-            (_GONE, "is indexed but used by no page"),
-            (_CHANGED, "has another title"),
-            (_MISSING, "is not indexed"),
+            (_SELECT_UNUSED, "is indexed but used by no page"),
+            (_SELECT_CHANGED, "has another title"),
+            (_SELECT_MISSING, "is not indexed"),
         )
-        for sql, words in checks:
-            faults += [f"text pile {pile} {words}" for pile in _ids(connection, sql)]
-        faults += _find_miscounted(connection, count, spelling)
+        for sql, problem in checks:
+            faults += [f"text pile {pile_id} {problem}" for pile_id in _read_ids(connection, sql)]
+        faults += _find_miscounted(connection, count_words, spelling)
     return faults
 
 
-def _find_miscounted(connection: sqlite3.Connection, count: Count, spelling: Spelling) -> Iterator[str]:
-    """Compare the words of every pile with token_statistics; both are read in the order of piles.
+def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, spelling: Spelling) -> Iterator[str]:
+    """Yield a message for each pile whose words differ from token_statistics; both are read in the order of piles.
 
     Words are counted in the texts of the index, so stored words are spelt as in the index before the comparison.
     """
-    stated = groupby(connection.execute(_STATISTICS), key=itemgetter(0))
-    head = next(stated, None)
-    for pile, text, secondary in connection.execute(_INDEXED):
-        while head is not None and head[0] < pile:
-            yield f"text pile {head[0]} has counted words but is not indexed"
-            head = next(stated, None)
-        stated_counts: Counter[str] = Counter()
-        if head is not None and head[0] == pile:
-            for _, word, times in head[1]:
+    groups = groupby(connection.execute(_SELECT_WORD_COUNTS), key=itemgetter(0))
+    counted_id, rows = next(groups, _NO_GROUP)
+    for pile_id, text, secondary in connection.execute(_SELECT_INDEXED_TEXTS):
+        while counted_id < pile_id:
+            yield f"text pile {counted_id} has counted words but is not indexed"
+            counted_id, rows = next(groups, _NO_GROUP)
+        stored_counts: Counter[str] = Counter()
+        if counted_id == pile_id:
+            for _, word, count in rows:
                 if word is None:  # its token was deleted
-                    stated_counts[""] += times
+                    stored_counts[""] += count
                     continue
-                for spelt in count(spelling.write(word)) if not word.isascii() else (word,):
-                    stated_counts[spelt] += times
-            head = next(stated, None)
-        if stated_counts != count(text, secondary):
-            yield f"text pile {pile} has other words than token_statistics"
-    while head is not None:
-        yield f"text pile {head[0]} has counted words but is not indexed"
-        head = next(stated, None)
+                for spelt in count_words(spelling.write(word)) if not word.isascii() else (word,):
+                    stored_counts[spelt] += count
+            counted_id, rows = next(groups, _NO_GROUP)
+        if stored_counts != count_words(text, secondary):
+            yield f"text pile {pile_id} has other words than token_statistics"
+    while counted_id < _NO_GROUP[0]:
+        yield f"text pile {counted_id} has counted words but is not indexed"
+        counted_id, rows = next(groups, _NO_GROUP)
 
 
 @contextmanager
 def _open_unchecked(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a file without foreign key checks: the ids were just read, and checking each row is slow.
+    """Open a database without foreign key checks: the ids were just read, and a check of each row is slow.
 
-    Temporary tables go to a file, because they grow with the database.
+    Temporary tables are stored in a file, because they grow with the database.
     """
     with store_errors(path), closing(open_database(path)) as connection:
         for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = FILE"):
@@ -224,71 +229,75 @@ def _open_unchecked(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _without_token_index(connection: sqlite3.Connection) -> Iterator[None]:
-    """Drop the index of `token_statistics` by word during the block: building it at the end by one sort is faster.
+    """Drop the index of `token_statistics` by word during the block, because one sort at the end is faster.
 
     If the process is killed meanwhile, the next writer that opens the database creates the index.
     """
     with transaction(connection):
-        connection.execute(f"DROP INDEX IF EXISTS {_INDEX_BY_WORD}")
+        connection.execute(f"DROP INDEX IF EXISTS {_WORD_INDEX_NAME}")
     try:
         yield
     finally:
         with transaction(connection):
-            connection.execute(next(sql for sql in statements("beside") if _INDEX_BY_WORD in sql))
+            connection.execute(next(sql for sql in statements("beside") if _WORD_INDEX_NAME in sql))
 
 
-def _describe(connection: sqlite3.Connection) -> None:
-    """Create the temporary table `described`: which generation describes each pile."""
+def _create_described(connection: sqlite3.Connection) -> None:
+    """Create the temporary table `described`, with the generation that describes each pile."""
     connection.execute("DROP TABLE IF EXISTS temp.described")
-    connection.execute(_DESCRIBED)
+    connection.execute(_CREATE_DESCRIBED)
     connection.execute("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
 
 
-def _ids(connection: sqlite3.Connection, sql: str) -> list[int]:
+def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
     return [int(row[0]) for row in connection.execute(sql)]
 
 
-def _insert(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write counts, many rows in one statement: that takes half the time of one statement for each row."""
-    step = 3 * ROWS
+def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
+    """Write word counts, given as a flat list of word id, pile id and count.
+
+    Many rows in one statement take half the time of one statement for each row.
+    """
+    step = 3 * ROWS_PER_STATEMENT
     for start in range(0, len(numbers), step):
-        bound = tuple(numbers[start : start + step])
-        rows = ", ".join(["(?, ?, ?)"] * (len(bound) // 3))
-        connection.execute(f"INSERT INTO token_statistics VALUES {rows}", bound)
+        parameters = tuple(numbers[start : start + step])
+        placeholders = ", ".join(["(?, ?, ?)"] * (len(parameters) // 3))
+        connection.execute(f"INSERT INTO token_statistics VALUES {placeholders}", parameters)
 
 
 class _Tokens:
     """Writes words and their counts, and remembers the ids of words."""
 
-    def __init__(self, count: Count, connection: sqlite3.Connection) -> None:
-        self._count, self._ids = count, dict[str, int]()
+    def __init__(self, count_words: CountWords, connection: sqlite3.Connection) -> None:
+        self._count_words, self._ids = count_words, dict[str, int]()
         self.is_first_fill = connection.execute("SELECT 1 FROM token LIMIT 1").fetchone() is None
-        self._is_complete = self.is_first_fill  # whether all are remembered
+        self._is_complete = self.is_first_fill  # whether `_ids` contains all words of the database
 
-    def add(self, connection: sqlite3.Connection, piles: list[int]) -> None:
-        for start in range(0, len(piles), COUNTED):
-            texts = connection.execute(_TEXTS, (str(piles[start : start + COUNTED]),))
-            counts = [(pile, self._count(text, secondary)) for pile, text, secondary in texts]
-            if len(self._ids) > REMEMBERED:
+    def add(self, connection: sqlite3.Connection, pile_ids: list[int]) -> None:
+        """Count the words of piles, and write the counts and the words that are new."""
+        for start in range(0, len(pile_ids), PILES_PER_COUNT):
+            texts = connection.execute(_SELECT_TEXTS, (str(pile_ids[start : start + PILES_PER_COUNT]),))
+            counts = [(pile_id, self._count_words(text, secondary)) for pile_id, text, secondary in texts]
+            if len(self._ids) > MAX_REMEMBERED_WORDS:
                 self._ids.clear()
                 self._is_complete = False
-            self._find_word_ids(
+            self._remember_word_ids(
                 connection, sorted({word for _, words in counts for word in words if word not in self._ids})
             )
             numbers: list[int] = []
-            for pile, words in counts:
-                for token, number in zip(map(self._ids.__getitem__, words), words.values(), strict=True):
-                    numbers += (token, pile, number)
-            _insert(connection, numbers)
+            for pile_id, words in counts:
+                for word_id, count in zip(map(self._ids.__getitem__, words), words.values(), strict=True):
+                    numbers += (word_id, pile_id, count)
+            _insert_counts(connection, numbers)
 
-    def _find_word_ids(self, connection: sqlite3.Connection, unknown: list[str]) -> None:
-        """Find the ids of words, and insert new words."""
-        if unknown and not self._is_complete:
-            known_rows = connection.execute(_KNOWN_WORDS, (json.dumps(unknown),))
-            self._ids.update((word, number) for word, number in known_rows)
-            unknown = [word for word in unknown if word not in self._ids]
-        if unknown:
-            last = connection.execute("SELECT coalesce(max(token_id), 0) FROM token").fetchone()[0]
-            rows = list(enumerate(unknown, last + 1))
+    def _remember_word_ids(self, connection: sqlite3.Connection, unknown_words: list[str]) -> None:
+        """Read the ids of words into `_ids`, and insert new words."""
+        if unknown_words and not self._is_complete:
+            known_rows = connection.execute(_SELECT_WORD_IDS, (json.dumps(unknown_words),))
+            self._ids.update((word, word_id) for word, word_id in known_rows)
+            unknown_words = [word for word in unknown_words if word not in self._ids]
+        if unknown_words:
+            last_id = connection.execute("SELECT coalesce(max(token_id), 0) FROM token").fetchone()[0]
+            rows = list(enumerate(unknown_words, last_id + 1))
             connection.executemany("INSERT INTO token (token_id, token_text) VALUES (?, ?)", rows)
-            self._ids.update((word, number) for number, word in rows)
+            self._ids.update((word, word_id) for word_id, word in rows)

@@ -1,14 +1,15 @@
 """Near-duplicates: open generations, on any site, whose main texts are nearly equal. They are marked, never removed.
 
-All generations are ordered by a hash of text and address. The first of those with a common band is the hub of the
-band. In this order, each generation is joined to the most similar of its bands' hubs, or of those that these are
-joined to, if it is similar enough and not joined itself; otherwise it stays alone, and later ones may be joined to it.
-So all generations of a cluster are joined to its first and similar to it, and the result depends only on the set of
-generations, not on the order in which they came.
+All generations are ordered by a hash of text and address. The first generation of all that share a band (see
+`windrow.formats.near`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
+or with the generations that these hubs are joined to. It is joined to the most similar one of them that is similar
+enough and not joined itself; without such a one it is not joined, and generations after it may be joined to it. So all
+generations of a cluster are joined to its first generation and similar to it, and the result depends only on the set
+of generations, not on the order in which they were added.
 
-When a generation comes or goes, those whose hub it was or is are compared again, and those that depend on a changed
-one. Since the order is a hash's, that is rare: a new generation is the first of n with probability 1/n, and then n
-must be compared again.
+When a generation is added or removed, all generations of the bands of which it is or was the hub are compared again,
+and so are all that depend on a changed generation. That is rare, because the order is that of a hash: a new generation
+is the first of n with probability 1/n, and only then must n be compared again.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from windrow.formats.near import (
     split_bands,
 )
 
-_OPEN = f"""
+_SELECT_OPEN = f"""
 SELECT g.entity_generation_id, p.blake2b512_digest, u.str_url, substr(p.text, 1, {MAX_CHARACTERS})
 FROM entity_generation g JOIN text_pile p ON p.text_pile_id = g.text_pile_id JOIN url u ON u.url_id = g.url_id
 WHERE g.entity_generation_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL
 """
-_SIGNED = """
+_SELECT_SKETCHES = """
 SELECT generation_id, rank, sketch FROM windrow_signature WHERE generation_id IN (SELECT value FROM json_each(?))
 """
-_HUB = "SELECT rank, generation_id FROM windrow_band WHERE band = ? LIMIT 1"
-_REST = "SELECT rank, generation_id FROM windrow_band WHERE band = ? AND rank > ?"
-_JOIN = "INSERT OR REPLACE INTO windrow_near_duplicate VALUES (?, ?, ?)"
+_SELECT_HUB = "SELECT rank, generation_id FROM windrow_band WHERE band = ? LIMIT 1"
+_SELECT_AFTER_HUB = "SELECT rank, generation_id FROM windrow_band WHERE band = ? AND rank > ?"
+_SET_JOINED = "INSERT OR REPLACE INTO windrow_near_duplicate VALUES (?, ?, ?)"
 
 OrderKey = tuple[int, int]
-"""Sort key of a generation: a hash of its text and address, and its id."""
+"""The sort key of a generation: a hash of its text and address, and its id."""
 
 
-class SignedText(NamedTuple):
+class SketchedText(NamedTuple):
     """A generation with the sketch of its text."""
 
     id: int
@@ -53,56 +54,60 @@ class SignedText(NamedTuple):
 
     @property
     def order_key(self) -> OrderKey:
-        """Return the sort key."""
+        """Return the sort key; the generation with the lowest key in a band is its hub."""
         return self.order_hash, self.id
 
 
 def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int]) -> set[int]:
-    """Update near-duplicates after these generations changed; return those whose near-duplicates changed.
+    """Update near-duplicates after generations changed; return the ids of all whose near-duplicates changed.
 
-    Works within the open transaction of `connection`.
+    `touched` are the ids of generations that were added, changed or closed. Works within the open transaction.
     """
     touched_ids = json.dumps(sorted(touched))
-    signed = {row[0]: SignedText(*row) for row in connection.execute(_SIGNED, (touched_ids,))}
-    added, staying = _read_changes(connection, touched_ids, signed)
-    leaving = [text for text in signed.values() if text.id not in staying]
-    return _Comparison(connection).run(leaving, added)
+    former_texts = {row[0]: SketchedText(*row) for row in connection.execute(_SELECT_SKETCHES, (touched_ids,))}
+    added, unchanged_ids = _read_changes(connection, touched_ids, former_texts)
+    removed = [text for text in former_texts.values() if text.id not in unchanged_ids]
+    return _Comparison(connection).run(removed, added)
 
 
 def _read_changes(
-    connection: sqlite3.Connection, touched_ids: str, signed: dict[int, SignedText]
-) -> tuple[list[SignedText], set[int]]:
-    """Return the texts that are new or changed, and the ids of unchanged ones."""
-    added, staying = [], set()
-    for number, digest, url, text in connection.execute(_OPEN, (touched_ids,)):
-        rank = _hash_order(digest, url)
-        if number in signed and signed[number].order_hash == rank:
-            staying.add(number)
+    connection: sqlite3.Connection, touched_ids: str, former_texts: dict[int, SketchedText]
+) -> tuple[list[SketchedText], set[int]]:
+    """Return the new or changed texts, and the ids of unchanged texts.
+
+    `touched_ids` is a JSON list of ids; `former_texts` are the recorded texts of these generations, by id.
+    """
+    added, unchanged_ids = [], set()
+    for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
+        order_hash = _hash_order(digest, url)
+        if id_ in former_texts and former_texts[id_].order_hash == order_hash:
+            unchanged_ids.add(id_)
         elif text_sketch := make_sketch(text):
-            added.append(SignedText(number, rank, text_sketch))
-    return added, staying
+            added.append(SketchedText(id_, order_hash, text_sketch))
+    return added, unchanged_ids
 
 
 def _hash_order(digest: bytes, url: str) -> int:
+    """Return the `order_hash` of a generation; `digest` is that of its text pile."""
     return int.from_bytes(blake2b(digest + url.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
 class _Comparison:
-    """The comparison of one batch: a queue of generations to compare again, in their order."""
+    """The comparison of one batch: a queue of generations to compare again, in the order of their keys."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._signed: dict[int, SignedText] = {}
-        self._joined: dict[int, int | None] = {}
-        self._hubs: dict[int, OrderKey | None] = {}
+        self._sketched_texts: dict[int, SketchedText] = {}  # a cache, by id
+        self._joined: dict[int, int | None] = {}  # a cache: the id of the generation that each id is joined to
+        self._hubs: dict[int, OrderKey | None] = {}  # a cache, by band
         self._queue: list[OrderKey] = []
         self._queued: set[OrderKey] = set()
         self.changed: set[int] = set()
 
-    def run(self, removed: list[SignedText], added: list[SignedText]) -> set[int]:
-        """Remove texts, add others, and compare all affected texts again; return the ids of changed ones."""
-        affected = {band for text in (*removed, *added) for band in split_bands(text.sketch)}
-        hubs = {band: self._hub(band) for band in affected}
+    def run(self, removed: list[SketchedText], added: list[SketchedText]) -> set[int]:
+        """Remove and add texts, and compare all affected texts again; return the ids of changed generations."""
+        affected_bands = {band for text in (*removed, *added) for band in split_bands(text.sketch)}
+        former_hubs = {band: self._find_hub(band) for band in affected_bands}
         self._hubs.clear()
         execute_many = self._connection.executemany
         for text in removed:
@@ -113,14 +118,14 @@ class _Comparison:
         execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", added)
         rows = sorted((band, *new.order_key) for new in added for band in split_bands(new.sketch))
         execute_many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
-        self._signed = {new.id: new for new in added}
+        self._sketched_texts = {new.id: new for new in added}
         for text in added:
             self._enqueue(text.order_key)
-        for band, hub in hubs.items():
-            first_id = self._hub(band)
-            if first_id is not None and first_id != hub:
-                self._enqueue(first_id)
-                self._enqueue_band(band, first_id)
+        for band, former_hub in former_hubs.items():
+            hub = self._find_hub(band)
+            if hub is not None and hub != former_hub:
+                self._enqueue(hub)
+                self._enqueue_band(band, hub)
         while self._queue:
             self._join_nearest(self._load(heapq.heappop(self._queue)[1]))
         return self.changed
@@ -131,14 +136,17 @@ class _Comparison:
             heapq.heappush(self._queue, order_key)
 
     def _enqueue_band(self, band: int, hub: OrderKey) -> None:
-        for rank, number in self._connection.execute(_REST, (band, hub[0])):
-            self._enqueue((rank, number))
+        for order_hash, id_ in self._connection.execute(_SELECT_AFTER_HUB, (band, hub[0])):
+            self._enqueue((order_hash, id_))
 
-    def _join_nearest(self, text: SignedText) -> None:
-        """Join a generation to the most similar one that it may be joined to, or to none."""
+    def _join_nearest(self, text: SketchedText) -> None:
+        """Join a generation to the most similar hub of its bands; if none is similar enough, detach it.
+
+        A hub that is itself joined to another generation is replaced by that generation.
+        """
         own_bands = split_bands(text.sketch)
-        hubs = {hub for band in own_bands if (hub := self._hub(band)) is not None and hub < text.order_key}
-        hub_ids = {self._find_joined(number) or number for _, number in hubs}
+        hubs = {hub for band in own_bands if (hub := self._find_hub(band)) is not None and hub < text.order_key}
+        hub_ids = {self._find_joined(hub_id) or hub_id for _, hub_id in hubs}
         candidates = [
             (estimate_similarity(text.sketch, hub_text.sketch), -hub_text.order_hash, hub_text.id)
             for hub_text in map(self._load, hub_ids)
@@ -149,137 +157,144 @@ class _Comparison:
             self._detach(text.id)
         else:
             best_similarity, _, best_id = best
-            self._connection.execute(_JOIN, (text.id, best_id, round(best_similarity, 4)))
+            self._connection.execute(_SET_JOINED, (text.id, best_id, round(best_similarity, 4)))
             self._joined[text.id] = best_id
         if self._find_joined(text.id) != previous:
             self.changed |= {text.id} if previous is None else {text.id, previous}
             for band in own_bands:
-                if self._hub(band) == text.order_key:
+                if self._find_hub(band) == text.order_key:
                     self._enqueue_band(band, text.order_key)
 
-    def _detach(self, number: int) -> None:
-        previous = self._find_joined(number)
+    def _detach(self, id_: int) -> None:
+        previous = self._find_joined(id_)
         if previous is not None:
-            self._connection.execute("DELETE FROM windrow_near_duplicate WHERE generation_id = ?", (number,))
-            self.changed |= {number, previous}
-        self._joined[number] = None
+            self._connection.execute("DELETE FROM windrow_near_duplicate WHERE generation_id = ?", (id_,))
+            self.changed |= {id_, previous}
+        self._joined[id_] = None
 
-    def _hub(self, band: int) -> OrderKey | None:
+    def _find_hub(self, band: int) -> OrderKey | None:
         if band not in self._hubs:
-            self._hubs[band] = self._connection.execute(_HUB, (band,)).fetchone()
+            self._hubs[band] = self._connection.execute(_SELECT_HUB, (band,)).fetchone()
         return self._hubs[band]
 
-    def _find_joined(self, number: int) -> int | None:
-        if number not in self._joined:
+    def _find_joined(self, id_: int) -> int | None:
+        """Return the id of the generation that a generation is joined to; None if it is not joined."""
+        if id_ not in self._joined:
             sql = "SELECT other_id FROM windrow_near_duplicate WHERE generation_id = ?"
-            row = self._connection.execute(sql, (number,)).fetchone()
-            self._joined[number] = row[0] if row else None
-        return self._joined[number]
+            row = self._connection.execute(sql, (id_,)).fetchone()
+            self._joined[id_] = row[0] if row else None
+        return self._joined[id_]
 
-    def _load(self, number: int) -> SignedText:
-        if number not in self._signed:
+    def _load(self, id_: int) -> SketchedText:
+        if id_ not in self._sketched_texts:
             sql = "SELECT generation_id, rank, sketch FROM windrow_signature WHERE generation_id = ?"
-            self._signed[number] = SignedText(*self._connection.execute(sql, (number,)).fetchone())
-        return self._signed[number]
+            self._sketched_texts[id_] = SketchedText(*self._connection.execute(sql, (id_,)).fetchone())
+        return self._sketched_texts[id_]
 
 
 MIN_CANONICAL_SIMILARITY = 0.2
-"""Least similarity of a page to the one that it names as canonical: many sites name their front page everywhere."""
+"""Least similarity of a page to its canonical page: some sites name their front page as that of every page."""
 
-_AMONG = "IN (SELECT value FROM json_each(?))"
-_MEMBERS = f"""
+_IN_IDS = "IN (SELECT value FROM json_each(?))"
+_SELECT_MEMBERS = f"""
 SELECT g.entity_generation_id, g.url_id, u.origin_id, u.str_url, coalesce(u.query, ''), g.first_seen_unix_utc,
   g.text_pile_id, f.canonical_url_id, n.other_id, s.sketch
 FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
 LEFT JOIN windrow_near_duplicate n ON n.generation_id = g.entity_generation_id
 LEFT JOIN windrow_signature s ON s.generation_id = g.entity_generation_id
-WHERE g.{{}} {_AMONG} AND g.confirmed_end_unix_utc IS NULL AND g.text_pile_id IS NOT NULL AND g.url_fragment IS NULL
+WHERE g.{{}} {_IN_IDS} AND g.confirmed_end_unix_utc IS NULL AND g.text_pile_id IS NOT NULL AND g.url_fragment IS NULL
 """
-_BY_ID, _BY_URL = _MEMBERS.format("entity_generation_id"), _MEMBERS.format("url_id")
-_FIRST = f"""
+_SELECT_BY_ID, _SELECT_BY_URL = _SELECT_MEMBERS.format("entity_generation_id"), _SELECT_MEMBERS.format("url_id")
+_SELECT_FIRST_OF_PILES = f"""
 SELECT text_pile_id, min(entity_generation_id) FROM entity_generation
-WHERE text_pile_id {_AMONG} AND confirmed_end_unix_utc IS NULL AND url_fragment IS NULL GROUP BY text_pile_id
+WHERE text_pile_id {_IN_IDS} AND confirmed_end_unix_utc IS NULL AND url_fragment IS NULL GROUP BY text_pile_id
 """
-_NEAR = f"SELECT generation_id FROM windrow_near_duplicate WHERE other_id {_AMONG}"
-_NAMING = f"""
+_SELECT_NEAR = f"SELECT generation_id FROM windrow_near_duplicate WHERE other_id {_IN_IDS}"
+_SELECT_NAMING = f"""
 SELECT f.entity_generation_id FROM entity_generation g JOIN file_summary f ON f.canonical_url_id = g.url_id
-WHERE g.entity_generation_id {_AMONG}
+WHERE g.entity_generation_id {_IN_IDS}
 """
-_EQUAL = f"""
+_SELECT_EQUAL = f"""
 SELECT o.entity_generation_id FROM entity_generation g
 JOIN entity_generation o ON o.text_pile_id = g.text_pile_id AND o.confirmed_end_unix_utc IS NULL
-WHERE g.entity_generation_id {_AMONG}
+WHERE g.entity_generation_id {_IN_IDS}
 AND g.entity_generation_id NOT IN (SELECT generation_id FROM windrow_signature)
 """
-_TOGETHER = f"""
+_SELECT_GROUPS = f"""
 SELECT generation_id, representative_id FROM windrow_representative WHERE representative_id IN
-  (SELECT representative_id FROM windrow_representative WHERE generation_id {_AMONG})
+  (SELECT representative_id FROM windrow_representative WHERE generation_id {_IN_IDS})
 """
 
 
 class GroupMember(NamedTuple):
-    """An open generation with the fields that decide its group and whether it may represent the group."""
+    """An open generation with the fields that decide its group and whether it may represent the group.
+
+    `canonical_url_id` is that of the address that it names as canonical, `near_id` the generation that it is joined to.
+    """
 
     id: int
     url_id: int
     origin_id: int
     url: str
     query: str
-    first: int
-    pile: int
-    canonical: int | None
-    near: int | None
+    first_seen: int
+    pile_id: int
+    canonical_url_id: int | None
+    near_id: int | None
     sketch: bytes | None
 
     def preference(self) -> tuple[bool, int, int, int, str]:
-        """Return a sort key: the lowest one is the best representative."""
-        count = self.query.count("&") + 1 if self.query else 0
-        return (not self.url.startswith("https:"), count, len(self.url), self.first, self.url)
+        """Return a sort key: the member with the lowest key is the best representative."""
+        parameter_count = self.query.count("&") + 1 if self.query else 0
+        return (not self.url.startswith("https:"), parameter_count, len(self.url), self.first_seen, self.url)
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose the representatives of these generations' present and former groups; return the number of changed rows.
+    """Choose the representatives of the present and former groups of generations; return the number of changed rows.
 
     Works within the open transaction of `connection`.
     """
-    groups, old_representatives, fresh = _Groups(connection), dict[int, int](), set(changed)
-    while fresh:
-        # Former members of a changed group are included too: their representative may have left.
-        known_ids = old_representatives.keys() | groups.members.keys() | fresh
-        groups.gather(fresh)
+    groups, old_representatives, new_ids = _Groups(connection), dict[int, int](), set(changed)
+    while new_ids:
+        # Former members of a changed group are included too: their representative may be in another group now.
+        known_ids = old_representatives.keys() | groups.members.keys() | new_ids
+        groups.gather(new_ids)
         member_ids = (json.dumps(sorted(groups.members.keys() | known_ids)),)
-        old_representatives |= dict(connection.execute(_TOGETHER, member_ids).fetchall())
-        fresh = old_representatives.keys() - known_ids - groups.members.keys()
+        old_representatives |= dict(connection.execute(_SELECT_GROUPS, member_ids).fetchall())
+        new_ids = old_representatives.keys() - known_ids - groups.members.keys()
     new_representatives: dict[int, int] = {}
-    for group in groups.connected():
+    for group in groups.list_groups():
         if len(group) > 1:
             representative = _choose_representative(
                 group, {old_representatives[member.id] for member in group if member.id in old_representatives}
             )
             new_representatives |= dict.fromkeys((member.id for member in group), representative)
-    ungrouped = [(generation,) for generation in old_representatives if generation not in new_representatives]
+    ungrouped = [(id_,) for id_ in old_representatives if id_ not in new_representatives]
     changes = [
-        (generation, chosen_id)
-        for generation, chosen_id in new_representatives.items()
-        if old_representatives.get(generation) != chosen_id
+        (id_, chosen_id) for id_, chosen_id in new_representatives.items() if old_representatives.get(id_) != chosen_id
     ]
     connection.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", ungrouped)
     connection.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(changes))
     return len(ungrouped) + len(changes)
 
 
-def _choose_representative(group: list[GroupMember], before: set[int]) -> int:
-    """Return the representative of a group; `old_representatives` are the former ones of its members."""
-    named = {member.canonical for member in group if member.canonical not in {None, member.url_id}}
-    staying = [member for member in group if member.id in before]
-    if not any(member.url_id in named for member in staying):
-        staying = [member for member in group if member.url_id in named] or staying
-    return min(staying or group, key=lambda member: (member.url_id not in named, member.preference())).id
+def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
+    """Return the id of a group's representative: a canonical page, an old representative, or the preferred member.
+
+    `old_representatives` are the ids of the former representatives of its members.
+    """
+    canonical_ids = {
+        member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
+    }
+    candidates = [member for member in group if member.id in old_representatives]
+    if not any(member.url_id in canonical_ids for member in candidates):
+        candidates = [member for member in group if member.url_id in canonical_ids] or candidates
+    return min(candidates or group, key=lambda member: (member.url_id not in canonical_ids, member.preference())).id
 
 
 class _Groups:
-    """Groups of generations, found by following connections in both directions."""
+    """Groups of generations, found by following the connections between a generation and its parent both ways."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -287,56 +302,62 @@ class _Groups:
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Add everything that is connected with these generations."""
-        fresh = self._add(self._read_members(ids), ids)
-        while fresh:
-            parent_ids = {
-                self._parents[generation] for generation in fresh if generation in self._parents
-            } - self.members.keys()
-            fresh_ids = (json.dumps(sorted(fresh)),)
-            child_ids = {row[0] for sql in (_NEAR, _NAMING, _EQUAL) for row in self._connection.execute(sql, fresh_ids)}
+        """Add these generations and all that are connected with them to `members`."""
+        added_ids = self._add(self._read_members(ids), ids)
+        while added_ids:
+            parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()
+            parameters = (json.dumps(sorted(added_ids)),)
+            child_queries = (_SELECT_NEAR, _SELECT_NAMING, _SELECT_EQUAL)
+            child_ids = {row[0] for sql in child_queries for row in self._connection.execute(sql, parameters)}
             members = self._read_members(parent_ids | (child_ids - self.members.keys()))
-            fresh = self._add(members, parent_ids | {member.id for member, parent in members if parent in fresh})
+            added_ids = self._add(
+                members, parent_ids | {member.id for member, parent in members if parent in added_ids}
+            )
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
+        """Add the members with wanted ids, each given with the id of its parent; return the ids of added members."""
         added = [(member, parent) for member, parent in members if member.id in wanted_ids]
         self.members |= {member.id: member for member, _ in added}
         self._parents |= {member.id: parent for member, parent in added if parent is not None}
         return {member.id for member, _ in added}
 
-    def connected(self) -> list[list[GroupMember]]:
+    def list_groups(self) -> list[list[GroupMember]]:
         """Return the groups, each sorted by id."""
         groups: dict[int, list[GroupMember]] = {}
-        for member in sorted(self.members):
-            groups.setdefault(self._root(member), []).append(self.members[member])
+        for id_ in sorted(self.members):
+            groups.setdefault(self._find_root(id_), []).append(self.members[id_])
         return list(groups.values())
 
-    def _root(self, generation: int) -> int:
-        """Follow parents to the last one; of a cycle return the lowest id."""
+    def _find_root(self, id_: int) -> int:
+        """Return the last ancestor of a generation; if its ancestors form a cycle, the lowest id in the cycle."""
         path: list[int] = []
-        while generation not in path:
-            path.append(generation)
-            if generation not in self._parents:
-                return generation
-            generation = self._parents[generation]
-        return min(path[path.index(generation) :])
+        while id_ not in path:
+            path.append(id_)
+            if id_ not in self._parents:
+                return id_
+            id_ = self._parents[id_]
+        return min(path[path.index(id_) :])
 
     def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
-        """Read those generations that are open and have a text, each with its parent."""
-        members = [GroupMember(*row) for row in self._connection.execute(_BY_ID, (json.dumps(sorted(ids)),))]
-        named = {member.canonical for member in members if member.canonical is not None}
-        rows = self._connection.execute(_BY_URL, (json.dumps(sorted(named)),))
+        """Return the generations that are open and have a text, each with the id of its parent."""
+        members = [GroupMember(*row) for row in self._connection.execute(_SELECT_BY_ID, (json.dumps(sorted(ids)),))]
+        canonical_ids = {member.canonical_url_id for member in members if member.canonical_url_id is not None}
+        rows = self._connection.execute(_SELECT_BY_URL, (json.dumps(sorted(canonical_ids)),))
         targets = {target.url_id: target for target in (GroupMember(*row) for row in rows)}
-        short = {member.pile for member in members if member.sketch is None}
-        first_of_pile: dict[int, int] = dict(self._connection.execute(_FIRST, (json.dumps(sorted(short)),)))
+        short_piles = {member.pile_id for member in members if member.sketch is None}  # too short for a sketch
+        rows = self._connection.execute(_SELECT_FIRST_OF_PILES, (json.dumps(sorted(short_piles)),))
+        first_of_pile: dict[int, int] = dict(rows.fetchall())
         return [(member, _find_parent(member, targets, first_of_pile)) for member in members]
 
 
 def _find_parent(
     member: GroupMember, targets: Mapping[int, GroupMember], first_of_pile: Mapping[int, int]
 ) -> int | None:
-    """Return the generation that this one is connected with: its canonical page, or else its near-duplicate."""
-    target = targets.get(member.canonical) if member.canonical is not None else None
+    """Return the id of a generation's parent: its canonical page or, without a plausible one, its near-duplicate.
+
+    `targets` are generations by the id of their URL, `first_of_pile` the first generations with a short text.
+    """
+    target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (
         target is not None
         and target.id != member.id
@@ -344,11 +365,12 @@ def _find_parent(
         and _is_plausible(member, target)
     ):
         return target.id
-    near_id = member.near if member.sketch is not None else first_of_pile.get(member.pile)
+    near_id = member.near_id if member.sketch is not None else first_of_pile.get(member.pile_id)
     return near_id if near_id != member.id else None
 
 
 def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
+    """Tell whether a canonical page is similar enough; texts without a sketch are not compared."""
     return (
         member.sketch is None
         or target.sketch is None
@@ -356,61 +378,64 @@ def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
     )
 
 
-_DUPLICATE_MEMBERS = """
+_SELECT_EQUAL_TEXTS = """
 SELECT g.text_pile_id, u.origin_id, u.str_url, g.entity_generation_id
 FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL
 ORDER BY g.text_pile_id, u.origin_id, u.str_url, g.entity_generation_id
 """
-_CLAIMED = """
+_SELECT_DUPLICATES = """
 SELECT d.subject_entity_generation_id, d.duplicate_of_entity_generation_id FROM duplicate_summary d
 WHERE d.duplicate_status_end_unix_utc IS NULL AND (
   d.subject_entity_generation_id IN (SELECT value FROM json_each(?1)) OR
   d.subject_entity_generation_id IN (
     SELECT entity_generation_id FROM entity_generation WHERE text_pile_id IN (SELECT value FROM json_each(?2))))
 """
-_END = """
+_END_DUPLICATE = """
 UPDATE duplicate_summary SET duplicate_status_end_unix_utc = max(?, duplicate_status_start_unix_utc)
 WHERE subject_entity_generation_id = ? AND duplicate_of_entity_generation_id = ?
 AND duplicate_status_end_unix_utc IS NULL
 """
 
 
-def update_duplicates(connection: sqlite3.Connection, piles: Sequence[int], at: int) -> None:
-    """Update the duplicates of these text piles; `at` is the start or end time of changed rows."""
-    originals = _find_originals(connection.execute(_DUPLICATE_MEMBERS, (json.dumps(list(piles)),)))
-    ids = (json.dumps(list(originals)), json.dumps(list(piles)))
-    claimed = dict(connection.execute(_CLAIMED, ids).fetchall())
-    ended = [(subject, original) for subject, original in claimed.items() if originals.get(subject) != original]
-    begun = [(subject, original) for subject, original in originals.items() if claimed.get(subject) != original]
-    connection.executemany(_END, [(at, *pair) for pair in ended])
+def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], at: int) -> None:
+    """Update the duplicates among generations with these piles; changed rows begin or end at `at` (UNIX seconds)."""
+    originals = _find_originals(connection.execute(_SELECT_EQUAL_TEXTS, (json.dumps(list(pile_ids)),)))
+    ids = (json.dumps(list(originals)), json.dumps(list(pile_ids)))
+    recorded = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())
+    ended = [(duplicate, original) for duplicate, original in recorded.items() if originals.get(duplicate) != original]
+    begun = [(duplicate, original) for duplicate, original in originals.items() if recorded.get(duplicate) != original]
+    connection.executemany(_END_DUPLICATE, [(at, *pair) for pair in ended])
     connection.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*pair, at) for pair in begun])
-    mark = "UPDATE entity_generation SET marked_duplicate = ? WHERE entity_generation_id = ?"
-    connection.executemany(mark, [(0, subject) for subject, _ in ended if subject not in originals])
-    connection.executemany(mark, [(1, subject) for subject, _ in begun])
+    set_mark = "UPDATE entity_generation SET marked_duplicate = ? WHERE entity_generation_id = ?"
+    connection.executemany(set_mark, [(0, duplicate) for duplicate, _ in ended if duplicate not in originals])
+    connection.executemany(set_mark, [(1, duplicate) for duplicate, _ in begun])
 
 
-def _find_originals(members: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
-    """Return the original of each duplicate: the first generation with the same text on the same origin."""
+def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:
+    """Return the original of each duplicate: the first generation with the same text on the same origin.
+
+    `rows` are sorted and contain pile id, origin id, address and generation id.
+    """
     originals: dict[int, int] = {}
-    group: tuple[int, int] | None = None
-    original = 0
-    for pile, origin, _, generation in members:
-        if group != (pile, origin):
-            group, original = (pile, origin), generation
+    group: tuple[int, int] | None = None  # pile and origin of the previous row
+    original_id = 0
+    for pile_id, origin_id, _, generation_id in rows:
+        if group != (pile_id, origin_id):
+            group, original_id = (pile_id, origin_id), generation_id
         else:
-            originals[generation] = original
+            originals[generation_id] = original_id
     return originals
 
 
-BATCH = 1_000
-"""Touched generations that are processed in one transaction."""
+GENERATIONS_PER_TRANSACTION = 1_000
+"""Most touched generations that are processed in one transaction."""
 
 
-def follow(connection: sqlite3.Connection, limit: int = BATCH) -> int:
-    """Update near-duplicates and representatives of some touched generations, and return how many.
+def update_touched(connection: sqlite3.Connection, limit: int = GENERATIONS_PER_TRANSACTION) -> int:
+    """Update near-duplicates and representatives of at most `limit` touched generations; return their number.
 
-    Works within the open transaction of `connection`, which removes the generations from `windrow_touched` too.
+    Works within the open transaction of `connection`, and removes the generations from `windrow_touched`.
     """
     rows = connection.execute(
         "SELECT generation_id FROM windrow_touched ORDER BY generation_id LIMIT ?", (limit,)

@@ -1,11 +1,11 @@
 """The parts of a generation: its description, file, redirect, present and past links, and past descriptions.
 
-A wording is what a page says about itself: title, headline, description and so on. Each crawl that read a page has a
-hash of the wording, `said`. The last crawl of a generation describes it; earlier wordings are versions in
-`windrow_past`.
+A wording is the description that a page contains: title, headline, description and so on. For each crawl that read a
+page, the column `said` contains a hash of the wording. The last crawl of a generation describes it; earlier wordings
+are versions in `windrow_past`.
 
-Each crawl that read a page has a hash of its links too, `linked`. A set of links that differs from the generation's
-present one is kept once in `windrow_past_link`.
+For each such crawl, the column `linked` contains a hash of the page's links. A set of links that differs from the
+generation's present links is stored once in `windrow_past_link`.
 """
 
 from __future__ import annotations
@@ -14,39 +14,46 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from windrow.collections.pages.database.entries import TextSummary, hash_of_links
+from windrow.collections.pages.database.entries import TextSummary, hash_link_set
 from windrow.collections.pages.database.writer import Catalogue
 
 TABLES = ("link_summary", "document_description", "file_summary", "redirect_summary")
-"""The tables that a reading fills with a generation's rows."""
+"""The tables with the rows of a generation's reading."""
 
-_ROOM = 20_000
-"""Most link shapes that are remembered."""
+MAX_LINK_SHAPES = 20_000
+"""Most entries of `_LinkShapes`."""
+# Positions in a link of `TextSummary.links`; 2 to 9 are the columns of its shape.
+_URL: Final = 0
+_FRAGMENT: Final = 1
+_TEXT: Final = 10
 
 # The flags of a link are bound as bits of one number, and empty texts instead of None: sqlite3 binds these fast.
 _FLAGS = ",".join(f"?5 >> {bit} & 1" for bit in (15, 16, 17, *range(15), 18))
-_LINK = (
+_INSERT_LINK = (
     f"INSERT INTO link_summary VALUES (?1, ?2, ?3, nullif(?4, ''), {_FLAGS}, nullif(?6, -1), ?7, nullif(?8, ''), ?9)"
 )
 
 
 class _LinkShapes(dict[tuple[Any, ...], tuple[int, int, int, str]]):
-    """Bound parameters of links without their addresses and texts; most links of a site share a few of these."""
+    """A cache of parameters for `_INSERT_LINK`: (flags, destination or -1, locality, HTML tag).
+
+    The keys are links without address, fragment and text; most links of a site share a few keys.
+    """
 
     def __missing__(self, shape: tuple[Any, ...]) -> tuple[int, int, int, str]:
-        nofollow, is_own, tag, location, headline, sort, locality, html = shape
-        flags = location | nofollow << 15 | is_own << 16 | tag << 17 | headline << 18
-        bound = (flags, -1 if sort is None else int(sort), int(locality), html)
-        if len(self) >= _ROOM:
+        nofollow, is_me, is_tag, location, contains_headline, destination, locality, html_tag = shape
+        flags = location | nofollow << 15 | is_me << 16 | is_tag << 17 | contains_headline << 18
+        parameters = (flags, -1 if destination is None else int(destination), int(locality), html_tag)
+        if len(self) >= MAX_LINK_SHAPES:
             self.clear()
-        self[shape] = bound
-        return bound
+        self[shape] = parameters
+        return parameters
 
 
-def named_addresses(summaries: Iterable[TextSummary]) -> Iterator[str]:
-    """Yield the addresses in summaries: links, canonical addresses and redirects."""
+def list_named_urls(summaries: Iterable[TextSummary]) -> Iterator[str]:
+    """Yield the addresses in summaries: targets of links, canonical addresses and targets of redirects."""
     for summary in summaries:
         for link in summary.links:
             yield link[0]
@@ -57,47 +64,55 @@ def named_addresses(summaries: Iterable[TextSummary]) -> Iterator[str]:
 
 
 class ReadingWriter:
-    """Writes the rows of readings, table by table."""
+    """Writes the rows of `TABLES` for readings, table by table."""
 
     def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue) -> None:
         self._connection = connection
         self._catalogue = catalogue
         self._shapes = _LinkShapes()
 
-    def write(self, summaries: Mapping[int, TextSummary], urls: Mapping[str, int]) -> None:
-        """Write the rows of generations without rows, each from its summary; `urls` has the ids of all addresses."""
-        number = self._connection.execute("SELECT coalesce(max(link_summary_id), 0) FROM link_summary").fetchone()[0]
-        described, files, redirects, links = [], [], [], []
-        shapes = self._shapes
-        for generation, summary in summaries.items():
-            if summary.described:
-                described.append((generation, *summary.described))
-            if summary.file:
-                mime = self._catalogue.mime(summary.mime) if summary.mime else None
-                files.append((generation, summary.size, mime, urls[summary.canonical] if summary.canonical else None))
-            if summary.move:
-                redirects.append((generation, urls[summary.move.url], summary.move.source, 0, summary.move.fragment))
-            for link in summary.links:
-                number += 1
-                links.append((number, generation, urls[link[0]], link[1] or "", *shapes[link[2:10]], link[10]))
-        execute = self._connection.executemany
-        execute("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", described)
-        execute("INSERT INTO file_summary VALUES (?, ?, ?, ?)", files)
-        execute("INSERT INTO redirect_summary VALUES (?, ?, ?, ?, ?)", redirects)
-        execute(_LINK, links)
+    def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
+        """Write the rows of generations that do not have rows yet.
 
-    def clear(self, generations: Iterable[int]) -> None:
-        """Remove the rows of these generations."""
-        rows = [(generation,) for generation in generations]
+        `summaries` are given by generation id; `url_ids` contains the id of each address in them.
+        """
+        link_id = self._connection.execute("SELECT coalesce(max(link_summary_id), 0) FROM link_summary").fetchone()[0]
+        descriptions, files, redirects, links = [], [], [], []
+        shapes = self._shapes
+        for generation_id, summary in summaries.items():
+            if summary.described:
+                descriptions.append((generation_id, *summary.described))
+            if summary.file:
+                mime_id = self._catalogue.mime(summary.mime) if summary.mime else None
+                canonical_id = url_ids[summary.canonical] if summary.canonical else None
+                files.append((generation_id, summary.size, mime_id, canonical_id))
+            if summary.move:
+                target_id = url_ids[summary.move.url]
+                redirects.append((generation_id, target_id, summary.move.source, 0, summary.move.fragment))
+            for link in summary.links:
+                link_id += 1
+                parameters = shapes[link[2:10]]
+                links.append(
+                    (link_id, generation_id, url_ids[link[_URL]], link[_FRAGMENT] or "", *parameters, link[_TEXT])
+                )
+        execute_many = self._connection.executemany
+        execute_many("INSERT INTO document_description VALUES (?, ?, ?, ?, ?, ?, ?, ?)", descriptions)
+        execute_many("INSERT INTO file_summary VALUES (?, ?, ?, ?)", files)
+        execute_many("INSERT INTO redirect_summary VALUES (?, ?, ?, ?, ?)", redirects)
+        execute_many(_INSERT_LINK, links)
+
+    def clear(self, generation_ids: Iterable[int]) -> None:
+        """Delete the rows of these generations."""
+        rows = [(generation_id,) for generation_id in generation_ids]
         for table in TABLES:
             self._connection.executemany(f"DELETE FROM {table} WHERE entity_generation_id = ?", rows)
 
 
 VERSION_BYTES = 8
-"""Leading bytes of a wording hash that tell versions apart; the rest covers what may differ within one version."""
+"""Leading bytes of a wording hash that differ between versions; the other bytes may differ within one version."""
 
-_KEEP = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_PAST = """
+_INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_SELECT_PAST_VERSIONS = """
 SELECT version_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, said
 FROM windrow_past WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
@@ -115,7 +130,10 @@ class PastVersion(NamedTuple):
 
 
 class WordingSeen(NamedTuple):
-    """One crawl of a generation: the number of its attempt, its time (UNIX seconds), and the hash of the wording."""
+    """One crawl of a generation: the number of its attempt, its time (UNIX seconds), and the hash of the wording.
+
+    The hash is empty if the crawl did not read the page.
+    """
 
     attempt: int
     at: int
@@ -123,7 +141,7 @@ class WordingSeen(NamedTuple):
 
 
 def hash_wording(summary: TextSummary | None) -> bytes:
-    """Return the hash of a page's wording; empty if the page was not read or must not be found.
+    """Return the hash of a page's wording; empty if the page was not read or searches must not find it.
 
     >>> hash_wording(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'
@@ -132,11 +150,11 @@ def hash_wording(summary: TextSummary | None) -> bytes:
         return b""
     *times, language, title, headline, description, indexiness = summary.described
     mime = summary.mime[:3] if summary.mime else None
-    return hash_parts((title, headline, description, language, mime, summary.canonical), (*times, indexiness))
+    return hash_wording_parts((title, headline, description, language, mime, summary.canonical), (*times, indexiness))
 
 
-def hash_parts(shown: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
-    """Return the hash of `shown`, the parts that tell versions apart, followed by the hash of all parts."""
+def hash_wording_parts(shown: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
+    """Return the hash of `shown`, the parts that differ between versions, followed by the hash of all parts."""
     return b"".join(
         blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=VERSION_BYTES).digest()
         for parts in (shown, (shown, rest))
@@ -144,69 +162,69 @@ def hash_parts(shown: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
 
 
 def write_wordings(
-    connection: sqlite3.Connection, summaries: Iterable[TextSummary], urls: Mapping[str, int], catalogue: Catalogue
+    connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], catalogue: Catalogue
 ) -> None:
-    """Write wordings; known ones stay unchanged."""
+    """Insert the wordings of summaries that are not in the table `windrow_wording` yet."""
     rows = []
     for summary in summaries:
         if summary.described is not None:
             *times, language, title, headline, description, indexiness = summary.described
-            mime = catalogue.mime(summary.mime) if summary.mime else None
-            canonical = urls[summary.canonical] if summary.canonical else None
-            rows.append(
-                (hash_wording(summary), title, headline, description, canonical, *times, language, indexiness, mime)
-            )
-    connection.executemany(_KEEP, rows)
+            mime_id = catalogue.mime(summary.mime) if summary.mime else None
+            canonical_id = url_ids[summary.canonical] if summary.canonical else None
+            rows.append((
+                hash_wording(summary), title, headline, description, canonical_id, *times, language, indexiness, mime_id
+            ))  # fmt: skip
+    connection.executemany(_INSERT_WORDING, rows)
 
 
-def find_past_versions(generation: int, seen: Sequence[WordingSeen]) -> Iterator[PastVersion]:
-    """Yield the versions of a generation before its present one, from its crawls, oldest first.
+def find_past_versions(generation_id: int, crawls: Sequence[WordingSeen]) -> Iterator[PastVersion]:
+    """Yield the versions of a generation before its present version; `crawls` are its crawls, oldest first.
 
-    >>> seen = [WordingSeen(1, 10, b"title A"), WordingSeen(2, 20, b"title A"), WordingSeen(3, 30, b"title B")]
-    >>> list(find_past_versions(7, seen))
+    >>> crawls = [WordingSeen(1, 10, b"title A"), WordingSeen(2, 20, b"title A"), WordingSeen(3, 30, b"title B")]
+    >>> list(find_past_versions(7, crawls))
     [PastVersion(version=1, generation=7, first=10, last=20, end=30, wording_hash=b'title A')]
     """
-    if len({crawl.wording_hash[:VERSION_BYTES] for crawl in seen if crawl.wording_hash}) < 2:
+    if len({crawl.wording_hash[:VERSION_BYTES] for crawl in crawls if crawl.wording_hash}) < 2:
         return
     first_crawl: WordingSeen | None = None
-    last_seen, wording = 0, b""
-    for crawl in seen:
+    last_seen, wording_hash = 0, b""
+    for crawl in crawls:
         if (
             first_crawl is not None
             and crawl.wording_hash
-            and wording
-            and crawl.wording_hash[:VERSION_BYTES] != wording[:VERSION_BYTES]
+            and wording_hash
+            and crawl.wording_hash[:VERSION_BYTES] != wording_hash[:VERSION_BYTES]
         ):
-            yield PastVersion(first_crawl.attempt, generation, first_crawl.at, last_seen, crawl.at, wording)
+            yield PastVersion(first_crawl.attempt, generation_id, first_crawl.at, last_seen, crawl.at, wording_hash)
             first_crawl = crawl
-        first_crawl, last_seen, wording = first_crawl or crawl, crawl.at, crawl.wording_hash or wording
+        first_crawl, last_seen, wording_hash = first_crawl or crawl, crawl.at, crawl.wording_hash or wording_hash
 
 
-def read_past_versions(connection: sqlite3.Connection, generations: Iterable[int]) -> set[PastVersion]:
-    """Return the recorded past versions of generations."""
-    return {PastVersion(*row) for row in connection.execute(_PAST, (json.dumps(list(generations)),))}
+def read_past_versions(connection: sqlite3.Connection, generation_ids: Iterable[int]) -> set[PastVersion]:
+    """Return the rows of `windrow_past` for these generations."""
+    return {PastVersion(*row) for row in connection.execute(_SELECT_PAST_VERSIONS, (json.dumps(list(generation_ids)),))}
 
 
 def update_past_versions(connection: sqlite3.Connection, before: set[PastVersion], now: set[PastVersion]) -> None:
-    """Delete the past versions that are only in `before`, and insert those that are only in `now`."""
+    """Delete the rows of `windrow_past` that are only in `before`, and insert the versions that are only in `now`."""
     connection.executemany(
         "DELETE FROM windrow_past WHERE version_id = ?", [(version.version,) for version in before - now]
     )
     connection.executemany("INSERT INTO windrow_past VALUES (?, ?, ?, ?, ?, ?)", sorted(now - before))
 
 
-_INSERT = "INSERT OR IGNORE INTO windrow_past_link VALUES (?, ?, ?, ?)"
-_DESCRIBED_BY = """
+_INSERT_PAST_LINK = "INSERT OR IGNORE INTO windrow_past_link VALUES (?, ?, ?, ?)"
+_SELECT_DESCRIBING_CRAWL = """
 SELECT o.url_id, o.linked FROM windrow_reading r JOIN windrow_observation o ON o.attempt = r.attempt
 WHERE r.entity_generation_id = ?
 """
-_PRESENT = """
+_SELECT_PRESENT_LINKS = """
 SELECT link_to_url, coalesce(text, '') FROM link_summary WHERE entity_generation_id = ?
 """
-_PAST_LINK_HASHES = (
+_SELECT_PAST_LINK_HASHES = (
     "SELECT DISTINCT url_id, linked FROM windrow_past_link WHERE url_id IN (SELECT value FROM json_each(?))"
 )
-_PRUNE = """
+_DELETE_NEEDLESS_PAST_LINKS = """
 DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
   SELECT o.linked FROM windrow_observation o
   LEFT JOIN windrow_reading r ON r.entity_generation_id = o.entity_generation_id
@@ -217,40 +235,41 @@ DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
 
 
 def hash_links(summary: TextSummary | None) -> bytes:
-    """Return the hash of a summary's links; empty without a summary."""
-    return (
-        b"" if summary is None else summary.linked or hash_of_links((link[0], link[10] or "") for link in summary.links)
-    )
+    """Return the hash of a summary's links; empty if `summary` is None."""
+    if summary is None:
+        return b""
+    return summary.linked or hash_link_set((link[_URL], link[_TEXT] or "") for link in summary.links)
 
 
-def keep_present_links(connection: sqlite3.Connection, generations: Iterable[int]) -> None:
-    """Copy the present links of generations to the past ones, before another reading replaces them."""
-    for number in generations:
-        row = connection.execute(_DESCRIBED_BY, (number,)).fetchone()
+def copy_present_links(connection: sqlite3.Connection, generation_ids: Iterable[int]) -> None:
+    """Copy the present links of generations to `windrow_past_link`, before another reading replaces them."""
+    for generation_id in generation_ids:
+        row = connection.execute(_SELECT_DESCRIBING_CRAWL, (generation_id,)).fetchone()
         if row is None:
             continue
         url_id, links_hash = row
-        links = connection.execute(_PRESENT, (number,)).fetchall()
-        connection.executemany(_INSERT, [(url_id, links_hash, target, text) for target, text in links])
+        links = connection.execute(_SELECT_PRESENT_LINKS, (generation_id,)).fetchall()
+        connection.executemany(_INSERT_PAST_LINK, [(url_id, links_hash, target_id, text) for target_id, text in links])
 
 
-def keep_read_links(
-    connection: sqlite3.Connection, summaries: Iterable[tuple[int, TextSummary]], urls: Mapping[str, int]
+def write_past_links(
+    connection: sqlite3.Connection, summaries: Iterable[tuple[int, TextSummary]], url_ids: Mapping[str, int]
 ) -> None:
-    """Write the links of readings as past ones; each summary comes with the id of its address."""
+    """Write the links of summaries to `windrow_past_link`; each summary is given with the id of its page's address."""
     for url_id, summary in summaries:
         links_hash = hash_links(summary)
-        connection.executemany(_INSERT, [(url_id, links_hash, urls[link[0]], link[10] or "") for link in summary.links])
+        rows = [(url_id, links_hash, url_ids[link[_URL]], link[_TEXT] or "") for link in summary.links]
+        connection.executemany(_INSERT_PAST_LINK, rows)
 
 
 def prune_past_links(connection: sqlite3.Connection, url_ids: Iterable[int]) -> None:
-    """Remove those past links of addresses that are present ones, or that no crawl refers to."""
-    connection.executemany(_PRUNE, [(url_id,) for url_id in url_ids])
+    """Delete the past links of addresses that are equal to present links, or that no crawl refers to."""
+    connection.executemany(_DELETE_NEEDLESS_PAST_LINKS, [(url_id,) for url_id in url_ids])
 
 
 def read_past_link_hashes(connection: sqlite3.Connection, url_ids: Iterable[int]) -> dict[int, set[bytes]]:
-    """Return the hashes of the past links of addresses; addresses without any are left out."""
+    """Return the hashes of past links by address id; addresses without past links are left out."""
     hashes: dict[int, set[bytes]] = {}
-    for url_id, links_hash in connection.execute(_PAST_LINK_HASHES, (json.dumps(list(url_ids)),)):
+    for url_id, links_hash in connection.execute(_SELECT_PAST_LINK_HASHES, (json.dumps(list(url_ids)),)):
         hashes.setdefault(url_id, set()).add(links_hash)
     return hashes

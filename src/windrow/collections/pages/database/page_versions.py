@@ -8,29 +8,27 @@ from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, versions
+from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, version_relation
 from windrow.stores.settled import WRITTEN_ATTEMPTS
 from windrow.stores.sqlite import SqliteReader
 
 
 class PageVersion(NamedTuple):
-    """A version of one address: a text with a description. Times are UNIX seconds.
+    """A version of one address: a text with a description. Times are UNIX seconds, `end` is None while it is open.
 
-    `id` is the generation's for its latest version, and negative for past versions.
-
-    `kind` is `type/subtype`, `redirect` the target of a redirect, `original` the address of which it is marked as a
-    duplicate; `copies`, `crawls` and `links` are the numbers of other addresses with the same text now, of crawls and
-    of links. `words` is the number of rows of its text in token_statistics; `indexed` tells whether the full-text
-    table has it.
+    `id` is the id of the generation for its latest version, and negative for its past versions. `kind` is
+    `type/subtype`, `redirect` the target of a redirect, `original` the address of which the version is marked as a
+    duplicate. `copy_count` is the number of other addresses with the same text now, `word_count` the number of rows of
+    its text in token_statistics. `is_indexed` tells whether the full-text table contains its text.
     """
 
     id: int
     generation: int
     uuid: bytes
-    first: int
-    last: int
+    first_seen: int
+    last_seen: int
     end: int | None
-    pile: int | None
+    pile_id: int | None
     title: str | None
     headline: str | None
     description: str | None
@@ -40,15 +38,15 @@ class PageVersion(NamedTuple):
     canonical: str | None
     redirect: str | None
     original: str | None
-    copies: int
-    crawls: int
-    links: int
-    words: int
-    indexed: bool
+    copy_count: int
+    crawl_count: int
+    link_count: int
+    word_count: int
+    is_indexed: bool
 
     @property
     def end_or_never(self) -> int:
-        """Return the end; for an open version, a number greater than all times."""
+        """Return the end, or for an open version, a number greater than all times."""
         return 2**62 if self.end is None else self.end
 
 
@@ -69,7 +67,7 @@ FROM {{versions}} g
 WHERE g.url_id = ? AND g.url_fragment IS NULL
 ORDER BY g.first_seen_unix_utc, coalesce(g.confirmed_end_unix_utc, 1 << 62), g.entity_generation_id, g.version_id > 0
 """
-LIGHT = f"""
+_SELECT_WITHOUT_COUNTS = f"""
 SELECT g.url_id, g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc,
   g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.text_pile_id, g.title, g.primary_headline, g.description,
   g.primary_language, m.mime_type || '/' || m.mime_subtype, g.file_size, c.str_url, t.str_url, NULL, 0, 0, 0, 0, 0
@@ -77,17 +75,17 @@ FROM {{versions}} g
 {BESIDE}
 WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 """
-"""The versions of addresses without the counted columns."""
-_TEXTS = (
+"""Selects the versions of addresses, with 0 in the counted columns."""
+_SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# The first addresses, by name, that have a text now.
-_ALIKE = """
+# The first addresses, in alphabetical order, that have a text now.
+_SELECT_URLS_WITH_TEXT = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
 """
-# Pages with nearly the same text, whichever of the two was joined to the other.
-_NEAR = """
+# Pages with nearly the same text; either of two near-duplicates may be the one that was joined to the other.
+_SELECT_NEAR_DUPLICATES = """
 SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
 JOIN entity_generation g ON g.entity_generation_id = n.other_id JOIN url u ON u.url_id = g.url_id
 WHERE n.generation_id = ?1
@@ -95,19 +93,21 @@ UNION SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
 JOIN entity_generation g ON g.entity_generation_id = n.generation_id JOIN url u ON u.url_id = g.url_id
 WHERE n.other_id = ?1 ORDER BY 2 DESC, 1 LIMIT ?2
 """
-_REPRESENTATIVE = """
+_SELECT_REPRESENTATIVE = """
 SELECT u.str_url FROM windrow_representative r JOIN entity_generation g ON g.entity_generation_id = r.representative_id
 JOIN url u ON u.url_id = g.url_id WHERE r.generation_id = ? AND r.representative_id <> r.generation_id
 """
-_BESIDE = "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
-_REASONS = """
+_COUNT_NEAR_TABLES = (
+    "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
+)
+_SELECT_REASONS = """
 SELECT o.entity_generation_id, o.reason FROM windrow_observation o
 WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND o.reason <> '' AND o.entity_generation_id IS NOT NULL
 ORDER BY o.at, o.crawl_uuid
 """
-_OBSERVED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_observation'"
-_URL = "SELECT url_id FROM url WHERE str_url = ?"
-_OF_ORIGIN = """
+_HAS_OBSERVATIONS = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_observation'"
+_SELECT_URL_ID = "SELECT url_id FROM url WHERE str_url = ?"
+_COUNT_BY_ORIGIN = """
 SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
   coalesce(sum(g.marked_duplicate AND g.confirmed_end_unix_utc IS NULL), 0)
 FROM origin o JOIN url u ON u.origin_id = o.origin_id JOIN entity_generation g ON g.url_id = u.url_id
@@ -123,7 +123,7 @@ class NearDuplicate(NamedTuple):
 
 
 class OriginCounts(NamedTuple):
-    """Counts for some origins: addresses with a version, open versions, all versions, open duplicates."""
+    """Numbers of addresses with a version, of open versions, of all versions, and of open duplicates."""
 
     addresses: int
     open: int
@@ -138,111 +138,116 @@ class Versions:
         self._reader = reader
 
     def of(self, url: str) -> list[PageVersion]:
-        """Return the versions of a normal address, oldest first; empty if the address is unknown."""
+        """Return the versions of a normal address, oldest first; an unknown address has none."""
         with self._reader.reading() as connection:
             # The id is looked up first: with a join SQLite would compute the versions of all addresses.
-            number = connection.execute(_URL, (url,)).fetchone()
-            rows = connection.execute(_VERSIONS.format(versions=versions(connection)), number or (None,)).fetchall()
+            url_id = connection.execute(_SELECT_URL_ID, (url,)).fetchone() or (None,)
+            rows = connection.execute(_VERSIONS.format(versions=version_relation(connection)), url_id).fetchall()
         return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]
 
-    def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
-        """Return the main and the other text of each pile."""
-        return {row[0]: (row[1], row[2]) for row in self._rows(_TEXTS, (str(piles),))}
+    def read_texts(self, pile_ids: list[int]) -> dict[int, tuple[str, str]]:
+        """Return the main and the other text of each pile, by id."""
+        return {
+            pile_id: (text, secondary_text)
+            for pile_id, text, secondary_text in self._rows(_SELECT_TEXTS, (str(pile_ids),))
+        }
 
-    def alike(self, pile: int, url: str, most: int) -> list[str]:
-        """Return at most `most` other addresses that have this text now."""
-        return [row[0] for row in self._rows(_ALIKE, (pile, url, most))]
+    def list_copies(self, pile_id: int, url: str, limit: int) -> list[str]:
+        """Return at most `limit` addresses other than `url` that have the text of a pile now."""
+        return [row[0] for row in self._rows(_SELECT_URLS_WITH_TEXT, (pile_id, url, limit))]
 
-    def near(self, generation: int, most: int) -> tuple[list[NearDuplicate], str]:
-        """Return near-duplicates, the most similar first, and the address of the representative, or an empty text."""
-        if self._rows(_BESIDE, ())[0][0] != 2:
+    def find_near_duplicates(self, generation_id: int, limit: int) -> tuple[list[NearDuplicate], str]:
+        """Return at most `limit` near-duplicates, the most similar first, and the address of the representative.
+
+        The address is empty if the generation is not in a group or represents it.
+        """
+        if self._rows(_COUNT_NEAR_TABLES, ())[0][0] != 2:
             return [], ""
-        representatives = self._rows(_REPRESENTATIVE, (generation,))
-        return [NearDuplicate(*row) for row in self._rows(_NEAR, (generation, most))], representatives[0][
-            0
-        ] if representatives else ""
+        near_duplicates = [NearDuplicate(*row) for row in self._rows(_SELECT_NEAR_DUPLICATES, (generation_id, limit))]
+        representatives = self._rows(_SELECT_REPRESENTATIVE, (generation_id,))
+        return near_duplicates, representatives[0][0] if representatives else ""
 
-    def reasons(self, url: str) -> dict[int, str]:
-        """Return the ids of an address's generations without text, with the reason as named in the ledger."""
-        return dict(self._rows(_REASONS, (url,))) if self._rows(_OBSERVED, ())[0][0] else {}
+    def read_reasons(self, url: str) -> dict[int, str]:
+        """Return the reasons why generations of an address do not have a text, by generation id."""
+        return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
     def count(self, origins: list[str]) -> OriginCounts:
         """Count the addresses and versions of origins."""
-        return OriginCounts(*self._rows(_OF_ORIGIN, (json.dumps(origins),))[0])
+        return OriginCounts(*self._rows(_COUNT_BY_ORIGIN, (json.dumps(origins),))[0])
 
     def _rows(self, sql: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
         with self._reader.reading() as connection:
             return connection.execute(sql, parameters).fetchall()
 
 
-_CHUNK = 200
+_URLS_PER_QUERY = 200
 """Addresses whose versions are read at once."""
 
 # Times are whole seconds: of two attempts in one second that saw the same version, only the first counts.
-_SEEN = """
+_SELECT_VISITS = """
 SELECT o.url_id, u.str_url, o.at FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
 WHERE ({where}) AND NOT EXISTS (
   SELECT 1 FROM windrow_observation earlier WHERE earlier.url_id = o.url_id AND earlier.at = o.at
   AND earlier.attempt < o.attempt AND earlier.entity_generation_id IS o.entity_generation_id)
 ORDER BY o.url_id
 """
-_SETTLED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
+_HAS_SESSIONS = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
 
 
-NONE = (1, 0)
+NO_NUMBERS = (1, 0)
 """A range that contains no number."""
 
 
 class Timeline(NamedTuple):
-    """The versions of an address in the order of time, and the times (UNIX seconds) of its attempts in question.
+    """The versions of an address in the order of time, and the times (UNIX seconds) of the selected attempts.
 
-    Of several attempts in one second that saw the same version, only the first counts.
+    If several attempts in one second saw the same version, only the first of them is selected.
     """
 
     url: str
     versions: list[PageVersion]
-    visited: set[int]
+    visit_times: set[int]
 
 
-def timelines(
+def read_timelines(
     reader: SqliteReader,
     *,
     since: int | None = None,
-    attempts: tuple[int, int] = NONE,
-    sessions: tuple[int, int] = NONE,
+    attempts: tuple[int, int] = NO_NUMBERS,
+    sessions: tuple[int, int] = NO_NUMBERS,
 ) -> Iterator[Timeline]:
-    """Yield the addresses visited since a time (UNIX seconds), or by an attempt in the range of numbers `attempts`.
+    """Yield the addresses with an attempt since the time `since` (UNIX seconds), or with an attempt in a range.
 
-    Attempts written by a session in the range `sessions` are included. For a database of another tool, nothing is
-    yielded.
+    The ranges are (first, last) numbers, both included: of attempts, or of sessions that wrote attempts. For a
+    database of another tool, nothing is yielded.
     """
     with reader.reading() as connection:
-        if not connection.execute(_SETTLED).fetchone()[0]:
+        if not connection.execute(_HAS_SESSIONS).fetchone()[0]:
             return
         attempt_range = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
         parameters = (*attempts, *attempt_range, *(() if since is None else (since,)))
         condition = "o.attempt BETWEEN ? AND ? OR o.attempt BETWEEN ? AND ?" + (
             "" if since is None else " OR o.at >= ?"
         )
-        groups = groupby(connection.execute(_SEEN.format(where=condition), parameters), itemgetter(0))
-        visited = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
-        while chunk := dict(islice(visited, _CHUNK)):
+        groups = groupby(connection.execute(_SELECT_VISITS.format(where=condition), parameters), itemgetter(0))
+        visits_by_url = ((url_id, [(url, at) for _, url, at in rows]) for url_id, rows in groups)
+        while chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):
             url_ids = (json.dumps(list(chunk)),)
             rows = [
                 row
                 for relation in (PAST, LATEST)
-                for row in connection.execute(LIGHT.format(versions=relation), url_ids)
+                for row in connection.execute(_SELECT_WITHOUT_COUNTS.format(versions=relation), url_ids)
             ]
             versions: dict[int, list[PageVersion]] = {}
-            for row in rows:
-                versions.setdefault(row[0], []).append(PageVersion._make(row[1:]))
-            for number, attempts_seen in chunk.items():
-                ordered = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
-                yield Timeline(attempts_seen[0][0], ordered, {at for _, at in attempts_seen})
+            for url_id, *columns in rows:
+                versions.setdefault(url_id, []).append(PageVersion._make(columns))
+            for url_id, visits in chunk.items():
+                ordered = sorted(versions.get(url_id, []), key=attrgetter("first_seen", "end_or_never", "id"))
+                yield Timeline(visits[0][0], ordered, {at for _, at in visits})
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:
-    """Count the attempts in a range of numbers that ended with an exit code."""
+    """Count the attempts that ended with an `ExitCode`; `attempts` are the (first, last) numbers, both included."""
     with reader.reading() as connection:
         sql = "SELECT count(*) FROM windrow_observation WHERE attempt BETWEEN ? AND ? AND exit_code = ?"
         return int(connection.execute(sql, (*attempts, code)).fetchone()[0])

@@ -25,59 +25,62 @@ LEFT JOIN url c ON c.url_id = g.canonical_url_id
 LEFT JOIN redirect_summary r ON r.entity_generation_id = g.entity_generation_id
 LEFT JOIN url t ON t.url_id = r.to_url_id
 """
-"""The media type `m`, canonical address `c`, and redirect `r` with target `t` of a version `g`."""
+"""Joins the media type `m`, canonical address `c`, and redirect `r` with target `t` of a version `g`."""
 
-_DESCRIBED = """
+_DESCRIPTION_COLUMNS = """
   n.marked_duplicate, n.text_pile_id, {said}.title, {said}.primary_headline, {said}.description,
   {said}.primary_language, {said}.time_created_unix_utc, {said}.time_updated_unix_utc,
   coalesce({said}.indexiness, 0) AS indexiness, {file}.mimetype_id, {file}.canonical_url_id
 """
-_OWN = "n.entity_generation_id, n.entity_generation_uuid, n.url_id, n.url_fragment"
-_LAST = f"""
-(SELECT n.entity_generation_id AS version_id, {_OWN}, {{first}} AS first_seen_unix_utc, n.last_seen_unix_utc,
-  n.confirmed_end_unix_utc, {_DESCRIBED.format(said="d", file="f")}, f.file_size
+_ID_COLUMNS = "n.entity_generation_id, n.entity_generation_uuid, n.url_id, n.url_fragment"
+_LATEST_VERSIONS = f"""
+(SELECT n.entity_generation_id AS version_id, {_ID_COLUMNS}, {{first}} AS first_seen_unix_utc, n.last_seen_unix_utc,
+  n.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="d", file="f")}, f.file_size
 FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation_id = n.entity_generation_id
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
-PLAIN = _LAST.format(first="n.first_seen_unix_utc")
-"""The latest version of every generation, in the columns of the view `windrow_version`, from its first sight on."""
-LATEST = _LAST.format(
+PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc")
+"""Selects the latest version of every generation, from the time when the generation was first seen."""
+LATEST = _LATEST_VERSIONS.format(
     first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
-"""The latest version of every generation, from the end of the version before on."""
+"""Selects the latest version of every generation, from the end of its previous version on."""
 PAST = f"""
-(SELECT -p.version_id AS version_id, {_OWN}, p.first_seen_unix_utc, p.last_seen_unix_utc, p.confirmed_end_unix_utc,
-  {_DESCRIBED.format(said="w", file="w")}, NULL AS file_size
+(SELECT -p.version_id AS version_id, {_ID_COLUMNS}, p.first_seen_unix_utc, p.last_seen_unix_utc,
+  p.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="w", file="w")}, NULL AS file_size
 FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
 JOIN windrow_wording w ON w.said = p.said)
 """
-"""The versions before the latest. Query `PAST` and `LATEST` one by one: SQLite would materialise a view of both."""
+"""Selects the past versions. `PAST` and `LATEST` are queried one by one: SQLite would materialise a view of both."""
 
-_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
+_HAS_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
-def versions(connection: sqlite3.Connection) -> str:
-    """Return the SQL relation of versions; in a database of another tool, it does not contain past versions."""
-    return "windrow_version" if connection.execute(_PAST).fetchone()[0] else PLAIN
+def version_relation(connection: sqlite3.Connection) -> str:
+    """Return the SQL of a relation with all versions; in a database of another tool, without past versions."""
+    return "windrow_version" if connection.execute(_HAS_PAST).fetchone()[0] else PLAIN_GENERATIONS
 
 
 class IndexedGeneration(NamedTuple):
-    """A version with everything that is indexed. Times are UNIX seconds; `kind` is `type/subtype`."""
+    """A version with everything that is indexed. Times are UNIX seconds; `kind` is `type/subtype`.
+
+    `id` is the id of the generation for its latest version, and negative for its past versions.
+    """
 
     id: int
     uuid: bytes
     url_id: int
     url: str
     host: str
-    first: int
-    last: int
+    first_seen: int
+    last_seen: int
     end: int | None
-    duplicate: bool
-    pile: int | None
+    is_duplicate: bool
+    pile_id: int | None
     kind: str | None
     suffix: str | None
-    canonical: int | None
+    canonical_id: int | None
     language: str | None
     title: str | None
     headline: str | None
@@ -86,15 +89,15 @@ class IndexedGeneration(NamedTuple):
     updated: int | None
     indexiness: int
     text: str
-    secondary: str
-    big: str
-    small: str
-    code: str
-    quote: str
+    secondary_text: str
+    big_headlines: str
+    small_headlines: str
+    code_text: str
+    quote_text: str
 
 
 class IncomingLinks(NamedTuple):
-    """Links to a URL: the number of pages, and the link texts with their counts, most frequent first."""
+    """Links to a URL: the number of linking pages, and the link texts as (text, count), the most frequent first."""
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -103,10 +106,10 @@ class IncomingLinks(NamedTuple):
 NO_LINKS = IncomingLinks(0, ())
 
 
-LINKS = 1_000
+MAX_LINKS_READ = 1_000
 """Most links to one URL that are read."""
-CALLED = 12
-"""Most texts of links to one URL that are kept."""
+MAX_LINK_TEXTS = 12
+"""Most texts of links to one URL that are indexed."""
 
 _FROM = """
 FROM {versions} g
@@ -121,44 +124,47 @@ g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_
 m.mime_type || '/' || m.mime_subtype, m.mime_suffix, g.canonical_url_id, g.primary_language, g.title,
 g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness
 """
-_WHOLE = ", ".join(
+_TEXT_COLUMNS = ", ".join(
     f"coalesce(p.{name}, '')"
     for name in ("text", "secondary_text", "big_headlines", "small_headlines", "code_text", "quote_text")
 )
-_SHORT, _NONE = _FROM.partition("LEFT JOIN text_pile")[0], "'', '', '', '', '', ''"
-_STATES = f"""SELECT {_COLUMNS}, {_NONE} {_SHORT} WHERE g.text_pile_id IS NOT NULL OR g.title IS NOT NULL
+_FROM_WITHOUT_TEXTS, _EMPTY_TEXTS = _FROM.partition("LEFT JOIN text_pile")[0], "'', '', '', '', '', ''"
+_SELECT_FINDABLE = f"""
+SELECT {_COLUMNS}, {_EMPTY_TEXTS} {_FROM_WITHOUT_TEXTS} WHERE g.text_pile_id IS NOT NULL OR g.title IS NOT NULL
 ORDER BY g.version_id"""
-_TEXTS = "SELECT text_pile_id, substr(text, 1, ?) FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
-_AMONG = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
+_SELECT_TEXTS = (
+    "SELECT text_pile_id, substr(text, 1, ?) FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
+)
+_WHERE_IDS = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
 # Link texts on present pages; links of a page to itself are ignored.
-_LINKS = """
+_SELECT_LINK_TEXTS = """
 SELECT l.text FROM link_summary l
 JOIN entity_generation g ON g.entity_generation_id = l.entity_generation_id
 WHERE l.link_to_url = ? AND g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate AND g.url_id <> l.link_to_url
 AND l.text <> '' AND NOT l.rel_nofollow LIMIT ?
 """
-_TARGETS = """
+_SELECT_TARGETS = """
 SELECT DISTINCT g.entity_generation_id FROM link_summary l JOIN entity_generation g ON g.url_id = l.link_to_url
 WHERE l.entity_generation_id IN (SELECT value FROM json_each(?))
 """
-_ALIKE = """
+_COUNT_COPIES = """
 SELECT g.text_pile_id, count(DISTINCT g.url_id) FROM entity_generation g
 WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
 """
 
 
 _HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = ?"
-_REPRESENTATIVES = """
+_SELECT_REPRESENTATIVES = """
 SELECT generation_id, representative_id FROM windrow_representative
 WHERE generation_id IN (SELECT value FROM json_each(?))
 """
 # Pages whose last attempt before a time found nothing.
-_ABSENT = """
+_SELECT_ABSENT = """
 SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-_GROUP_SIZES = """
+_COUNT_GROUPS = """
 SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
 JOIN entity_generation g ON g.entity_generation_id = r.generation_id
 WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL GROUP BY 1
@@ -166,19 +172,19 @@ WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_en
 
 
 def is_findable(page: IndexedGeneration) -> bool:
-    """Tell whether a generation has a text or title by which it can be found."""
-    return page.pile is not None or page.title is not None
+    """Tell whether a version has a text or a title, so that searches can find it."""
+    return page.pile_id is not None or page.title is not None
 
 
 class SummaryReader:
-    """A reader of one Summary Database."""
+    """Answers the queries of searches from one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
         """Read the file `path`; `functions` of one or two texts are registered for the SQL of searches."""
         self._file = SqliteReader(path, functions)
         self._tables: set[str] = set()
 
-    def held(self) -> AbstractContextManager[sqlite3.Connection]:
+    def read_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """Run all queries of this thread within the block in one read transaction."""
         return self._file.reading()
 
@@ -186,95 +192,101 @@ class SummaryReader:
         """Close the file."""
         self._file.close()
 
-    def _read(self) -> AbstractContextManager[sqlite3.Connection]:
-        return self._file.reading()
-
-    def states(self) -> Iterator[IndexedGeneration]:
-        """Yield every version that can be found, without its texts; first past ones, each part sorted by id."""
-        with self._read() as connection:
+    def read_findable(self) -> Iterator[IndexedGeneration]:
+        """Yield every version that can be found, without its texts: first past, then latest versions, sorted by id."""
+        with self._file.reading() as connection:
             for relation in self._relations(connection):
-                for row in connection.execute(_STATES.format(versions=relation)):
+                for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
                     yield IndexedGeneration._make(row)
 
     def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[IndexedGeneration]:
-        """Return versions, with or without their texts; past versions of a generation have negative ids."""
-        sql = f"SELECT {_COLUMNS}, {_WHOLE} {_FROM}" if texts else f"SELECT {_COLUMNS}, {_NONE} {_SHORT}"
+        """Return the versions with these ids, in any order; with `texts`, their texts too."""
+        sql = (
+            f"SELECT {_COLUMNS}, {_TEXT_COLUMNS} {_FROM}"
+            if texts
+            else f"SELECT {_COLUMNS}, {_EMPTY_TEXTS} {_FROM_WITHOUT_TEXTS}"
+        )
         versions = []
-        with self._read() as connection:
+        with self._file.reading() as connection:
             for relation in self._relations(connection):
                 ids_in_relation = [id_ for id_ in ids if (id_ < 0) is (relation is PAST)]
                 if ids_in_relation:
-                    rows = connection.execute(f"{sql.format(versions=relation)} {_AMONG}", (str(ids_in_relation),))
+                    rows = connection.execute(f"{sql.format(versions=relation)} {_WHERE_IDS}", (str(ids_in_relation),))
                     versions += [IndexedGeneration._make(row) for row in rows]
         return versions
 
     def relations(self) -> tuple[str, ...]:
-        """Return the relations to select versions from: past versions, then the latest ones."""
-        with self._read() as connection:
+        """Return the SQL of the relations that contain versions: of past versions, then of the latest versions."""
+        with self._file.reading() as connection:
             return self._relations(connection)
 
     def _relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
-        return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN,)
+        return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN_GENERATIONS,)
 
-    def texts(self, piles: Iterable[int], most: int) -> dict[int, str]:
-        """Return the first `most` characters of the main text of each pile."""
-        with self._read() as connection:
-            return {row[0]: row[1] for row in connection.execute(_TEXTS, (most, str(list(piles))))}
+    def read_texts(self, pile_ids: Iterable[int], max_characters: int) -> dict[int, str]:
+        """Return the first `max_characters` of the main text of each pile, by id."""
+        with self._file.reading() as connection:
+            return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 
-    def links(self, urls: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return the links of other pages to these URLs."""
+    def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
+        """Return the links of other pages to these URLs, by URL id."""
         incoming = {}
-        with self._read() as connection:
-            for url in urls:
-                called = Counter(" ".join(row[0].split()) for row in connection.execute(_LINKS, (url, LINKS)))
-                ordered = sorted(called.items(), key=lambda pair: (-pair[1], pair[0]))
-                incoming[url] = IncomingLinks(called.total(), tuple(ordered[:CALLED]))
+        with self._file.reading() as connection:
+            for url_id in url_ids:
+                rows = connection.execute(_SELECT_LINK_TEXTS, (url_id, MAX_LINKS_READ))
+                counts = Counter(" ".join(text.split()) for (text,) in rows)
+                ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+                incoming[url_id] = IncomingLinks(counts.total(), tuple(ordered[:MAX_LINK_TEXTS]))
         return incoming
 
-    def targets(self, ids: Sequence[int]) -> set[int]:
-        """Return the generations that these generations link to."""
-        with self._read() as connection:
-            return {int(row[0]) for row in connection.execute(_TARGETS, (str(list(ids)),))}
+    def find_link_targets(self, ids: Sequence[int]) -> set[int]:
+        """Return the ids of the generations that these generations link to."""
+        with self._file.reading() as connection:
+            return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}
 
-    def alike(self, piles: Iterable[int], is_open: str, parameters: tuple[object, ...]) -> dict[int, int]:
-        """Count the URLs with each of these texts, among generations that match the condition `is_open`."""
-        with self._read() as connection:
-            rows = connection.execute(_ALIKE.format(known=is_open), (str(list(piles)), *parameters))
-            return {row[0]: row[1] for row in rows}
+    def count_copies(self, pile_ids: Iterable[int], is_open: str, parameters: tuple[object, ...]) -> dict[int, int]:
+        """Count the URLs with the text of each pile, among generations that match the SQL condition `is_open`.
 
-    def standing(self, ids: Iterable[int]) -> dict[int, int]:
-        """Return the representative of each generation that is in a group."""
-        return self._paired(_REPRESENTATIVES, ids)
+        `parameters` are those of the condition.
+        """
+        with self._file.reading() as connection:
+            rows = connection.execute(_COUNT_COPIES.format(known=is_open), (str(list(pile_ids)), *parameters))
+            return dict(rows.fetchall())
 
-    def sizes(self, representatives: Iterable[int]) -> dict[int, int]:
-        """Count the URLs of the groups that these generations represent."""
-        return self._paired(_GROUP_SIZES, representatives)
+    def find_representatives(self, ids: Iterable[int]) -> dict[int, int]:
+        """Return the representative of each generation that is in a group, both as ids."""
+        return self._query_groups(_SELECT_REPRESENTATIVES, ids)
 
-    def absent(self, urls: Iterable[int], at: int) -> set[int]:
-        """Return those URLs that were missing or gone at their last attempt before a time."""
-        with self._read() as connection:
+    def count_group_urls(self, representatives: Iterable[int]) -> dict[int, int]:
+        """Count the URLs of the groups that these generations represent, by id of the representative."""
+        return self._query_groups(_COUNT_GROUPS, representatives)
+
+    def find_absent(self, url_ids: Iterable[int], at: int) -> set[int]:
+        """Return the ids of URLs that were missing or gone at their last attempt up to `at` (UNIX seconds)."""
+        with self._file.reading() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()
-            return {row[0] for row in connection.execute(_ABSENT, (str(list(urls)), at))}
+            return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), at))}
 
-    def keeps_links(self) -> bool:
+    def has_past_links(self) -> bool:
         """Tell whether the database has past links; a database of another tool has only present ones."""
-        with self._read() as connection:
+        with self._file.reading() as connection:
             return self._has(connection, "windrow_past_link")
 
-    def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
-        with self._read() as connection:
+    def _query_groups(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
+        """Run a query for pairs of ids and numbers; in a database without groups, return nothing."""
+        with self._file.reading() as connection:
             if not self._has(connection, "windrow_representative"):
                 return {}
-            return {row[0]: row[1] for row in connection.execute(sql, (str(sorted(ids)),))}
+            return dict(connection.execute(sql, (str(sorted(ids)),)).fetchall())
 
     def _has(self, connection: sqlite3.Connection, table: str) -> bool:
-        """Tell whether one of our own tables exists; databases of other tools do not have them."""
+        """Tell whether one of windrow's own tables exists; databases of other tools do not have them."""
         if table not in self._tables and connection.execute(_HAS_TABLE, (table,)).fetchone() is not None:
             self._tables.add(table)
         return table in self._tables
 
-    def numbers(self, sql: str, parameters: tuple[object, ...]) -> tuple[int, ...]:
-        """Run a search's SQL, which selects ids of versions."""
-        with self._read() as connection:
+    def select_ids(self, sql: str, parameters: tuple[object, ...]) -> tuple[int, ...]:
+        """Run a query of a search that selects ids of versions."""
+        with self._file.reading() as connection:
             return tuple(row[0] for row in connection.execute(sql, parameters))

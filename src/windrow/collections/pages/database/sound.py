@@ -10,17 +10,18 @@ from pathlib import Path
 from shutil import copyfileobj
 from typing import BinaryIO, NamedTuple
 
-from windrow.collections.pages.database.entries import hash_of_links
-from windrow.collections.pages.database.search_view import BESIDE, ORIGINAL, versions
+from windrow.collections.pages.database.entries import hash_link_set
+from windrow.collections.pages.database.search_view import BESIDE, ORIGINAL, version_relation
 from windrow.stores.sqlite import SqliteReader, store_error
 
 Digest = Callable[[Sequence[str]], bytes]
-"""The digest of a text pile's six fields."""
+"""Computes the digest of a text pile from its six fields."""
 
-_FEW = 5  # addresses shown for one kind of fault
+_MAX_LISTED_ADDRESSES = 5  # for one kind of fault
 
 _WITHOUT_ROW = "NOT EXISTS (SELECT 1 FROM {} n WHERE n.entity_generation_id = g.entity_generation_id)"
 
+# The texts of faults, each with the SQL that selects the addresses that have the fault.
 _RULES = {
     "have two versions open at once": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
@@ -33,11 +34,11 @@ _RULES = {
     "have a version that ended before it was last seen": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
         WHERE g.confirmed_end_unix_utc < g.last_seen_unix_utc""",
-    "are marked as duplicates of nothing, or are duplicates without the mark": """
+    "are marked as duplicates of no other page, or are duplicates but not marked": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
         WHERE (g.marked_duplicate <> 0) <> EXISTS (SELECT 1 FROM duplicate_summary d
           WHERE d.subject_entity_generation_id = g.entity_generation_id AND d.duplicate_status_end_unix_utc IS NULL)""",
-    "stand for others and are duplicates themselves": """
+    "are originals of duplicates but are duplicates themselves": """
         SELECT u.str_url FROM duplicate_summary d
         JOIN entity_generation g ON g.entity_generation_id = d.duplicate_of_entity_generation_id
         JOIN url u ON u.url_id = g.url_id WHERE d.duplicate_status_end_unix_utc IS NULL AND g.marked_duplicate""",
@@ -48,7 +49,7 @@ _RULES = {
     "have a version that no crawl saw": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id WHERE NOT EXISTS (
           SELECT 1 FROM crawl_summary c WHERE c.entity_generation_id = g.entity_generation_id)""",
-    "have a crawl without its answer": """
+    "have a crawl without an answer": """
         SELECT u.str_url FROM crawl_summary c
         JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
         WHERE NOT EXISTS (SELECT 1 FROM http_summary h WHERE h.crawl_summary_id = c.crawl_summary_id)""",
@@ -61,76 +62,83 @@ _RULES = {
         WHERE g.text_pile_id IS NOT NULL AND {_WITHOUT_ROW.format("document_description")}""",
 }
 
-_OPEN = """
+_IS_OPEN = """
 EXISTS (SELECT 1 FROM entity_generation o WHERE o.entity_generation_id = {} AND o.confirmed_end_unix_utc IS NULL)
 """
-_SETTLED = "NOT EXISTS (SELECT 1 FROM windrow_touched)"  # otherwise a run was stopped, and the next one continues
-_NAMED = "SELECT coalesce(u.str_url, 'a version that is gone') FROM {} n"
-_NAMED += " LEFT JOIN entity_generation g ON g.entity_generation_id = n.generation_id LEFT JOIN url u USING (url_id)"
+_IS_UP_TO_DATE = (
+    "NOT EXISTS (SELECT 1 FROM windrow_touched)"  # otherwise a run was stopped, and the next run continues it
+)
+_SELECT_URL_OF_ROW = "SELECT coalesce(u.str_url, 'a removed version') FROM {} n"
+_SELECT_URL_OF_ROW += (
+    " LEFT JOIN entity_generation g ON g.entity_generation_id = n.generation_id LEFT JOIN url u USING (url_id)"
+)
 _OWN_TABLE_RULES = {
     "windrow_observation": {
         "have lost their links": f"""
             SELECT u.str_url FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
             JOIN entity_generation g ON g.entity_generation_id = o.entity_generation_id
-            WHERE o.linked NOT IN (x'', x'{hash_of_links(()).hex()}') AND {_WITHOUT_ROW.format("link_summary")}
+            WHERE o.linked NOT IN (x'', x'{hash_link_set(()).hex()}') AND {_WITHOUT_ROW.format("link_summary")}
               AND o.at = (SELECT max(p.at) FROM windrow_observation p WHERE p.url_id = o.url_id AND p.linked <> x''
                 AND p.entity_generation_id = o.entity_generation_id)"""
     },
     "windrow_near_duplicate": {
-        "are near-duplicates of what has ended, or is one itself": f"""
-            {_NAMED.format("windrow_near_duplicate")} WHERE {_SETTLED} AND NOT (
-              {_OPEN.format("n.generation_id")} AND {_OPEN.format("n.other_id")}
+        "are near-duplicates of a page that has ended or is a near-duplicate itself": f"""
+            {_SELECT_URL_OF_ROW.format("windrow_near_duplicate")} WHERE {_IS_UP_TO_DATE} AND NOT (
+              {_IS_OPEN.format("n.generation_id")} AND {_IS_OPEN.format("n.other_id")}
               AND n.other_id NOT IN (SELECT generation_id FROM windrow_near_duplicate))"""
     },
     "windrow_representative": {
-        "are stood for by what has ended, or does not stand for itself": f"""
-            {_NAMED.format("windrow_representative")} WHERE {_SETTLED} AND NOT (
-              {_OPEN.format("n.generation_id")} AND EXISTS (SELECT 1 FROM windrow_representative r
+        "are represented by a page that has ended or does not represent itself": f"""
+            {_SELECT_URL_OF_ROW.format("windrow_representative")} WHERE {_IS_UP_TO_DATE} AND NOT (
+              {_IS_OPEN.format("n.generation_id")} AND EXISTS (SELECT 1 FROM windrow_representative r
                 WHERE r.generation_id = n.representative_id AND r.representative_id = n.representative_id))"""
     },
 }
-"""Rules for our own tables, checked if they exist."""
+"""Rules for windrow's own tables by table, checked if the table exists: the text of a fault, and its SQL."""
 
-_PILES = (
+_SELECT_PILES = (
     "SELECT text_pile_id, blake2b512_digest, text, secondary_text, big_headlines, small_headlines, code_text,"
     " quote_text FROM text_pile"
 )
 
 
-def reached(reader: SqliteReader) -> int:
-    """Return the ledger's number of the last attempt in a Summary Database; 0 if it does not contain attempts."""
+def read_checkpoint(reader: SqliteReader) -> int:
+    """Return the number in the ledger of the last attempt in a Summary Database; 0 if it does not contain attempts."""
     sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.attempt'"
     with reader.reading() as connection:
         row = connection.execute(sql).fetchone()
         return int(row[0]) if row else 0
 
 
-def faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
-    """Yield a line for each inconsistency, with some addresses. Every text is read once."""
+def find_faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
+    """Yield a message for each kind of inconsistency, with some addresses; all texts are read and compared."""
     with reader.reading() as connection:
-        check = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if check != "ok":
-            yield f"the file is damaged: {check}"
+        damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if damage != "ok":
+            yield f"the file is damaged: {damage}"
             return
-        for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_FEW):
+        for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(_MAX_LISTED_ADDRESSES):
             yield f"a row of {table} refers to a row of {parent} that does not exist"
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         rules = dict(_RULES)
         for table, rules_of_table in _OWN_TABLE_RULES.items():
             rules |= rules_of_table if table in tables else {}
         for fault, sql in rules.items():
-            addresses = [str(row[0]) for row in connection.execute(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")]
+            addresses = [
+                str(row[0])
+                for row in connection.execute(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_MAX_LISTED_ADDRESSES + 1}")
+            ]
             if addresses:
-                suffix = " and others" if len(addresses) > _FEW else ""
-                yield f"{', '.join(addresses[:_FEW])}{suffix} {fault}"
-        for pile, name, *fields in connection.execute(_PILES):
-            if digest(fields) != name:
-                yield f"text pile {pile} does not match its digest"
+                suffix = " and others" if len(addresses) > _MAX_LISTED_ADDRESSES else ""
+                yield f"{', '.join(addresses[:_MAX_LISTED_ADDRESSES])}{suffix} {fault}"
+        for pile_id, stored_digest, *fields in connection.execute(_SELECT_PILES):
+            if digest(fields) != stored_digest:
+                yield f"text pile {pile_id} does not match its digest"
 
 
-BLOCK = 1 << 20
+_COPY_BLOCK_BYTES = 1 << 20
 
-_VERSIONS = f"""
+_SELECT_VERSIONS = f"""
 SELECT lower(hex(g.entity_generation_uuid)) AS uuid, u.str_url AS url, g.url_fragment AS fragment,
   g.first_seen_unix_utc AS first_seen, g.last_seen_unix_utc AS last_seen, g.confirmed_end_unix_utc AS ended,
   {ORIGINAL} AS duplicate_of,
@@ -151,7 +159,7 @@ class GenerationRow(NamedTuple):
     """One version of one address; fields that do not apply are None. Times are UNIX seconds, `size` is in bytes.
 
     `ended` is None while the version is open; `kind` is its media type, `redirect` the target of a redirect.
-    Consecutive versions with the same text and other descriptions have the same `uuid`.
+    Consecutive versions that have the same text but other descriptions have the same `uuid`.
     """
 
     uuid: str
@@ -176,14 +184,14 @@ class GenerationRow(NamedTuple):
     secondary_text: str | None
 
 
-def generations(reader: SqliteReader) -> Iterator[GenerationRow]:
-    """Yield every version in the order of generations, within one read transaction."""
+def read_versions(reader: SqliteReader) -> Iterator[GenerationRow]:
+    """Yield every version of every page in the order of generations, within one read transaction."""
     with reader.reading() as connection:
-        for row in connection.execute(_VERSIONS.format(versions=versions(connection))):
+        for row in connection.execute(_SELECT_VERSIONS.format(versions=version_relation(connection))):
             yield GenerationRow(*row)
 
 
-def copy(reader: SqliteReader, output: BinaryIO) -> int:
+def copy_database(reader: SqliteReader, output: BinaryIO) -> int:
     """Write a consistent copy of the database to `output`, even while others write; return its size in bytes.
 
     The copy is made in the folder for temporary files first, which must have room for it.
@@ -194,11 +202,11 @@ def copy(reader: SqliteReader, output: BinaryIO) -> int:
             connection.backup(target, pages=-1)
             target.execute("PRAGMA journal_mode = DELETE").close()
         with path.open("rb") as file:
-            copyfileobj(file, output, BLOCK)
+            copyfileobj(file, output, _COPY_BLOCK_BYTES)
             return file.tell()
 
 
-_IDENTITIES = """
+_SELECT_IDENTITIES = """
 SELECT u.str_url, g.first_seen_unix_utc, p.blake2b512_digest, d.title, d.description, d.primary_language
 FROM {base}.entity_generation g JOIN {base}.url u ON u.url_id = g.url_id
 LEFT JOIN {base}.text_pile p ON p.text_pile_id = g.text_pile_id
@@ -206,16 +214,19 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 """
 
 
-def compare(old: Path, new: Path) -> tuple[int, int, int]:
-    """Count the versions in two databases, and those in the second that are not in the first with the same text."""
+def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
+    """Return the numbers of versions in two databases, and of versions in `new` with another text than in `old`.
+
+    Raises StoreError if a database cannot be read.
+    """
     try:
         with closing(sqlite3.connect(new)) as connection:
             connection.execute("ATTACH ? AS before", (str(old),))
-            counts = [
+            old_count, new_count = (
                 connection.execute(f"SELECT count(*) FROM {base}.entity_generation").fetchone()[0]
                 for base in ("before", "main")
-            ]
-            added = f"{_IDENTITIES.format(base='main')} EXCEPT {_IDENTITIES.format(base='before')}"
-            return counts[0], counts[1], connection.execute(f"SELECT count(*) FROM ({added})").fetchone()[0]
+            )
+            added_sql = f"{_SELECT_IDENTITIES.format(base='main')} EXCEPT {_SELECT_IDENTITIES.format(base='before')}"
+            return old_count, new_count, connection.execute(f"SELECT count(*) FROM ({added_sql})").fetchone()[0]
     except sqlite3.Error as error:
         raise store_error(error, f"{old} and {new} cannot be compared: {error}") from error

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from windrow.collections.pages.code import Mime
-from windrow.collections.pages.database.entries import AddressEntry, TextSummary, origin, split
+from windrow.collections.pages.database.entries import AddressEntry, TextSummary, split_address, split_origin
 from windrow.errors import StoreError
 from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, store_errors, transaction
 
 
 def schema(*names: str) -> str:
-    """Return the SQL of the schemas with these names, for example `base`, `summary`, `crawler`, `beside` (our own).
+    """Return the SQL of schemas; their names are those of the files in the folder `schemas`, without `.sql`.
 
     >>> "CREATE TABLE origin" in schema("base")
     True
@@ -28,7 +28,7 @@ def schema(*names: str) -> str:
 
 
 def statements(*names: str) -> Iterator[str]:
-    """Yield the statements of schemas one by one: `executescript` would commit the transaction.
+    """Yield the statements of schemas one by one, because `executescript` would commit the transaction.
 
     >>> next(statements("near")).split()[-2:]
     ['NULL', ');']
@@ -41,20 +41,20 @@ def statements(*names: str) -> Iterator[str]:
             statement = ""
 
 
-_NAME = "m.mime_type = ?1 AND m.mime_subtype = ?2 AND m.mime_suffix IS ?3"
-_WITHOUT_PARAMETERS = f"""
-SELECT m.mimetype_id FROM mimetype m WHERE {_NAME}
+_HAS_NAME = "m.mime_type = ?1 AND m.mime_subtype = ?2 AND m.mime_suffix IS ?3"
+_SELECT_MIME_WITHOUT_PARAMETERS = f"""
+SELECT m.mimetype_id FROM mimetype m WHERE {_HAS_NAME}
 AND NOT EXISTS (SELECT 1 FROM mime_parameter p WHERE p.mimetype_id = m.mimetype_id) LIMIT 1
 """
-_WITH_PARAMETER = f"""
+_SELECT_MIME_WITH_PARAMETER = f"""
 SELECT m.mimetype_id FROM mime_parameter p CROSS JOIN mimetype m ON m.mimetype_id = p.mimetype_id
-WHERE p.name = ?4 AND p.value = ?5 AND {_NAME} ORDER BY m.mimetype_id
+WHERE p.name = ?4 AND p.value = ?5 AND {_HAS_NAME} ORDER BY m.mimetype_id
 """
 
-ROOM = 100_000
-"""Addresses whose ids are remembered: the pages of a site link to the same few again and again."""
+MAX_REMEMBERED_IDS = 100_000
+"""Most addresses whose ids are remembered: the pages of a site mostly link to the same few addresses."""
 
-_URLS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
+_SELECT_URL_IDS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
 _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
 _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) VALUES (?, ?, ?, ?, ?)"
 
@@ -69,111 +69,116 @@ class Catalogue:
         self._mimes: dict[Mime, int] = {}
 
     def forget(self) -> None:
-        """Forget all ids, because a transaction was rolled back."""
-        for numbers in (self._urls, self._origins, self._mimes):
-            numbers.clear()
+        """Forget all ids; needed after a rollback."""
+        for ids in (self._urls, self._origins, self._mimes):
+            ids.clear()
 
     def urls(self, addresses: Iterable[str]) -> Mapping[str, int]:
-        """Return the id of each address; the keys are the addresses as given."""
+        """Return the ids of addresses, by address as given; the mapping may contain other addresses too."""
         addresses = dict.fromkeys(addresses)
         cached = self._urls
-        missing = {url: split(url) for url in addresses if url not in cached}
+        missing = {url: split_address(url) for url in addresses if url not in cached}
         if missing:
-            if len(cached) + len(missing) > ROOM:
+            if len(cached) + len(missing) > MAX_REMEMBERED_IDS:
                 cached = self._urls = {}
-                missing = {url: split(url) for url in addresses}
+                missing = {url: split_address(url) for url in addresses}
             ids = self._number_addresses({address.text: address for address in missing.values()})
             for url, address in missing.items():
                 cached[url] = ids[address.text]
         return cached
 
     def _number_addresses(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
-        sorted_addresses = sorted(addresses)  # in the order of their index
-        ids: dict[str, int] = dict(self._connection.execute(_URLS, (json.dumps(sorted_addresses),)).fetchall())
-        fresh = [addresses[text] for text in sorted_addresses if text not in ids]
-        if fresh:
-            origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
-            # Most have no query; they are inserted without that column: binding a None is slow in sqlite3.
-            without_query = [address for address in fresh if address.query is None and address.path is not None]
-            with_query = [address for address in fresh if address.query is not None or address.path is None]
-            for number, address in enumerate((*without_query, *with_query), self._last_id("url_id", "url") + 1):
-                ids[address.text] = number
+        """Return the ids of addresses, given by text, and insert new addresses."""
+        sorted_addresses = sorted(addresses)  # in the order of the database index
+        ids: dict[str, int] = dict(
+            self._connection.execute(_SELECT_URL_IDS, (json.dumps(sorted_addresses),)).fetchall()
+        )
+        new_addresses = [addresses[text] for text in sorted_addresses if text not in ids]
+        if new_addresses:
+            origin_ids = self._number_origins(dict.fromkeys(address.origin for address in new_addresses))
+            # Most addresses do not have a query. They are inserted without that column: sqlite3 binds None slowly.
+            without_query = [address for address in new_addresses if address.query is None and address.path is not None]
+            with_query = [address for address in new_addresses if address.query is not None or address.path is None]
+            for url_id, address in enumerate((*without_query, *with_query), self._last_id("url_id", "url") + 1):
+                ids[address.text] = url_id
             self._connection.executemany(
                 _INSERT_WITHOUT_QUERY,
-                ((ids[new.text], origins[new.origin], new.text, new.path) for new in without_query),
+                ((ids[new.text], origin_ids[new.origin], new.text, new.path) for new in without_query),
             )
             self._connection.executemany(
                 _INSERT_WITH_QUERY,
-                ((ids[new.text], origins[new.origin], new.text, new.path, new.query) for new in with_query),
+                ((ids[new.text], origin_ids[new.origin], new.text, new.path, new.query) for new in with_query),
             )
         return ids
 
-    def _origin_ids(self, origins: Iterable[str]) -> Mapping[str, int]:
+    def _number_origins(self, origins: Iterable[str]) -> Mapping[str, int]:
+        """Return the ids of origins, and insert new origins."""
         cached = self._origins
         missing = [text for text in origins if text not in cached]
         if missing:
-            if len(cached) > ROOM:
+            if len(cached) > MAX_REMEMBERED_IDS:
                 cached.clear()
                 missing = list(origins)
             sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN"
             cached.update(self._connection.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(missing),)))
-            number = self._last_id("origin_id", "origin")
+            origin_id = self._last_id("origin_id", "origin")
             rows = []
             for text in missing:
                 if text not in cached:
-                    number += 1
-                    cached[text] = number
-                    rows.append((number, *origin(text)))
+                    origin_id += 1
+                    cached[text] = origin_id
+                    rows.append((origin_id, *split_origin(text)))
             self._connection.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
         return cached
 
     def mime(self, mime: Mime) -> int:
-        """Return the id of a media type with its parameters."""
+        """Return the id of a media type with its parameters; insert it if it is new."""
         if mime not in self._mimes:
-            if len(self._mimes) >= ROOM:
+            if len(self._mimes) >= MAX_REMEMBERED_IDS:
                 self._mimes.clear()
-            self._mimes[mime] = self._mime(mime)
+            self._mimes[mime] = self._read_mime_id(mime)
         return self._mimes[mime]
 
-    def _mime(self, mime: Mime) -> int:
+    def _read_mime_id(self, mime: Mime) -> int:
+        """Return the id of a media type in the database; insert it if it is new."""
         parameters = dict(mime.parameters)
-        for number in self._find_mimes(mime, parameters):
+        for mime_id in self._find_mime_ids(mime, parameters):
             sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"
-            if dict(self._connection.execute(sql, (number,))) == parameters:
-                return number
-        number = self._last_id("mimetype_id", "mimetype") + 1
-        self._connection.execute("INSERT INTO mimetype VALUES (?, ?, ?, ?)", (number, *mime[:3]))
-        rows = [(number, name, value) for name, value in parameters.items()]
+            if dict(self._connection.execute(sql, (mime_id,))) == parameters:
+                return mime_id
+        mime_id = self._last_id("mimetype_id", "mimetype") + 1
+        self._connection.execute("INSERT INTO mimetype VALUES (?, ?, ?, ?)", (mime_id, *mime[:3]))
+        rows = [(mime_id, name, value) for name, value in parameters.items()]
         self._connection.executemany("INSERT INTO mime_parameter VALUES (?, ?, ?)", rows)
-        return number
+        return mime_id
 
-    def _find_mimes(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
-        """Yield the ids of media types with this name and the rarest of its parameters, or without parameters."""
-        values: tuple[str | None, ...] = mime[:3]
+    def _find_mime_ids(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
+        """Return the ids of media types with this name and the rarest of these parameters, or without parameters."""
+        sql_parameters: tuple[str | None, ...] = mime[:3]
         if parameters:
-            count = "SELECT count(*) FROM (SELECT 1 FROM mime_parameter WHERE value = ?2 AND name = ?1 LIMIT 1000)"
+            count_sql = "SELECT count(*) FROM (SELECT 1 FROM mime_parameter WHERE value = ?2 AND name = ?1 LIMIT 1000)"
             rarest = min(
-                parameters.items(), key=lambda parameter: self._connection.execute(count, parameter).fetchone()[0]
+                parameters.items(), key=lambda parameter: self._connection.execute(count_sql, parameter).fetchone()[0]
             )
-            sql, values = _WITH_PARAMETER, (*values, *rarest)
+            sql, sql_parameters = _SELECT_MIME_WITH_PARAMETER, (*sql_parameters, *rarest)
         else:
-            sql = _WITHOUT_PARAMETERS
-        return (int(row[0]) for row in self._connection.execute(sql, values).fetchall())
+            sql = _SELECT_MIME_WITHOUT_PARAMETERS
+        return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
     def piles(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes] = ()) -> Mapping[bytes, int]:
-        """Return the ids of text piles by digest: those of summaries, inserted if new, and those of `other_digests`."""
+        """Return the ids of text piles by digest: the piles of summaries, inserted if new, and `other_digests`."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
-        marks = ",".join("?" * len(digests))
-        sql = f"SELECT blake2b512_digest, text_pile_id FROM text_pile WHERE blake2b512_digest IN ({marks})"
+        placeholders = ",".join("?" * len(digests))
+        sql = f"SELECT blake2b512_digest, text_pile_id FROM text_pile WHERE blake2b512_digest IN ({placeholders})"
         ids: dict[bytes, int] = dict(self._connection.execute(sql, digests)) if digests else {}
-        number = self._last_id("text_pile_id", "text_pile")
+        pile_id = self._last_id("text_pile_id", "text_pile")
         rows = []
         for digest, pile in texts.items():
             if digest not in ids:
-                number += 1
-                ids[digest] = number
-                rows.append((number, digest, *pile))
+                pile_id += 1
+                ids[digest] = pile_id
+                rows.append((pile_id, digest, *pile))
         self._connection.executemany("INSERT INTO text_pile VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         return ids
 
@@ -187,22 +192,24 @@ VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
 """Keys in `unobtanium_database_info`: the last attempt of the ledger, and the last address, that are in the tables."""
 
-_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_SET_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _HAS_INFO = "SELECT 1 FROM sqlite_master WHERE name = 'unobtanium_database_info'"
 
 
 class SummaryWriter(SqliteStore):
     """A database in an SQLite file, written by one process at a time."""
 
-    def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page: int = 4096) -> None:
+    def __init__(
+        self, path: Path, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page_bytes: int = 4096
+    ) -> None:
         """Open the database in a file, and create the tables of `schemas` if the file is new.
 
-        `page` is the page size in bytes of a new file. SQLite does not wait for the disk at every batch: what a loss of
-        power loses is projected again.
+        `page_bytes` is the size of an SQLite page in a new file. SQLite does not wait for the disk at every batch: rows
+        lost in a power failure are projected again.
         """
         self.path = path
         with self._guarded():
-            self._connection = open_database(path, page=page)
+            self._connection = open_database(path, page=page_bytes)
         with close_on_failure(self.close), self._guarded():
             for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = MEMORY", *pragmas):
                 self._connection.execute(f"PRAGMA {pragma}").close()
@@ -215,6 +222,7 @@ class SummaryWriter(SqliteStore):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
+        """Convert errors of SQLite in the block into StoreError."""
         try:
             with store_errors(self.path):
                 yield
@@ -226,7 +234,7 @@ class SummaryWriter(SqliteStore):
             self._connection.execute(statement)
         info = {f"schema.{name}": VERSIONS[name] for name in schemas}
         info |= {"tool": "windrow", "created_unix_utc": str(int(time.time()))}
-        self._connection.executemany(_INFO, list(info.items()))
+        self._connection.executemany(_SET_INFO, list(info.items()))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -239,13 +247,13 @@ class SummaryWriter(SqliteStore):
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
-        """Return the number of the last attempt (or with `ADDRESS`, address) in the tables; 0 if they are empty."""
+        """Return the number of the last attempt in the tables (of the last address, if `key` is `ADDRESS`), or 0."""
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         return int(rows[0][0]) if rows else 0
 
     def _set_checkpoint(self, key: str, number: int) -> None:
         """Write a checkpoint within the open transaction."""
-        self._connection.execute(_INFO, (key, str(number)))
+        self._connection.execute(_SET_INFO, (key, str(number)))
 
     def _query(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         with self._guarded():

@@ -1,7 +1,7 @@
-"""The reader of documents: from bytes to text pile, description and links, without any I/O."""
+"""The reader of documents: from bytes to text pile, description and links, without I/O."""
 
-from windrow.collections.pages.reading.document import Description, PageDocument, Pile, document
+from windrow.collections.pages.reading.document import Description, PageDocument, Pile, read_html_page
 from windrow.collections.pages.reading.link import Link
 from windrow.collections.pages.reading.read import read
 
-__all__ = ["Description", "Link", "PageDocument", "Pile", "document", "read"]
+__all__ = ["Description", "Link", "PageDocument", "Pile", "read", "read_html_page"]

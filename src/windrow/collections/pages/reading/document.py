@@ -1,4 +1,4 @@
-"""Read an HTML page: its description, its dates, its links, and its text as a pile of the Summary Database."""
+"""Read an HTML page: its description, its dates, its links, and its text as a text pile of the Summary Database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from windrow.collections.pages.code import Mime
-from windrow.collections.pages.reading.link import Link, LinkClassifier, LinkTarget, count_links, indexiness, links
+from windrow.collections.pages.reading.link import (
+    Link,
+    LinkClassifier,
+    LinkTarget,
+    compute_indexiness,
+    count_links,
+    find_links,
+)
 from windrow.content.article import find_headline
 from windrow.content.head import PageHead
 from windrow.content.outline import Outline, PageLocation, find_table_row
@@ -20,13 +27,13 @@ from windrow.formats.sniff import normalise_tag
 from windrow.model import Finding
 
 
-def seconds(text: str) -> int | None:
-    """Parse a date in a spelling of `formats.moment` to UNIX seconds; None if it is not a date.
+def parse_unix_time(text: str) -> int | None:
+    """Parse a date in any spelling that `windrow.formats.moment` knows to UNIX seconds; None if it is not a date.
 
     A date without a zone is in UTC.
 
-    >>> seconds("2024-03-01T12:00:00+01:00"), seconds("Thu, 01 Jan 1970 00:01:00 GMT"), seconds("yesterday")
-    (1709290800, 60, None)
+    >>> [parse_unix_time(text) for text in ("2024-03-01T12:00:00+01:00", "Thu, 01 Jan 1970 00:01:00 GMT", "yesterday")]
+    [1709290800, 60, None]
     """
     time = read_page_time(text)
     if time is None:
@@ -39,15 +46,15 @@ def seconds(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ContentHeaders:
-    """The headers Content-Type, Last-Modified and Content-Language; a missing header is empty."""
+    """The values of the headers Content-Type, Last-Modified and Content-Language; empty if a header is missing."""
 
     content_type: str = ""
     last_modified: str = ""
     language: str = ""
 
 
-_PARAGRAPH = 80  # least characters of a paragraph that serves as description
-_LINES = int(PageLocation.PARAGRAPH)
+_MIN_DESCRIPTION_LENGTH = 80  # characters of a paragraph that is used as description
+_PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,50 +80,53 @@ def describe(
     last_modified: str = "",
     language: str = "",
 ) -> Description:
-    """Describe a page; `last_modified` and `language` are the headers Last-Modified and Content-Language.
+    """Describe a page; `is_main` tells for each block whether it is main content, `index` is the page's indexiness.
 
-    Metadata is preferred: for dates JSON-LD, then `article:` properties, then the headers; for the title `title`, then
-    `og:title`, then the first headline; for the description `description`, then `og:description`, then the first
-    paragraph of at least 80 characters.
+    `last_modified` and `language` are the headers Last-Modified and Content-Language. Metadata is preferred: for dates
+    JSON-LD, then `article:` properties, then the headers; for the title `title`, then `og:title`, then the first
+    headline; for the description `description`, then `og:description`, then the first paragraph of at least 80
+    characters.
     """
     first_headline = find_headline(outline, is_main, head)
     return Description(
-        created=seconds(head.published),
+        created=parse_unix_time(head.published),
         updated=_parse_first_time(head.modified, last_modified),
         language=normalise_tag(head.language) or normalise_tag(language.partition(",")[0]),
         title=head.title or head.property("og:title") or first_headline or None,
         headline=first_headline or None,
-        description=head.description or head.property("og:description") or _first_paragraph(outline, is_main),
+        description=head.description or head.property("og:description") or _find_first_paragraph(outline, is_main),
         indexiness=index,
     )
 
 
 def _parse_first_time(*texts: str) -> int | None:
-    return next((time for text in texts if (time := seconds(text)) is not None), None)
+    """Return the first text that is a date, in UNIX seconds; None if none is."""
+    return next((time for text in texts if (time := parse_unix_time(text)) is not None), None)
 
 
-def _first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | None:
+def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | None:
+    """Return the first paragraph of the main content that is long enough for a description; None if none is."""
     blocks = outline.blocks
-    for text, box, keep in zip(blocks.text, blocks.box, is_main, strict=True):
-        if keep and len(text) >= _PARAGRAPH and outline.boxes.locations[box] & _LINES:
+    for text, box, is_content in zip(blocks.text, blocks.box, is_main, strict=True):
+        if is_content and len(text) >= _MIN_DESCRIPTION_LENGTH and outline.boxes.locations[box] & _PARAGRAPH_BIT:
             return " ".join(text.split())
     return None
 
 
-_BIG = 3  # headlines down to this level are big
-_CODE, _QUOTE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.QUOTE), int(PageLocation.HEADLINE)
+_MAX_BIG_LEVEL = 3  # the lowest level of a big headline
+_CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.QUOTE), int(PageLocation.HEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """A page's text: `text` and `secondary_text` are the whole page, the other four copy parts of `text`."""
+    """A page's text pile: `text` and `secondary_text` are all of it, the other four are copies of parts of `text`."""
 
     text: str = ""
     """The main content, about a line for each paragraph."""
     secondary_text: str = ""
     """All other visible text."""
     big_headlines: str = ""
-    """Headlines of levels 2 and 3, and of level 1 after the first, which is the primary headline; a line each."""
+    """Headlines of levels 2 and 3, and of level 1 except the first, which is the primary headline; a line for each."""
     small_headlines: str = ""
     code_text: str = ""
     quote_text: str = ""
@@ -133,7 +143,7 @@ class Pile:
         )
 
     def digest(self) -> bytes:
-        """Return the BLAKE2b digest of 512 bits: the six texts in UTF-8 with three line feeds between them.
+        """Return the BLAKE2b digest, 512 bits, of the six texts in UTF-8 with three line feeds between them.
 
         >>> Pile("Hello world", "Menu", "Hello").digest().hex()[:16]
         'c8c9d5dcdc2a7b50'
@@ -144,40 +154,41 @@ class Pile:
         return any(self.fields())
 
 
-def pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
+def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
     """Make a page's text pile; `is_main` tells for each block whether it is main content."""
     boxes, blocks = outline.boxes, outline.blocks
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
-    main, secondary, big_headlines, small, code, quote = texts
-    is_first = True
-    hidden = find_unseen_blocks(outline)
-    row = -1
+    main, secondary, big_headlines, small_headlines, code, quote = texts
+    is_primary = True  # whether the next headline of level 1 is the first one
+    hidden_blocks = find_unseen_blocks(outline)
+    row = -1  # the table row of the block, or -1
     for number, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
         if not is_main[number]:
-            if number not in hidden:
+            if number not in hidden_blocks:
                 secondary.append(text)
             continue
         previous_row, row = row, find_table_row(outline, box)
-        _append_text(main, text, same_row=row == previous_row >= 0)
+        _append_text(main, text, is_same_row=row == previous_row >= 0)
         marks = boxes.locations[box]
-        level = headline_level(outline, box) if marks & _HEADLINE else 0
-        if level == 1 and is_first:
-            is_first = False
+        level = headline_level(outline, box) if marks & _HEADLINE_BIT else 0
+        if level == 1 and is_primary:
+            is_primary = False
         elif level:
-            (big_headlines if level <= _BIG else small).append(" ".join(text.split("\n")))
-        if marks & _CODE:
+            (big_headlines if level <= _MAX_BIG_LEVEL else small_headlines).append(" ".join(text.split("\n")))
+        if marks & _CODE_BIT:
             code.append(text)
         elif number in blocks.code:
             code.extend(blocks.code[number])
-        if marks & _QUOTE:
+        if marks & _QUOTE_BIT:
             quote.append(text)
         elif number in blocks.quote:
             quote.extend(blocks.quote[number])
     return Pile(*("\n".join(part).strip() for part in texts))
 
 
-def _append_text(lines: list[str], text: str, *, same_row: bool) -> None:
-    if same_row:
+def _append_text(lines: list[str], text: str, *, is_same_row: bool) -> None:
+    """Append a text as a new line, or after a tab to the last line if it is in the same table row."""
+    if is_same_row:
         lines[-1] += f"\t{text}"
     else:
         lines.append(text)
@@ -185,55 +196,55 @@ def _append_text(lines: list[str], text: str, *, same_row: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PageDocument:
-    """The contents of a document."""
+    """A document as its reader returns it."""
 
     pile: Pile
     description: Description
     links: list[Link]
     canonical: str | None
-    """The canonical address that the page names, if it is another one."""
+    """The canonical address that the page names, if it is another address."""
     robots: frozenset[str]
     """The directives of `meta name=robots`, in lower case."""
     encoding: str
     mime: Mime | None = None
     """The media type; None if it is unknown, or if the server declares another one than the bytes show."""
     findings: tuple[Finding, ...] = ()
-    """Why text is missing, in whole or in part."""
+    """Reasons why text is missing, in whole or in part."""
     canonicals: tuple[str, ...] = ()
     """All canonical addresses that the page names, its own included; if they disagree, all are ignored."""
     refresh: LinkTarget | None = None
     """The target of `meta http-equiv=refresh`, if it is another page."""
     asks: tuple[tuple[str, str], ...] = ()
-    """Name and content of the `meta` elements that may have robots directives."""
+    """The name and content of each `meta` element that may contain robots directives."""
 
 
-def document(
+def read_html_page(
     raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = ""
 ) -> PageDocument:
     """Read the bytes of an HTML page at the address `url`; never fails.
 
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
 
-    >>> page = document(b"<title>Tea</title><main><h1>Tea</h1><p>Pour <a href=/cup>a cup</a>", "http://a.example/")
+    >>> page = read_html_page(b"<title>Tea</title><main><h1>Tea</h1><p>Pour <a href=/cup>a cup</a>", "http://a.example/")
     >>> page.links[0].url, page.links[0].text, page.description.headline
     ('http://a.example/cup', 'a cup', 'Tea')
     """
     page = read_page(raw, url, content_type)
     is_main = main_content(page.outline, page.hint)
-    page_links = links(page.outline, page.head, url)
-    index = indexiness(count_links(page_links, publishing_date=seconds(page.head.published) is not None))
+    page_links = find_links(page.outline, page.head, url)
+    index = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))
     classifier = LinkClassifier(url, page.head.base)
     canonicals = [target.url for target in classifier.targets(page.head.canonicals) if target]
-    canonical = canonicals[0] if len(set(canonicals)) == 1 else classifier.here
+    canonical = canonicals[0] if len(set(canonicals)) == 1 else classifier.page_url
     refresh = next((classifier.target(link.href) for link in page.head.related if link.rel == "refresh"), None)
     return PageDocument(
-        pile(page.outline, is_main),
+        make_pile(page.outline, is_main),
         describe(page.head, page.outline, is_main, index=index, last_modified=last_modified, language=language),
         page_links,
-        canonical if canonical != classifier.here else None,
+        canonical if canonical != classifier.page_url else None,
         page.head.robots,
         page.encoding,
         canonicals=tuple(dict.fromkeys(canonicals)),
-        refresh=refresh if refresh and refresh.url != classifier.here else None,
+        refresh=refresh if refresh and refresh.url != classifier.page_url else None,
         asks=page.head.robots_metas,
     )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.collections.pages.code import Destination, Locality
-from windrow.collections.pages.scope import Scope, locality
+from windrow.collections.pages.scope import Scope, find_locality
 from windrow.content.head import PageHead
 from windrow.content.outline import Outline, PageLocation
 from windrow.formats.url import Resolved, Resolver, normalise, normalise_other_scheme, parts
@@ -21,13 +21,13 @@ _FILE, _OUT, _IN, _SELF = int(Destination.FILE), int(Locality.OUT), int(Locality
 
 
 class LinkTarget(NamedTuple):
-    """The target of a reference."""
+    """The target of a reference in a page."""
 
     url: str
     """The normal address, without the fragment."""
     fragment: str | None
     destination: int | None
-    """A `Destination`; None where the scheme is not understood."""
+    """A `Destination`; None if the scheme is unknown."""
     locality: int
     """A `Locality`."""
 
@@ -35,19 +35,19 @@ class LinkTarget(NamedTuple):
 class LinkClassifier:
     """Resolves and classifies the references of one page."""
 
-    __slots__ = ("_authority", "_base", "_resolver", "_self", "here")
+    __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url")
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Take the page's address; `base` is the `href` of its `base` element."""
-        self.here = normalise(url).url
+        """Classify references of the page at `url`; `base` is the `href` of its `base` element, if it has one."""
+        self.page_url = normalise(url).url
         """The page's normal address; empty if `url` is not an address of the web."""
-        self._self = self.here.partition("://")[2]
-        self._authority = self._self.partition("/")[0] + "/"
-        self._base = (normalise(base, self.here).url if base else "") or self.here
-        self._resolver = _resolver("/".join(self._base.split("/", 3)[:3]))
+        self._after_scheme = self.page_url.partition("://")[2]
+        self._authority = self._after_scheme.partition("/")[0] + "/"
+        self._base = (normalise(base, self.page_url).url if base else "") or self.page_url
+        self._resolver = _get_resolver("/".join(self._base.split("/", 3)[:3]))
 
     def targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
-        """Yield the target of each reference; None if it is not an address.
+        """Yield the target of each reference; None for a reference that is not an address.
 
         >>> targets = LinkClassifier("http://a.example/x/y?z").targets(["../b#c", "http://[", "data:,x"])
         >>> [target and target[:2] for target in targets]
@@ -62,14 +62,14 @@ class LinkClassifier:
                 yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
     def target(self, reference: str) -> LinkTarget | None:
-        """Return the target of one reference."""
+        """Return the target of one reference; None if it is not an address."""
         return next(self.targets([reference]))
 
     def locality(self, url: str) -> int:
-        """Return the `Locality` of another address.
+        """Return the `Locality` of the normal address of a target.
 
-        Another host or port is OUT, another path or query IN; http and https are treated as one scheme, and so are
-        their usual ports.
+        An address with another host or port is OUT, one with another path or query is IN; http and https count as one
+        scheme, and their usual ports as one port.
 
         >>> LinkClassifier("http://a.example/x").locality("https://a.example/y")
         1
@@ -77,12 +77,12 @@ class LinkClassifier:
         after_scheme = url.partition("://")[2]
         if not after_scheme.startswith(self._authority):
             return _OUT
-        return _SELF if after_scheme == self._self else _IN
+        return _SELF if after_scheme == self._after_scheme else _IN
 
 
 @lru_cache(maxsize=8)
-def _resolver(origin: str) -> Resolver:
-    """Return the resolver of an origin, which caches links and is shared by its pages."""
+def _get_resolver(origin: str) -> Resolver:
+    """Return the resolver of an origin, which caches addresses and is shared by the pages of the origin."""
     return Resolver(origin)
 
 
@@ -96,18 +96,18 @@ def _classify_other_scheme(reference: str) -> LinkTarget | None:
     return LinkTarget(resolved.url, resolved.fragment, _FILE if scheme in _FILE_SCHEMES else destination, _OUT)
 
 
-LOCATIONS = tuple(PageLocation)[:15]
-"""The parts of a page that a link's location can have, in the order of the table's columns."""
-_LOCATION = sum(map(int, LOCATIONS))
-_AWAY = int(PageLocation.NAV | PageLocation.ASIDE)
-_EDGE = int(PageLocation.HEADER | PageLocation.FOOTER)
-_CENTRE = int(PageLocation.MAIN | PageLocation.ARTICLE)
+LINK_LOCATIONS = tuple(PageLocation)[:15]
+"""The parts of a page that may contain a link, in the order of the columns of `link_summary`."""
+_LOCATION_BITS = sum(map(int, LINK_LOCATIONS))
+_OUTSIDE_CONTENT = int(PageLocation.NAV | PageLocation.ASIDE)
+_HEADER_OR_FOOTER = int(PageLocation.HEADER | PageLocation.FOOTER)
+_CONTENT = int(PageLocation.MAIN | PageLocation.ARTICLE)
 _HEADLINE, _LIST = int(PageLocation.HEADLINE), int(PageLocation.LIST)
-_WEB = ("http://", "https://")
+_WEB_PREFIXES = ("http://", "https://")
 _OUTSIDE, _SAME_PAGE = int(Locality.OUT), int(Locality.SELF)
 
 
-_BY_NAME = {
+_DESTINATION_OF_TAG = {
     "img": Destination.IMAGE,
     "audio": Destination.AUDIO,
     "video": Destination.VIDEO,
@@ -116,7 +116,9 @@ _BY_NAME = {
     "object": Destination.EMBEDDED,
     "form": Destination.FORM,
 }
-_BY_TAG: dict[str, int | None] = {tag: int(destination) for tag, destination in _BY_NAME.items()}
+_DESTINATION_NUMBERS: dict[str, int | None] = {
+    tag: int(destination) for tag, destination in _DESTINATION_OF_TAG.items()
+}
 
 
 class Link(NamedTuple):
@@ -129,10 +131,10 @@ class Link(NamedTuple):
     me: bool
     tag: bool
     location: int
-    """A bit for each of `LOCATIONS` that contains the link, the first lowest."""
+    """A bit for each of `LINK_LOCATIONS` that contains the link; the lowest bit is that of the first location."""
     contains_headline: bool
     destination: int | None
-    """A `Destination`; None where the scheme is not understood."""
+    """A `Destination`; None if the scheme is unknown."""
     locality: int
     """A `Locality`."""
     html_tag: str
@@ -140,65 +142,67 @@ class Link(NamedTuple):
     text: str | None
 
 
-def links(outline: Outline, head: PageHead, url: str) -> list[Link]:
-    """Return the links of a page in order, then its feeds, related pages, translations and icons.
+def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
+    """Return the links of the page at `url` in their order, then its feeds, related pages, translations and icons.
 
-    Scripts and styles do not count as links. References that are not addresses, and those to `javascript:` and
+    Scripts and styles do not count as links. References that are not addresses, and references to `javascript:` and
     `data:`, are left out.
     """
     classifier = LinkClassifier(url, head.base)
     page_links = []
     targets = classifier.targets([anchor.href for anchor in outline.anchors])
-    for (tag, _, rel, text, marks, headline), target in zip(outline.anchors, targets, strict=True):
+    for (tag, _, rel, text, marks, contains_headline), target in zip(outline.anchors, targets, strict=True):
         if target is None:
             continue
         address, fragment, destination, locality = target
-        words = rel.lower().split() if rel else ()
+        relations = rel.lower().split() if rel else ()
         page_links.append(
             Link(
                 address,
                 fragment,
-                "nofollow" in words,
-                "me" in words,
-                "tag" in words,
-                marks & _LOCATION,
-                headline,
-                _BY_TAG.get(tag, destination),
+                "nofollow" in relations,
+                "me" in relations,
+                "tag" in relations,
+                marks & _LOCATION_BITS,
+                contains_headline,
+                _DESTINATION_NUMBERS.get(tag, destination),
                 locality,
                 tag,
                 text or None,
             )
         )
-    page_links += _head_links(head, classifier)
+    page_links += _find_head_links(head, classifier)
     return page_links
 
 
-def place_links(page_links: list[Link], url: str, site: Scope) -> list[Link]:
-    """Return the links of a page with their locality relative to `site`; unchanged if the page is outside the site."""
+def set_localities(page_links: list[Link], url: str, site: Scope) -> list[Link]:
+    """Return the links of the page at `url` with their locality relative to `site`, if the page belongs to it."""
     page_url = normalise(url).url
-    if not page_url or not site.holds(parts(page_url)):
+    if not page_url or not site.contains(parts(page_url)):
         return page_links
     page = parts(page_url)
     return [
-        link._replace(locality=int(locality(page, parts(link.url), site))) if link.url.startswith(_WEB) else link
+        link._replace(locality=int(find_locality(page, parts(link.url), site)))
+        if link.url.startswith(_WEB_PREFIXES)
+        else link
         for link in page_links
     ]
 
 
-def without_tags(page_links: list[Link]) -> list[Link]:
+def remove_tags(page_links: list[Link]) -> list[Link]:
     """Return links without element names, for a document that was converted to HTML."""
     return [link._replace(html_tag="") for link in page_links]
 
 
-def _head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Link]:
+def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Link]:
     """Yield the links in the head of a page: feeds, related pages, translations and icons."""
-    offers = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
-    offers += [(link.href, Destination.FILE, link.title) for link in head.related]
-    offers += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
-    offers += [(href, Destination.ICON, "") for href in head.icons]
+    references = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
+    references += [(link.href, Destination.FILE, link.title) for link in head.related]
+    references += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
+    references += [(href, Destination.ICON, "") for href in head.icons]
     tags = {link.href: "meta" for link in head.related if link.rel == "refresh"}
-    targets = classifier.targets([href for href, _, _ in offers])
-    for (href, destination, title), target in zip(offers, targets, strict=True):
+    targets = classifier.targets([href for href, _, _ in references])
+    for (href, destination, title), target in zip(references, targets, strict=True):
         if target is not None:
             yield Link(
                 target.url, target.fragment, False, False, False, 0, False, int(destination), target.locality,
@@ -206,51 +210,55 @@ def _head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Link]:
             )  # fmt: skip
 
 
-class Count(NamedTuple):
-    """The numbers from which the indexiness of a page is computed."""
+class LinkCounts(NamedTuple):
+    """The numbers from which the indexiness of a page is computed.
 
-    publishing_date: bool
-    self_in_headers: int
+    `has_date` tells whether the page has a publishing date. The numbers count links to the page itself and to
+    other pages of the site, in headlines and in lists, and links out of the site.
+    """
+
+    has_date: bool
+    self_in_headlines: int
     self_in_lists: int
-    in_headers: int
-    in_lists: int
-    out: int
+    site_in_headlines: int
+    site_in_lists: int
+    out_of_site: int
 
 
-def count_links(page_links: list[Link], *, publishing_date: bool) -> Count:
+def count_links(page_links: list[Link], *, has_date: bool) -> LinkCounts:
     """Count the content links of a page: `a` elements with a text, outside of navigation, aside, header and footer.
 
-    Links in `main` or `article` count even in a header or footer there. A link in a headline and a list counts as in
-    a headline.
+    Links in a header or footer count if it is in `main` or `article`. A link in both a headline and a list counts as a
+    link in a headline.
     """
-    tally = [0, 0, 0, 0, 0]
-    for _, _, _, _, _, location, headline, _, link_locality, tag, text in page_links:
-        if location & _AWAY or tag != "a" or not text:
+    counts = [0, 0, 0, 0, 0]  # in the order of `LinkCounts`
+    for _, _, _, _, _, location, contains_headline, _, link_locality, tag, text in page_links:
+        if location & _OUTSIDE_CONTENT or tag != "a" or not text:
             continue
-        if location & _EDGE and not location & _CENTRE:
+        if location & _HEADER_OR_FOOTER and not location & _CONTENT:
             continue
         if link_locality == _OUTSIDE:
-            tally[4] += 1
+            counts[4] += 1
             continue
         offset = 0 if link_locality == _SAME_PAGE else 2
-        if headline or location & _HEADLINE:
-            tally[offset] += 1
+        if contains_headline or location & _HEADLINE:
+            counts[offset] += 1
         elif location & _LIST:
-            tally[offset + 1] += 1
-    return Count(publishing_date, *tally)
+            counts[offset + 1] += 1
+    return LinkCounts(has_date, *counts)
 
 
-def indexiness(counted: Count) -> int:
+def compute_indexiness(counts: LinkCounts) -> int:
     """Return the indexiness of a page: above 0 for a list of links, below 0 for a page of content.
 
-    >>> indexiness(Count(True, 0, 0, 1, 2, 3))
+    >>> compute_indexiness(LinkCounts(True, 0, 0, 1, 2, 3))
     -9
     """
     return (
-        2 * counted.in_headers
-        + counted.in_lists
-        - 2 * counted.self_in_headers
-        - counted.self_in_lists
-        - counted.out
-        - (10 if counted.publishing_date else 0)
+        2 * counts.site_in_headlines
+        + counts.site_in_lists
+        - 2 * counts.self_in_headlines
+        - counts.self_in_lists
+        - counts.out_of_site
+        - (10 if counts.has_date else 0)
     )

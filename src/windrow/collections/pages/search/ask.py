@@ -1,11 +1,11 @@
 """The search index document of a page, and the translation of a query for the index and for the database.
 
-The index scores one field in which important texts are repeated: a word of the title counts like four in the text,
-and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of all fields
-would count a word that occurs in many fields too much.
+The index scores one field in which important texts are repeated: a word of the title counts like four words of the
+text, and so on. That is BM25 over weighted fields (Robertson, Zaragoza and Taylor, 2004). A sum of the scores of all
+fields would give too much weight to a word that occurs in many fields.
 
-Filters by links, by times of attempts and by past duplicates only the database can answer: they become SQL, in which
-values are bound.
+Only the database can answer filters by links, by times of attempts and by past duplicates: they are translated to SQL
+with bound values.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from windrow.query.tree import And, Filter, LinkFilter, Node, PastLinks, Phrase,
 from windrow.query.word import address_text, index_words, indexable_text
 
 WORDS = (("main", 1.0), ("rest", 0.4))
-"""Fields in which words are searched, with weights: the rest of a page (menus, footers) says less about it."""
-PAST = (("past", 1.0), ("past_rest", 0.4))
-"""The same for past versions and for duplicates."""
-SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
+"""Fields in which words are searched, with weights: the rest of a page (menus, footers) describes it less well."""
+PAST_WORDS = (("past", 1.0), ("past_rest", 0.4))
+"""The same fields of past versions and of duplicates."""
+FIELD_OF_KEY = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
 KINDS = {
     "html": ("text/html", "application/xhtml"),
     "pdf": ("application/pdf",),
@@ -52,8 +52,8 @@ KINDS = {
     "json": ("application/json",),
 }
 """Short names of media types, each with `type/subtype` of its media types."""
-_UNINDEXED = {"links-to", "link-text", "seen", "duplicate-at"}
-_SHOWING_DUPLICATES = {
+_UNINDEXED_KEYS = {"links-to", "link-text", "seen", "duplicate-at"}
+_KEYS_SHOWING_DUPLICATES = {
     "duplicate-at",
     "host",
     "site",
@@ -68,26 +68,24 @@ _SHOWING_DUPLICATES = {
 
 
 def unindexed_filters(query: Query) -> tuple[Filter, ...]:
-    """Return the filters that only the database can answer; `ask` needs the generations that match each."""
-    return tuple(dict.fromkeys(leaf for leaf in filters(query.root) if leaf.key in _UNINDEXED))
+    """Return the filters of a query that only the database can answer; `make_clause` needs the matches of each."""
+    return tuple(dict.fromkeys(leaf for leaf in filters(query.root) if leaf.key in _UNINDEXED_KEYS))
 
 
-def ask(query: Query, generations: Mapping[Filter, tuple[int, ...]], *, share: float = 1.0) -> Clause:
+def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, share: float = 1.0) -> Clause:
     """Return the clause for the index; with a `share` below 1, only this share of the words must match, at least one.
 
-    `generations` has the matching ids for each filter that only the database can answer. Duplicates are left out,
-    unless the query asks for other times or for something in which duplicates differ: a copy may be the only page on a
-    host, and the results are folded by their text anyway.
+    `matches` contains the ids of versions for each filter that only the database can answer. Duplicates are left out,
+    unless the query is about other times or about something in which duplicates differ: a copy may be the only page on
+    a host, and results with the same text are folded anyway.
     """
     parts: list[Clause] = []
     if query.root is not None:
-        leaf = _clause_maker(generations, WORDS + PAST if allows_duplicates(query) else WORDS)
-        relaxed = share < 1
-        parts.append(
-            require_some_terms(query, required_terms(query, share), leaf)
-            if relaxed
-            else replace_leaves(query.root, leaf)
-        )
+        translate = _make_translator(matches, WORDS + PAST_WORDS if allows_duplicates(query) else WORDS)
+        if share < 1:
+            parts.append(require_some_terms(query, required_terms(query, share), translate))
+        else:
+            parts.append(replace_leaves(query.root, translate))
     if query.as_of is not None:
         parts += [NumberRange("first", high=query.as_of), NumberRange("end", low=query.as_of + 1)]
     elif not query.history and (allows_duplicates(query) or not _needs_current_word(query.root)):
@@ -97,7 +95,7 @@ def ask(query: Query, generations: Mapping[Filter, tuple[int, ...]], *, share: f
 
 def allows_duplicates(query: Query) -> bool:
     """Tell whether pages that are marked as duplicates may be results."""
-    return query.history or any(leaf.key in _SHOWING_DUPLICATES for leaf in filters(query.root))
+    return query.history or any(leaf.key in _KEYS_SHOWING_DUPLICATES for leaf in filters(query.root))
 
 
 def _needs_current_word(root: Node | None) -> bool:
@@ -106,29 +104,32 @@ def _needs_current_word(root: Node | None) -> bool:
     return any(isinstance(part, Word | Phrase) for part in parts)
 
 
-def _clause_maker(
-    generations: Mapping[Filter, tuple[int, ...]], fields: tuple[tuple[str, float], ...]
+def _make_translator(
+    matches: Mapping[Filter, tuple[int, ...]], fields: tuple[tuple[str, float], ...]
 ) -> Callable[[Leaf], Clause]:
-    """Return a function that translates leaves: words are searched in `fields`, database filters use `generations`."""
+    """Return a function that translates a leaf of the query: a word, a phrase or a filter.
 
-    def clause(leaf: Leaf) -> Clause:
+    Words are searched in `fields`, given with weights; `matches` are the results of filters of the database.
+    """
+
+    def translate(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):
             return word_sequence(leaf, fields)
-        if leaf.key in _UNINDEXED:
-            return NumberIn("id", generations[leaf])
-        return filter_clause(leaf, SCOPES) or _mark_clause(leaf.key, str(leaf.value))
+        if leaf.key in _UNINDEXED_KEYS:
+            return NumberIn("id", matches[leaf])
+        return filter_clause(leaf, FIELD_OF_KEY) or _make_mark_clause(leaf.key, str(leaf.value))
 
-    return clause
+    return translate
 
 
-def _mark_clause(key: str, text: str) -> MarkIn:
+def _make_mark_clause(key: str, text: str) -> MarkIn:
     if key == "type":
         return MarkIn(key, KINDS.get(text, (text,)))
     return MarkIn("flag" if key == "is" else key, (text,))
 
 
 VERSION = "4"
-"""Version of the indexed documents; another one rebuilds the index."""
+"""Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
     IndexField("main", "words"),  # present pages without duplicates: most searches need no filter then
@@ -152,15 +153,16 @@ FIELDS = (
     IndexField("first", "number"),
     IndexField("end", "number"),
 )
-OPEN = 2**62
-"""The indexed end of a generation that is open."""
+NEVER_ENDED = 2**62
+"""The indexed end of an open version."""
 
-TITLE, HEADLINE, CALLED, BIG, SMALL, DESCRIPTION, ADDRESS = 4, 3, 3, 3, 1, 1, 1
-"""How often each text is added to `main`, apart from its occurrence in the text itself."""
+_TITLE_WEIGHT, _HEADLINE_WEIGHT, _LINK_TEXT_WEIGHT, _BIG_HEADLINE_WEIGHT = 4, 3, 3, 3
+_SMALL_HEADLINE_WEIGHT, _DESCRIPTION_WEIGHT, _ADDRESS_WEIGHT = 1, 1, 1
+"""How many times each text is added to the field `main`, in addition to its occurrence in the text itself."""
 
 
-def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
-    """Return the index document of a generation."""
+def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
+    """Return the index document of a version, with the texts of links to it."""
     address, title, headline = (
         indexable_text(address_text(page.url)),
         indexable_text(page.title or ""),
@@ -168,54 +170,61 @@ def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     )
     text, big_headlines, small_headlines = (
         indexable_text(page.text),
-        indexable_text(page.big),
-        indexable_text(page.small),
+        indexable_text(page.big_headlines),
+        indexable_text(page.small_headlines),
     )
-    main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexable_text(page.description or ""), DESCRIPTION)]
-    main += [(big_headlines, BIG), (small_headlines, SMALL), (address, ADDRESS)]
-    main += [(indexable_text(called), CALLED) for called, _ in links.texts]
-    is_current = page.end is None and not page.duplicate
-    texts = [("main" if is_current else "past", text_) for text_, times in main if text_ for _ in range(times)]
-    fields = [
-        ("rest" if is_current else "past_rest", indexable_text(page.secondary)),
-        ("title", title),
-        ("address", address),
+    description = indexable_text(page.description or "")
+    main = [(text, 1), (title, _TITLE_WEIGHT), (headline, _HEADLINE_WEIGHT), (description, _DESCRIPTION_WEIGHT)]
+    main += [(big_headlines, _BIG_HEADLINE_WEIGHT), (small_headlines, _SMALL_HEADLINE_WEIGHT)]
+    main += [
+        (address, _ADDRESS_WEIGHT),
+        *((indexable_text(link_text), _LINK_TEXT_WEIGHT) for link_text, _ in links.texts),
     ]
-    fields += [("headline", text_) for text_ in (headline, big_headlines, small_headlines)]
-    fields += [("code", indexable_text(page.code)), ("quote", indexable_text(page.quote))]
-    texts += [(name, text_) for name, text_ in fields if text_.strip()]
-    return IndexDocument(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
+    is_current = page.end is None and not page.is_duplicate
+    fields = [("main" if is_current else "past", part) for part, weight in main if part for _ in range(weight)]
+    others = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
+    others += [("address", address), ("headline", headline)]
+    others += [("headline", big_headlines), ("headline", small_headlines)]
+    others += [("code", indexable_text(page.code_text)), ("quote", indexable_text(page.quote_text))]
+    fields += [(name, part) for name, part in others if part.strip()]
+    return IndexDocument(page.id, tuple(chain(fields, _list_marks(page))), _list_numbers(page))
 
 
-def stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
-    """Return a hash of everything that `entry` indexes of a generation; its texts are represented by their pile id.
+def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
+    """Return a hash of everything in the index document of a version; its texts are represented by their pile id.
 
     The time of the last attempt is left out: it changes with every attempt and is not indexed.
     """
-    indexed_fields = (*page[2:6], *page[7:20], links)
+    indexed_fields = (*page[2:6], *page[7:20], links)  # all but id, UUID, last sight and texts
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
-def _marks(page: IndexedGeneration) -> list[tuple[str, str]]:
+def _list_marks(page: IndexedGeneration) -> list[tuple[str, str]]:
+    """Return the marks of a version, as (field, mark): address, languages, media types and flags."""
     marks = address_marks(page.url, page.host)
     tags = (page.language or "").lower().split("-")
-    marks += [("lang", "-".join(tags[: end + 1])) for end in range(len(tags)) if tags[0]]
+    marks += [("lang", "-".join(tags[: count + 1])) for count in range(len(tags)) if tags[0]]
     if page.kind:
-        name, _, subtype = page.kind.partition("/")
-        kinds = {page.kind, name, subtype, f"{name}/*"}
+        main_type, _, subtype = page.kind.partition("/")
+        kinds = {page.kind, main_type, subtype, f"{main_type}/*"}
         if page.suffix:
             kinds |= {page.suffix, f"{page.kind}+{page.suffix}"}
         marks += [("type", kind) for kind in sorted(kinds)]
-    flags = {"duplicate": page.duplicate, "open": page.end is None}
-    flags |= {"now": page.end is None and not page.duplicate, "index": page.indexiness > 0, "leaf": page.indexiness < 0}
-    return marks + [("flag", name) for name, holds in flags.items() if holds]
+    flags = {"duplicate": page.is_duplicate, "open": page.end is None}
+    flags |= {
+        "now": page.end is None and not page.is_duplicate,
+        "index": page.indexiness > 0,
+        "leaf": page.indexiness < 0,
+    }
+    return marks + [("flag", name) for name, is_set in flags.items() if is_set]
 
 
-def _numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
-    published = page.first if page.created is None else page.created
+def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
+    """Return the times of a version in UNIX seconds, as (field, time); missing times get a default value."""
+    published = page.first_seen if page.created is None else page.created
     updated = published if page.updated is None else page.updated
-    end = OPEN if page.end is None else page.end
-    return (("published", published), ("updated", updated), ("first", page.first), ("end", end))
+    end = NEVER_ENDED if page.end is None else page.end
+    return (("published", published), ("updated", updated), ("first", page.first_seen), ("end", end))
 
 
 FROM = """
@@ -224,7 +233,8 @@ FROM = """
 """
 """The tables of a condition; `versions` is a relation from `database.search_view`."""
 
-_MARKED = """EXISTS (SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
+_WAS_DUPLICATE = """EXISTS (
+  SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
   AND y.duplicate_status_start_unix_utc <= ? AND coalesce(y.duplicate_status_end_unix_utc > ?, 1))"""
 
 
@@ -235,8 +245,8 @@ class Condition(NamedTuple):
     values: tuple[object, ...] = ()
 
 
-def at_query_time(query: Query, *, links: bool = False) -> Query:
-    """Make the duplicate filter of a query about another time, and with `links` its link filters, match that time.
+def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
+    """Make the duplicate filter of a query match the time of the query; with past links, its link filters too.
 
     >>> from windrow.query import parse
     >>> at_query_time(parse("is:duplicate as-of:1970-01-01")).root
@@ -246,20 +256,22 @@ def at_query_time(query: Query, *, links: bool = False) -> Query:
         return query
     as_of = query.as_of
 
-    def then(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
+    def replace_leaf(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
         match leaf:
             case Filter("is", "duplicate", typed) if as_of is not None:
                 return Filter("duplicate-at", str(as_of), typed)
-            case Filter("links-to" | "link-text" as key, str() | LinkFilter() as value, typed) if links:
-                return Filter(key, PastLinks(value, as_of), typed)
+            case Filter("links-to" | "link-text" as key, str() | LinkFilter() as target, typed) if has_past_links:
+                return Filter(key, PastLinks(target, as_of), typed)
             case _:
                 return leaf
 
-    return replace(query, root=replace_leaves(query.root, then))
+    return replace(query, root=replace_leaves(query.root, replace_leaf))
 
 
 def search_text(text: str, *, prefix: bool) -> str:
-    """Return the text that the SQL function `windrow_says` searches in the words of another.
+    """Convert a text to the form in which the SQL function `windrow_says` searches for it.
+
+    With `prefix`, the last word may be the beginning of a longer word.
 
     >>> search_text("Tea House", prefix=True)
     ' tea house'
@@ -267,88 +279,98 @@ def search_text(text: str, *, prefix: bool) -> str:
     return " " + " ".join(index_words(text)) + ("" if prefix else " ")
 
 
-def known(moment: int) -> Condition:
-    """Return the condition that a generation is open at a time (UNIX seconds): seen before it, and not ended then."""
+PRESENTLY_OPEN = Condition("g.confirmed_end_unix_utc IS NULL")
+"""The condition that a version is open now."""
+
+
+def make_open_condition(time: int) -> Condition:
+    """Return the condition that a version was open at a time (UNIX seconds): seen up to then, and not ended yet."""
     return Condition(
         "(g.first_seen_unix_utc <= ? AND (g.confirmed_end_unix_utc IS NULL OR g.confirmed_end_unix_utc > ?))",
-        (moment, moment),
+        (time, time),
     )
 
 
-def _join_conditions(parts: list[Condition]) -> Condition:
-    return Condition(f"({' AND '.join(part.sql for part in parts)})", sum((part.values for part in parts), ()))
+def _join_conditions(conditions: list[Condition]) -> Condition:
+    """Return the condition that all of these are true."""
+    sql = " AND ".join(condition.sql for condition in conditions)
+    return Condition(f"({sql})", sum((condition.values for condition in conditions), ()))
 
 
-def condition(leaf: Filter) -> Condition:
+def make_condition(leaf: Filter) -> Condition:
     """Return the condition for a filter that the index cannot answer."""
     match leaf:
         case Filter("seen", TimeSpan(start, end)):
             return Condition("(g.first_seen_unix_utc < ? AND g.last_seen_unix_utc >= ?)", (end, start))
         case Filter(value=PastLinks(target, at)):
-            return _past_links(target, at)
-        case Filter("links-to" | "link-text", str() | LinkFilter() as value):
-            return _present_links(value)
+            return _make_past_link_condition(target, at)
+        case Filter("links-to" | "link-text", str() | LinkFilter() as target):
+            return _make_present_link_condition(target)
         case Filter("duplicate-at", str(at)):
-            return Condition(_MARKED, (int(at), int(at)))
+            return Condition(_WAS_DUPLICATE, (int(at), int(at)))
     raise AssertionError(leaf)
 
 
-def _host_condition(name: str, table: str) -> Condition:
+def _make_host_condition(name: str, table: str) -> Condition:
+    """Return the condition that an origin in `table` has this host, or a host below it."""
     return Condition(f"({table}.host = ? OR substr({table}.host, -?) = ?)", (name, len(name) + 1, f".{name}"))
 
 
-def _port_condition(table: str, port: int | None) -> list[Condition]:
-    """Return the condition that an origin has this port, also if it is the usual port of its scheme."""
-    usual = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
-    return [] if port is None else [Condition(f"coalesce({table}.port, {usual}) = ?", (port,))]
+def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
+    """Return the condition that an origin in `table` has this port, even as its scheme's usual port; none for None."""
+    usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
+    return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 
 
-def _present_links(target: str | LinkFilter) -> Condition:
-    return _link_condition("link_summary", "l.entity_generation_id = g.entity_generation_id", target)
+def _make_present_link_condition(target: str | LinkFilter) -> Condition:
+    return _make_link_condition("link_summary", "l.entity_generation_id = g.entity_generation_id", target)
 
 
-def _link_condition(table: str, own_column: str, target: str | LinkFilter) -> Condition:
+def _make_link_condition(table: str, join: str, target: str | LinkFilter) -> Condition:
+    """Return the condition that `table`, joined by the SQL `join`, contains a link with this text or target."""
     start = f"EXISTS (SELECT 1 FROM {table} l"
     if isinstance(target, str):
         words, prefix = split_star(target)
-        return Condition(
-            f"{start} WHERE {own_column} AND windrow_says(l.text, ?))", (search_text(words, prefix=prefix),)
-        )
+        return Condition(f"{start} WHERE {join} AND windrow_says(l.text, ?))", (search_text(words, prefix=prefix),))
     start += " JOIN url t ON t.url_id = l.link_to_url"
     if target.url is not None:
         urls = (f"https://{target.url}", f"http://{target.url}")
-        return Condition(f"{start} WHERE {own_column} AND t.str_url IN (?, ?))", urls)
-    target_host = _join_conditions([_host_condition(target.host or "", "h"), *_port_condition("h", target.port)])
+        return Condition(f"{start} WHERE {join} AND t.str_url IN (?, ?))", urls)
+    target_host = _join_conditions(
+        [_make_host_condition(target.host or "", "h"), *_make_port_conditions("h", target.port)]
+    )
     return Condition(
-        f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {own_column} AND {target_host.sql})",
-        target_host.values,
+        f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {join} AND {target_host.sql})", target_host.values
     )
 
 
-# The hash of the links in `link_summary`, and the crawls that read the same generation.
-_NOW_LINKED = """(SELECT d.linked FROM windrow_reading r JOIN windrow_observation d ON d.attempt = r.attempt
+# The hash of the links in `link_summary`.
+_PRESENT_LINKS_HASH = """(SELECT d.linked FROM windrow_reading r JOIN windrow_observation d ON d.attempt = r.attempt
   WHERE r.entity_generation_id = g.entity_generation_id)"""
-_READ_THEN = """SELECT {what} FROM windrow_observation y WHERE y.url_id = g.url_id AND y.sight = 'content'
-  AND y.entity_generation_id = g.entity_generation_id AND {when}"""
+# The crawls that read a generation.
+_SELECT_CRAWLS = """SELECT {column} FROM windrow_observation y WHERE y.url_id = g.url_id AND y.sight = 'content'
+  AND y.entity_generation_id = g.entity_generation_id AND {condition}"""
 
 
-def _past_links(target: str | LinkFilter, at: int | None) -> Condition:
-    """Return the condition that a page had such a link at a time, as read by the last crawl before it.
+def _make_past_link_condition(target: str | LinkFilter, at: int | None) -> Condition:
+    """Return the condition that a page had a link with this text or target at a time.
 
-    If the links of that crawl are unknown, the present links are used.
+    The links are those read by the last crawl up to `at` (UNIX seconds), or by any crawl if `at` is None. If the links
+    of that crawl are unknown, the present links are used.
     """
-    present_condition = _present_links(target)
+    present = _make_present_link_condition(target)
     if at is None:
-        span = "y.at BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc"
-        unchanged = _READ_THEN.format(what="1", when=f"{span} AND y.linked IN (x'', {_NOW_LINKED})")
-        past_link = _link_condition("windrow_past_link", "l.url_id = y.url_id AND l.linked = y.linked", target)
-        past = _READ_THEN.format(what="1", when=f"{span} AND {past_link.sql}")
-        alternatives = f"(((g.version_id > 0 OR EXISTS ({unchanged})) AND {present_condition.sql}) OR EXISTS ({past}))"
-        return Condition(alternatives, present_condition.values + past_link.values)
-    last = f"({_READ_THEN.format(what='y.linked', when='y.at <= ?')} ORDER BY y.at DESC, y.crawl_uuid DESC LIMIT 1)"
-    past_link = _link_condition("windrow_past_link", f"l.url_id = g.url_id AND l.linked = {last}", target)
-    sql = (
-        f"CASE WHEN coalesce({last}, x'') IN (x'', {_NOW_LINKED}) THEN {present_condition.sql} ELSE {past_link.sql} END"
-    )
-    values = past_link.values
-    return Condition(sql, (at, *present_condition.values, at, *values))
+        period = "y.at BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc"
+        past = _make_link_condition("windrow_past_link", "l.url_id = y.url_id AND l.linked = y.linked", target)
+        is_unchanged = f"{period} AND y.linked IN (x'', {_PRESENT_LINKS_HASH})"
+        unchanged_crawls = _SELECT_CRAWLS.format(column="1", condition=is_unchanged)
+        past_crawls = _SELECT_CRAWLS.format(column="1", condition=f"{period} AND {past.sql}")
+        has_present_links = f"(g.version_id > 0 OR EXISTS ({unchanged_crawls}))"
+        sql = f"(({has_present_links} AND {present.sql}) OR EXISTS ({past_crawls}))"
+        return Condition(sql, present.values + past.values)
+    crawls = _SELECT_CRAWLS.format(column="y.linked", condition="y.at <= ?")
+    last_hash = f"({crawls} ORDER BY y.at DESC, y.crawl_uuid DESC LIMIT 1)"
+    past = _make_link_condition("windrow_past_link", f"l.url_id = g.url_id AND l.linked = {last_hash}", target)
+    has_present_links = f"coalesce({last_hash}, x'') IN (x'', {_PRESENT_LINKS_HASH})"
+    sql = f"CASE WHEN {has_present_links} THEN {present.sql} ELSE {past.sql} END"
+    return Condition(sql, (at, *present.values, at, *past.values))

@@ -1,9 +1,9 @@
-"""How good a page is for a query, by named parts with weights.
+"""The score of a page for a query: the sum of several parts with weights.
 
-The index finds the pages with the words and scores their texts. That score is one part of several; the others look at
-the title, the texts of links to the page, the distance of the words, the address and so on.
+The index finds the pages with the words and scores their texts. That score is one of the parts; the others are computed
+from the title, the texts of links to the page, the distance of the words, the address and so on.
 
-Then the pages are sorted, duplicates are folded, and results of one host are spread so that others come up too.
+Then the pages are sorted, duplicates are folded, and results of one host are spread so that other hosts are shown too.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ WEIGHTS: Mapping[str, float] = {
     "listing": 0.3,
     "copy": 0.4,
 }
-"""The weight of each part. `--explain` shows them with the values."""
+"""The weight of each part; `--explain` shows the weights and values of a result."""
 
-HALF_LIFE = 90 * 86_400
-"""Seconds after which the value of freshness is halved."""
-_MANY = 200  # linking pages for the highest value
+HALF_LIFE_SECONDS = 90 * 86_400
+"""Time after which the value of the part `fresh` is halved."""
+_MANY_LINKS = 200  # number of linking pages that gives the part `linked` its highest value
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
-_LIST_INDEXINESS = 50  # indexiness from which a page is certainly a list
+_CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
 
 
 class ScorePart(NamedTuple):
@@ -53,47 +53,47 @@ class ScorePart(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A page that may be a result; `score` is the index's, `best` the highest one of the query."""
+    """A page that may be a result; `score` is that of the index, `best_score` the highest one of the query."""
 
     page: IndexedGeneration
     links: IncomingLinks
     score: float
-    best: float
+    best_score: float
 
 
-def parts(sought: RankingQuery, candidate: Candidate) -> tuple[ScorePart, ...]:
-    """Return the parts of a page's score; parts that are 0 are left out."""
+def compute_parts(sought: RankingQuery, candidate: Candidate) -> tuple[ScorePart, ...]:
+    """Return the parts of a page's score, without `together`; parts that are 0 are left out."""
     page = candidate.page
-    values = {"text": candidate.score / candidate.best if candidate.best else 0.0}
+    values = {"text": candidate.score / candidate.best_score if candidate.best_score else 0.0}
     if sought.weights:
         values["title"] = similarity(sought, page.title)
         values["headline"] = similarity(sought, page.headline)
         values["called"] = _score_link_texts(sought, candidate.links)
         values["address"], values["home"] = _score_address(sought, page.url)
-    values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY))
+    values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY_LINKS))
     if sought.fresh or not sought.weights:
         values["fresh"] = _score_freshness(page, sought.now)
     is_named = any(values.get(name) for name in ("title", "headline", "called", "address", "home"))
     values["listing"] = -_score_listing(page) if len(sought.weights) > 1 or (sought.weights and not is_named) else 0.0
-    values["copy"] = -1.0 if page.canonical not in {None, page.url_id} else 0.0
+    values["copy"] = -1.0 if page.canonical_id not in {None, page.url_id} else 0.0
     return tuple(ScorePart(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
 
 
 def add_proximity(
     sought: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Add the part `proximity`, which needs the text; it is slow, so it is computed for the best pages only."""
+    """Return the parts with the part `together`, which needs the text; it is slow, so only the best pages get it."""
     value = proximity(sought, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
 
-def total(score_parts: Sequence[ScorePart]) -> float:
-    """Return the sum of the parts."""
+def sum_points(score_parts: Sequence[ScorePart]) -> float:
+    """Return the sum of the points of all parts."""
     return sum(part.points for part in score_parts)
 
 
 def _score_link_texts(sought: RankingQuery, links: IncomingLinks) -> float:
-    """Return the best match of a link text, from 0 to 1; the more pages use a text, the higher its weight."""
+    """Return the best match of a link text, from 0 to 1; a text that many pages use has a higher weight."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, similarity(sought, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -103,14 +103,13 @@ def _score_link_texts(sought: RankingQuery, links: IncomingLinks) -> float:
 def _score_address(sought: RankingQuery, url: str) -> tuple[float, float]:
     """Return the share of the query in the address, and 1.0 if the address is a home page that the query names."""
     address_words = first_words(address_text(url))
-    covered = sum(weight for word, weight in sought.weights.items() if word in address_words) / sought.total
-    home = False
-    if covered < 1 and url.endswith("/") and url.count("/") == 3:
-        joined, host = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
-        home = any(joined == _join_words(label) for label in (host, *host.split(".")[:-1]))
-    elif url.endswith("/") and url.count("/") == 3:
-        home = True
-    return covered, float(home)
+    share = sum(weight for word, weight in sought.weights.items() if word in address_words) / sought.total
+    is_home_page = url.endswith("/") and url.count("/") == 3
+    if share < 1 and is_home_page:
+        joined_query, host = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
+        is_named = any(joined_query == _join_words(label) for label in (host, *host.split(".")[:-1]))
+        return share, float(is_named)
+    return share, float(is_home_page)
 
 
 def _join_words(text: str) -> str:
@@ -118,22 +117,23 @@ def _join_words(text: str) -> str:
 
 
 def _score_freshness(page: IndexedGeneration, now: int) -> float:
-    time = next((known_time for known_time in (page.updated, page.created) if known_time is not None), page.first)
-    return float(0.5 ** (max(0, now - time) / HALF_LIFE))
+    """Return how new a page is at the time `now` (UNIX seconds), from 0 to 1: its update, creation or first sight."""
+    time = next((known_time for known_time in (page.updated, page.created) if known_time is not None), page.first_seen)
+    return float(0.5 ** (max(0, now - time) / HALF_LIFE_SECONDS))
 
 
 def _score_listing(page: IndexedGeneration) -> float:
     """Return how much a page is only a list of links, from 0 to 1. A feed counts as a list: it repeats its entries."""
-    feed = page.kind is not None and f"{page.kind}+{page.suffix}" in _FEEDS
-    return 1.0 if feed else min(1.0, max(0, page.indexiness) / _LIST_INDEXINESS)
+    is_feed = page.kind is not None and f"{page.kind}+{page.suffix}" in _FEEDS
+    return 1.0 if is_feed else min(1.0, max(0, page.indexiness) / _CERTAIN_INDEXINESS)
 
 
-PER_HOST = 3
-"""Most results of one host in a page of ten; its others follow further down."""
+MAX_RESULTS_PER_HOST = 3
+"""Most results of one host in a block; other results of the host are moved to the end of the block."""
 
 
-NEARLY = 0.9
-"""Share of a group's best score that its representative needs to be shown for it."""
+MIN_REPRESENTATIVE_SHARE = 0.9
+"""Least share of a group's best score with which its representative is shown instead of the best page."""
 
 
 class Ranked(NamedTuple):
@@ -145,113 +145,123 @@ class Ranked(NamedTuple):
     @property
     def score(self) -> float:
         """Return the total of the parts."""
-        return total(self.parts)
+        return sum_points(self.parts)
 
 
 def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
-    """Sort by score, then by first sight (older first), then by id, so that the order is always the same."""
+    """Sort by score, then by the time of the first sight (oldest first), then by id, so that the order is stable."""
     return sorted(
         ranked_pages,
-        key=lambda ranked: (-round(ranked.score, 6), ranked.candidate.page.first, ranked.candidate.page.id),
+        key=lambda ranked: (-round(ranked.score, 6), ranked.candidate.page.first_seen, ranked.candidate.page.id),
     )
 
 
 def fold_duplicates(
-    ranked_pages: Sequence[Ranked], seen: set[tuple[str, int]], representatives: Mapping[int, int]
+    ranked_pages: Sequence[Ranked], seen_keys: set[tuple[str, int]], representatives: Mapping[int, int]
 ) -> list[Ranked]:
-    """Keep the latest version of each URL and the best page of each text; `seen` remembers them between calls.
+    """Keep the latest version of each URL and the best page of each text; `seen_keys` remembers them between calls.
 
-    The version does not depend on scores, because those of an index that grew differ slightly from those of a new one.
+    The version does not depend on scores, because an index that grew has slightly different scores than a new one.
 
-    `representatives` has the representative of each page in a group of pages with the same or nearly the same text. The
-    representative is kept if its score is nearly that of the best page, otherwise the first page that is not marked as
-    a duplicate.
+    `representatives` contains the representative, as ids, of each page in a group with the same or nearly the same
+    text. The representative is kept if its score is nearly that of the best page, otherwise the first page that is not
+    marked as a duplicate.
     """
     kept_pages: list[Ranked] = []
-    slots: dict[tuple[str, int], int] = {}
-    latest_of_url: dict[int, Ranked] = {}
+    position_of_key: dict[tuple[str, int], int] = {}
+    latest_by_url: dict[int, Ranked] = {}
     for ranked in ranked_pages:
         page = ranked.candidate.page
-        if page.url_id not in latest_of_url or page.first > latest_of_url[page.url_id].candidate.page.first:
-            latest_of_url[page.url_id] = ranked
+        if page.url_id not in latest_by_url or page.first_seen > latest_by_url[page.url_id].candidate.page.first_seen:
+            latest_by_url[page.url_id] = ranked
     for ranked in ranked_pages:
-        if latest_of_url[ranked.candidate.page.url_id] is not ranked or ("url", ranked.candidate.page.url_id) in seen:
+        if (
+            latest_by_url[ranked.candidate.page.url_id] is not ranked
+            or ("url", ranked.candidate.page.url_id) in seen_keys
+        ):
             continue
         keys = _fold_keys(ranked, representatives)
-        if any(key in seen for key in keys):
-            seen |= set(keys)
+        if any(key in seen_keys for key in keys):
+            seen_keys |= set(keys)
             continue
-        slot = next((slots[key] for key in keys if key in slots), len(kept_pages))
-        if slot == len(kept_pages):
+        position = next((position_of_key[key] for key in keys if key in position_of_key), len(kept_pages))
+        if position == len(kept_pages):
             kept_pages.append(ranked)
-        elif _is_better(ranked, kept_pages[slot], representatives):
-            kept_pages[slot] = ranked
-        slots |= dict.fromkeys(keys, slot)
-    seen |= set(slots)
-    seen |= {("url", url) for url in latest_of_url}
+        elif _is_better(ranked, kept_pages[position], representatives):
+            kept_pages[position] = ranked
+        position_of_key |= dict.fromkeys(keys, position)
+    seen_keys |= set(position_of_key)
+    seen_keys |= {("url", url) for url in latest_by_url}
     return sort_ranked(kept_pages)
 
 
 def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list[Ranked]:
-    """Move all but the first `PER_HOST` results of each host to the end; otherwise keep the order."""
+    """Move all but the first `MAX_RESULTS_PER_HOST` results of each host to the end; otherwise keep the order.
+
+    `counts` contains the number of results of each host so far, and is updated.
+    """
     first_pages: list[Ranked] = []
     later_pages: list[Ranked] = []
     for ranked in ranked_pages:
         host = ranked.candidate.page.host
         counts[host] = counts.get(host, 0) + 1
-        (first_pages if counts[host] <= PER_HOST else later_pages).append(ranked)
+        (first_pages if counts[host] <= MAX_RESULTS_PER_HOST else later_pages).append(ranked)
     return first_pages + later_pages
 
 
 def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple[str, int]]:
+    """Return the keys of a page's group and text; pages with a common key are folded."""
     page = ranked.candidate.page
-    text = ("id", page.id) if page.pile is None else ("pile", page.pile)
-    return [("group", representatives[page.id]), text] if page.id in representatives else [text]
+    text_key = ("id", page.id) if page.pile_id is None else ("pile", page.pile_id)
+    return [("group", representatives[page.id]), text_key] if page.id in representatives else [text_key]
 
 
 def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]) -> bool:
+    """Tell whether to keep a page instead of a rival with the same or nearly the same text and a higher score."""
     page, rival_page = ranked.candidate.page, rival.candidate.page
     if representatives.get(rival_page.id) == rival_page.id:
         return False
     if representatives.get(page.id) == page.id:
-        return page.pile == rival_page.pile or ranked.score >= NEARLY * rival.score
-    return rival_page.duplicate and not page.duplicate
+        return page.pile_id == rival_page.pile_id or ranked.score >= MIN_REPRESENTATIVE_SHARE * rival.score
+    return rival_page.is_duplicate and not page.is_duplicate
 
 
 class ShownPage(NamedTuple):
-    """A page to show, with the number of URLs for each text, and the time asked for.
+    """A page to show, the number of URLs with the text of each pile, and the query's time `as_of` (UNIX seconds).
 
-    `group` is the number of URLs in its group of the same or nearly the same text, `standing` its representative's URL.
-    `absent` tells whether an attempt between its last sight and that time failed to find it.
+    `group_size` is the number of URLs in its group of the same or nearly the same text, `representative` the URL of the
+    group's representative. `is_absent` tells that an attempt between its last sight and `as_of` did not find it.
     """
 
     ranked: Ranked
-    alike: Mapping[int, int]
+    url_counts: Mapping[int, int]
     as_of: int | None
-    group: int = 1
-    standing: str | None = None
-    absent: bool = False
+    group_size: int = 1
+    representative: str | None = None
+    is_absent: bool = False
 
 
-def show_representative(
-    shown_page: ShownPage, representative: IndexedGeneration, size: int, *, free: bool
+def add_representative(
+    shown_page: ShownPage, representative: IndexedGeneration, group_size: int, *, may_replace: bool
 ) -> ShownPage:
     """Set the group of a page: its representative and its number of URLs.
 
-    If the search is `free` of filters, which might exclude the representative, and its text is the same, the
-    representative is shown instead of the page.
+    If both have the same text, the representative is shown instead of the page, unless `may_replace` is false: the
+    filters of a search might exclude it.
     """
-    grouped_page = shown_page._replace(group=size, standing=representative.url)
+    grouped_page = shown_page._replace(group_size=group_size, representative=representative.url)
     candidate = shown_page.ranked.candidate
-    if not free or representative.pile != candidate.page.pile:
+    if not may_replace or representative.pile_id != candidate.page.pile_id:
         return grouped_page
-    return grouped_page._replace(ranked=shown_page.ranked._replace(
-        candidate=candidate._replace(page=representative._replace(text=candidate.page.text))
-    ))  # fmt: skip
+    page = representative._replace(text=candidate.page.text)
+    return grouped_page._replace(ranked=shown_page.ranked._replace(candidate=candidate._replace(page=page)))
 
 
 def choose_snippet(text: str, description: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the best snippet of the text, or of the description if no word matches in the text."""
+    """Return the best snippet of the text, or of the description if no word matches in the text.
+
+    `find` matches the words of the query; None if it has none.
+    """
     from_text = snippet(text, find)
     if description and not any(piece.hit for piece in from_text):
         from_description = snippet(description, find)

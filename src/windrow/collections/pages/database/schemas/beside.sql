@@ -1,10 +1,10 @@
--- Our own tables beside the standard's: what its tables are folded from, and what is still to be done.
+-- Windrow's own tables: the observations from which the standard's tables are computed, and work still to be done.
 
--- What every crawl of an address saw. `identity` says what was there: the digest of its text pile (64 bytes) or,
--- of what has no text, a hash of 32; `reason` why it has none. `payload` is the digest of the bytes that came, and
--- behind it a hash of what their head said of them; `attempt` the ledger's number of the attempt, and the rest is what
--- `crawl_summary` and `http_summary` say of it; `said` is a hash of what it calls itself, and `linked` of its links,
--- both empty where it was not read.
+-- The observation of each crawl of an address. `identity` is the digest of the text pile (64 bytes) or, of content
+-- without text, a hash of 32 bytes; `reason` is why it has no text. `payload` is the digest of the received bytes,
+-- followed by a hash of their media type and date; `attempt` is the number of the attempt in the ledger. `said` is a
+-- hash of the wording, `linked` a hash of the links; both are empty if the content was not read. The other columns are
+-- those of `crawl_summary` and `http_summary`.
 CREATE TABLE IF NOT EXISTS windrow_observation (
   url_id INTEGER NOT NULL REFERENCES url,
   at INTEGER NOT NULL,
@@ -27,17 +27,17 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   PRIMARY KEY (url_id, at, crawl_uuid)
 ) WITHOUT ROWID;
 
--- What a session saw is found by its attempts.
+-- To find the observations of a session by its attempts.
 CREATE INDEX IF NOT EXISTS windrow_observation_by_attempt ON windrow_observation (attempt);
 
--- Up to which attempt each session wrote: what changed belongs to it, whichever session asked.
+-- The last attempt that each session wrote: changes are counted for this session, whichever session sent the requests.
 CREATE TABLE IF NOT EXISTS windrow_settled (
   session INTEGER PRIMARY KEY,
   upto INTEGER NOT NULL
 );
 
--- The links of pages as crawls before the present one saw them, by the hash that `windrow_observation.linked` has: only
--- sets that differ from those in `link_summary`.
+-- The links of pages as read by earlier crawls, by the hash in `windrow_observation.linked`: only sets of links that
+-- differ from the links in `link_summary`.
 CREATE TABLE IF NOT EXISTS windrow_past_link (
   url_id INTEGER NOT NULL REFERENCES url,
   linked BLOB NOT NULL,
@@ -47,28 +47,28 @@ CREATE TABLE IF NOT EXISTS windrow_past_link (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS windrow_past_link_by_target ON windrow_past_link (link_to_url);
 
--- Generations that another crawl describes than before, whose reading was not at hand.
+-- Generations that another crawl describes than before, and the attempt that must be read again for that.
 CREATE TABLE IF NOT EXISTS windrow_owed (
   entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,
   attempt INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS windrow_owed_by_attempt ON windrow_owed (attempt);
 
--- Generations that are new, gone, or whose text or end changed, since a follower looked last.
+-- Generations that are new or removed, or whose text or end changed, since near-duplicates were last updated.
 CREATE TABLE IF NOT EXISTS windrow_touched (
   generation_id INTEGER PRIMARY KEY
 );
 
--- Text piles whose exact duplicates are to be looked for again.
+-- Text piles whose exact duplicates must be updated.
 CREATE TABLE IF NOT EXISTS windrow_regroup (
   text_pile_id INTEGER PRIMARY KEY
 );
 
--- What refers to a generation is found without reading everything.
+-- To find the rows that refer to a generation.
 CREATE INDEX IF NOT EXISTS windrow_link_by_generation ON link_summary (entity_generation_id);
 CREATE INDEX IF NOT EXISTS windrow_crawl_by_generation ON crawl_summary (entity_generation_id);
 CREATE INDEX IF NOT EXISTS windrow_duplicate_by_original
   ON duplicate_summary (duplicate_of_entity_generation_id, duplicate_status_end_unix_utc);
 
--- From a word to the texts that have it: the table itself stands in the order of texts.
+-- To find the texts that contain a word: the table itself is sorted by text.
 CREATE INDEX IF NOT EXISTS windrow_token_statistics_by_token ON token_statistics (token_id, text_pile_id);

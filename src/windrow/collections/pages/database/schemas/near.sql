@@ -1,14 +1,14 @@
--- Near-duplicates, beside the standard's tables: of open generations with a text long enough to be compared.
+-- Windrow's own tables of near-duplicates, for open generations with a text that is long enough to be compared.
 
--- The sketch of a generation's main text (windrow.formats.near). `rank` is a hash of text and address: an order in
--- which all generations stand, whenever they came.
+-- The sketch of a generation's main text (windrow.formats.near). `rank` is a hash of text and address, by which all
+-- generations are ordered.
 CREATE TABLE IF NOT EXISTS windrow_signature (
   generation_id INTEGER PRIMARY KEY,
   rank INTEGER NOT NULL,
   sketch BLOB NOT NULL
 );
 
--- The bands of each sketch: generations with a band in common may be alike.
+-- The bands of each sketch: generations with a common band may be similar.
 CREATE TABLE IF NOT EXISTS windrow_band (
   band INTEGER NOT NULL,
   rank INTEGER NOT NULL,
@@ -16,8 +16,8 @@ CREATE TABLE IF NOT EXISTS windrow_band (
   PRIMARY KEY (band, rank, generation_id)
 ) WITHOUT ROWID;
 
--- A generation, the one that its text is nearly equal to, and the share of shingles that they have in common.
--- `other_id` has no row of its own here: clusters are stars.
+-- A generation, the generation whose text is nearly equal, and the share of shingles that both have in common.
+-- `other_id` is not itself joined to another generation.
 CREATE TABLE IF NOT EXISTS windrow_near_duplicate (
   generation_id INTEGER PRIMARY KEY,
   other_id INTEGER NOT NULL,

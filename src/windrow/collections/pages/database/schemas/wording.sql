@@ -1,6 +1,6 @@
--- What pages say of themselves, by the hash that `windrow_observation.said` has: it may change while the text stays,
--- and with it the generation. The first half of the hash is of what makes a version of its own (title, headline,
--- description, language, media type and canonical address), the second of all columns.
+-- The wordings of pages, by the hash in `windrow_observation.said`. A wording may change while the text, and with it
+-- the generation, stays the same. The first half of the hash covers the columns that differ between versions (title,
+-- headline, description, language, media type and canonical address), the second half all columns.
 CREATE TABLE IF NOT EXISTS windrow_wording (
   said BLOB PRIMARY KEY,
   title TEXT,
@@ -14,14 +14,14 @@ CREATE TABLE IF NOT EXISTS windrow_wording (
   mimetype_id INTEGER REFERENCES mimetype
 ) WITHOUT ROWID;
 
--- Which attempt's reading describes each generation now.
+-- The attempt whose reading describes each generation now.
 CREATE TABLE IF NOT EXISTS windrow_reading (
   entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,
   attempt INTEGER NOT NULL
 );
 
--- Versions of a generation before its present one: the text was the same, the description another. `version_id` is the
--- ledger's number of the first attempt that saw it.
+-- The past versions of generations: with the same text and another wording. `version_id` is the number in the ledger
+-- of the first attempt that saw the version.
 CREATE TABLE IF NOT EXISTS windrow_past (
   version_id INTEGER PRIMARY KEY,
   entity_generation_id INTEGER NOT NULL REFERENCES entity_generation,
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS windrow_past (
 );
 CREATE INDEX IF NOT EXISTS windrow_past_by_generation ON windrow_past (entity_generation_id, first_seen_unix_utc);
 
--- All versions: those of `windrow_past` with a number below zero, and each generation as it was last, with its own.
+-- All versions: past versions with negative ids, and the latest version of each generation with the generation's id.
 CREATE VIEW IF NOT EXISTS windrow_version AS
 SELECT -p.version_id AS version_id, g.entity_generation_id, g.entity_generation_uuid, g.url_id, g.url_fragment,
   p.first_seen_unix_utc, p.last_seen_unix_utc, p.confirmed_end_unix_utc, g.marked_duplicate, g.text_pile_id,
