@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from windrow.collections.pages.reading.document import Description, parse_unix_time
 
 from windrow.collections.pages.reading import read_html_page
+from windrow.collections.pages.reading.document import Description, parse_unix_time
 from windrow.formats.sniff import normalise_tag
 
 LONG = "This paragraph is long enough to stand in for the description that the page itself has not."

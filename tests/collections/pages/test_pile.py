@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from windrow.collections.pages.reading.document import Pile, make_pile
 
 from windrow.collections.pages.reading import read_html_page
+from windrow.collections.pages.reading.document import Pile, make_pile
 from windrow.content.page import read_page
 
 EMPTY = (
