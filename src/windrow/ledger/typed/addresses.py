@@ -13,7 +13,7 @@ from windrow.ledger.rows import RequestRow
 
 
 class HostRow(NamedTuple):
-    """A row of `hosts`."""
+    """A host: an origin as one source of a collection requests it."""
 
     seq: int
     source: str
@@ -21,9 +21,9 @@ class HostRow(NamedTuple):
 
 
 class DueAddress(NamedTuple):
-    """What to ask of a host, and what it said last.
+    """An address to request, with the validators of its last response with a body.
 
-    `last` is the digest of its last body, empty for none, and `at` the date of the record that holds it.
+    `last` is the digest of that body, or empty, and `at` the date of the archive record with the body.
     """
 
     digest: int
@@ -39,14 +39,14 @@ class DueAddress(NamedTuple):
 
 
 class FoundAddress(NamedTuple):
-    """A row of `found_after`."""
+    """An address, and its place in the order in which addresses were found."""
 
     place: int
     url: str
 
 
 class AddressCount(NamedTuple):
-    """How a source's addresses of one kind stand: all, with a body, failing, due, and when the next is due."""
+    """Counts of a source's addresses of one kind: known, with a body, failing and due, and the next due time."""
 
     collection: str
     source: str
@@ -59,14 +59,14 @@ class AddressCount(NamedTuple):
 
 
 class NeverAsked(NamedTuple):
-    """A row of `never_asked`."""
+    """The number of a host's addresses that were never requested, and one of them."""
 
     number: int
     example: str
 
 
 class DueCount(NamedTuple):
-    """A row of `due_by_host`."""
+    """The number of a host's addresses that are due."""
 
     source: str
     origin: str
@@ -74,10 +74,10 @@ class DueCount(NamedTuple):
 
 
 class AddressRow(NamedTuple):
-    """An address, the origin and source it belongs to, and where it was found: `via`, 0 for a seed.
+    """An address, its origin and source, and `via`, the address on which it was found (0 for a seed).
 
-    `due` is in UNIX seconds: 0 for never asked, 1 for next, None for never; `pause` in seconds, `ELSEWHERE` where only
-    a WARC file of another maker names it.
+    `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `pause` is in seconds, or
+    `ELSEWHERE` if the address is only known from a WARC file of another program.
     """
 
     digest: int
@@ -96,7 +96,7 @@ class AddressRow(NamedTuple):
 
 
 class HostState(NamedTuple):
-    """An origin and its addresses: all, with a body, failing, due, when the next is due (UNIX seconds), last asked."""
+    """An origin with counts of its addresses, the next time when one is due, and the last attempt (`asked`)."""
 
     seq: int
     origin: str
@@ -111,7 +111,7 @@ class HostState(NamedTuple):
 
 
 class ChosenAddress(NamedTuple):
-    """A row of `chosen`."""
+    """An address, the time when it is due (0: never requested; 1: next), and its failures in a row."""
 
     digest: int
     url: str
@@ -120,7 +120,7 @@ class ChosenAddress(NamedTuple):
 
 
 class InconsistentAddress(NamedTuple):
-    """A row of `inconsistent`."""
+    """An address whose due time, or last `capture`, is not that of its attempts: `attempts` and `last`."""
 
     url: str
     due: int
@@ -156,109 +156,106 @@ class TypedAddresses(LedgerQueries):
     """The queries of addresses.sql."""
 
     def hosts(self, collection: str) -> list[HostRow]:
-        """Return the origins that a collection's crawls may ask."""
+        """Return the origins that a collection's crawls may request, as hosts of its sources."""
         return self._database.rows(HostRow._make, "addresses.hosts", collection)
 
     def hosts_crawled(self, collection: str) -> list[HostRow]:
-        """Return the same without those that are only known from WARC files of other makers."""
+        """Return the hosts of a collection, without those known only from WARC files of other programs."""
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
-        """Return the number of a collection's origin, as one of its sources asks it; empty: whichever did so first."""
+        """Return the number of an origin as a host of a source (empty: of any), or None if it is not known."""
         value: int | None = self._database.value("addresses.host", origin, collection, source)
         return value
 
     def due_between(self, host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]:
-        """Return what to ask of a host, and what it said last: new addresses first.
+        """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 
-        A capture of bytes that were known tells the date of the record that holds them. What came of it as something
-        else is not asked after: of what was kept beside a page and is one now, the whole answer is wanted.
+        Only addresses with a `place` under `below` are returned. If the last response was a revisit, `at` is the date
+        of the record with the bytes. An address whose kind has changed since its last response is requested without
+        conditions.
         """
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
 
     def rests(self, at: int) -> dict[str, int]:
-        """Return until when origins asked to be left alone, in UNIX seconds: those that still do at a time.
-
-        It holds for all collections, whichever of them an origin said that to.
-        """
+        """Return the times until which origins ask all collections to pause, by origin, if after the time `at`."""
         return dict(self._database.rows(tuple, "addresses.rests", at))
 
     def found_after(self, collection: str, after: int, limit: int) -> list[FoundAddress]:
-        """Return a collection's addresses in the order in which they were found."""
+        """Return a collection's addresses in the order in which they were found, after the place `after`."""
         return self._database.rows(FoundAddress._make, "addresses.found_after", collection, after, limit)
 
     def count_upto(self, collection: str, place: int) -> int:
-        """Count a collection's addresses up to a place in that order, without those that were taken down."""
+        """Count a collection's addresses up to and including a place in that order, without those taken down."""
         value: int = self._database.value("addresses.count_upto", collection, place)
         return value
 
     def last_place(self) -> int:
-        """Return the last place in that order, 0 before the first."""
+        """Return the place of the address found last, or 0 if there are no addresses."""
         value: int = self._database.value("addresses.last_place")
         return value
 
     def by_source(self, at: int) -> list[AddressCount]:
-        """Count how the addresses of each source stand at a time."""
+        """Count the addresses of each source by kind; due addresses are those due at the time `at`."""
         return self._database.rows(AddressCount._make, "addresses.by_source", at)
 
     def never_asked(self, host: int) -> NeverAsked:
-        """Count the addresses of a host that were never asked, and name one of them."""
+        """Count the addresses of a host that were never requested, and return one of them as an example."""
         (row,) = self._database.rows(NeverAsked._make, "addresses.never_asked", host)
         return row
 
     def due_by_host(self, collection: str, at: int) -> list[DueCount]:
-        """Count the addresses of each host that are due at a time."""
+        """Count the addresses of each host of a collection that are due at the time `at`."""
         return self._database.rows(DueCount._make, "addresses.due_by_host", at, collection)
 
     def next_of_source(self, collection: str, source: str, at: int, limit: int) -> list[str]:
-        """Return addresses of a source that would be asked first at a time."""
+        """Return the addresses of a source that would be requested first at the time `at`."""
         return self._database.column("addresses.next_of_source", at, collection, source, limit)
 
     def is_known(self, collection: str, digest: int) -> bool:
-        """Tell whether a collection knows an address."""
+        """Tell whether a collection knows the address with this digest."""
         return bool(self._database.value("addresses.is_known", collection, digest))
 
     def get(self, collection: str, digest: int) -> AddressRow | None:
-        """Return an address of a collection, None where it is not known."""
+        """Return the address of a collection with this digest, or None if it is not known."""
         return self._database.first(AddressRow._make, "addresses.get", collection, digest)
 
     def of_sources(self, collection: str, digest: int) -> list[AddressRow]:
-        """Return an address as each source of a collection has it that asks it."""
+        """Return an address once for each source of a collection that has it."""
         return self._database.rows(AddressRow._make, "addresses.of_sources", collection, digest)
 
     def host_states(self, source: str, host: str, at: int) -> list[HostState]:
-        """Return origins with how their addresses stand at a time (UNIX seconds): of a source, or at a host; not both.
+        """Return the hosts of a source, or those at a host name, with counts of their addresses at the time `at`.
 
-        A port may stand behind the host; an empty text means any.
+        One of `source` and `host` is empty, which means any. Hosts with another port are included.
         """
         return self._database.rows(_make_host_state, "addresses.host_states", at, source, host)
 
     def chosen(self, collection: str, digests: Sequence[int]) -> list[ChosenAddress]:
-        """Return those of some addresses that a collection knows, and that were not taken down."""
+        """Return the addresses with these digests that a collection knows and that are not taken down."""
         return self._database.rows(ChosenAddress._make, "addresses.chosen", collection, json.dumps([*digests]))
 
     def failing(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return those that fail now, of a source and for the reason of their last attempt; empty means any."""
+        """Return addresses that fail, of a source and with the reason of the last attempt; empty means any."""
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return those that wait: never asked so far, or failing for a reason."""
+        """Return addresses of a source (empty: any) that were never requested, or that fail for `reason` if given."""
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
     def inconsistent(self) -> Iterator[InconsistentAddress]:
-        """Yield addresses that are due, or have a last capture, other than their attempts say.
+        """Yield addresses whose due time or last capture does not agree with their attempts.
 
-        Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which
-        took no time that we know of.
+        Addresses that are never due are left out, and so are attempts of other programs, whose duration is not known.
         """
         return self._database.stream(InconsistentAddress._make, "addresses.inconsistent")
 
     def next_due(self, host: int) -> int | None:
-        """Return when the next address of a host is due, in seconds since 1970; None where none ever is."""
+        """Return the time when the next address of a host is due, or None if none is ever due."""
         value: int | None = self._database.value("addresses.next_due", host)
         return value
 
     def request_rows(self, host: int, digests: Sequence[int]) -> dict[int, RequestRow]:
-        """Return what is asked at those of a host's addresses where that is no plain GET, by their digests."""
+        """Return the requests at a host's addresses with these digests that are not a plain GET, by digest."""
         rows = self._database.rows(RequestRow._make, "addresses.request_rows", host, json.dumps([*digests]))
         return {row[0]: row for row in rows}

@@ -15,10 +15,10 @@ from windrow.reasons import Reason
 
 
 class AttemptRow(NamedTuple):
-    """An attempt to get an address, or a file that a source lists.
+    """An attempt to fetch an address, or a file that a source lists.
 
-    `at` is when its begin was put on record, `started` the date of the record in the archive. `end` and `ended` are
-    None for one that was cut or is under way; `warc` is empty where nothing was kept. `received` are bytes.
+    `at` is when its begin was written to the ledger, and `started` the date of its archive record. `end`, the number of
+    the fact of its end, and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
     """
 
     seq: int
@@ -49,7 +49,7 @@ class AttemptRow(NamedTuple):
 
 
 class OpenAttempt(NamedTuple):
-    """A row of `open`."""
+    """An attempt to fetch a file that was interrupted."""
 
     seq: int
     file: int
@@ -57,10 +57,11 @@ class OpenAttempt(NamedTuple):
 
 
 class AttemptCount(NamedTuple):
-    """How many attempts at a source ended in one way, and the bytes that came.
+    """The number of attempts at a source with the same outcome, and the bytes that they received.
 
-    `listed` for files that the source lists, else they were addresses: `kind` is their collection's own word, `earlier`
-    where the address had a body before, `taken` where nobody was asked, since the capture was there.
+    `listed` tells whether they were for listed files; for addresses, `kind` is the collection's own number for their
+    kind. `earlier` tells whether the address had a body before, `taken` whether a capture was used instead of a
+    request.
     """
 
     collection: str
@@ -78,7 +79,7 @@ class AttemptCount(NamedTuple):
 
 
 class LatestCapture(NamedTuple):
-    """A file's latest good capture: its digest, and date and address of the record that holds the bytes."""
+    """The latest complete capture of a file: its digest, and date and address of the record with the bytes."""
 
     file: int
     digest: str
@@ -87,7 +88,7 @@ class LatestCapture(NamedTuple):
 
 
 class FailedSessions(NamedTuple):
-    """How many sessions in a row tried a file without success, and when the last attempt ended."""
+    """The number of sessions that failed to fetch a file, and when the last attempt ended."""
 
     file: int
     number: int
@@ -95,7 +96,7 @@ class FailedSessions(NamedTuple):
 
 
 class SessionCapture(NamedTuple):
-    """A good capture of a file, and the session that made it."""
+    """A complete capture of a file, and the session that made it."""
 
     session: int
     opened: datetime
@@ -105,7 +106,7 @@ class SessionCapture(NamedTuple):
 
 
 class RulesFailure(NamedTuple):
-    """A row of `rules_failed_between`."""
+    """A failed request for the robots.txt of an origin."""
 
     source: str
     origin: str
@@ -115,7 +116,7 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """How many questions to a host had a status, or failed for a reason; `latest` is the address of the last one."""
+    """The number of attempts at a host with a status or reason, and the address of the `latest` one."""
 
     reason: Reason | None
     status: int | None
@@ -232,94 +233,85 @@ class TypedAttempts(LedgerQueries):
     """The queries of attempts.sql."""
 
     def of_file(self, file: int) -> list[AttemptRow]:
-        """Return the attempts to get a listed file, in order."""
+        """Return the attempts to fetch a listed file, in order."""
         return self._database.rows(_make_attempt_row, "attempts.of_file", file)
 
     def of_address(self, host: int, address: int) -> list[AttemptRow]:
-        """Return the attempts to get an address of a host, in order."""
+        """Return the attempts to fetch an address of a host, in order."""
         return self._database.rows(_make_attempt_row, "attempts.of_address", address, host)
 
     def get(self, attempt: int) -> AttemptRow | None:
-        """Return one attempt, None where there is none of this number."""
+        """Return one attempt, or None if there is no attempt with this number."""
         return self._database.first(_make_attempt_row, "attempts.get", attempt)
 
     def open(self) -> list[OpenAttempt]:
-        """Return attempts that were cut before their end, and after which none was made."""
+        """Return attempts at files that were interrupted before their end and not followed by another attempt."""
         return self._database.rows(OpenAttempt._make, "attempts.open")
 
     def ended_between(self, facts: tuple[int, int]) -> list[AttemptCount]:
-        """Count what came of the attempts that ended between two facts, without questions for the rules of hosts."""
+        """Count the attempts that ended between two facts by outcome, without requests for robots.txt."""
         return self._database.rows(_make_attempt_count, "attempts.ended_between", facts[0], facts[1])
 
     def latest_captures(self, files: Sequence[int]) -> dict[int, LatestCapture]:
-        """Return the latest good capture of each file that has one, to compare a new one with."""
+        """Return the latest complete capture of each file that has one, by file."""
         rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
     def by_source(self) -> dict[str, SourceRecord]:
-        """Return how each source did so far that lists files."""
+        """Return counts of the attempts at each source that lists files, by source."""
         rows = self._database.rows(SourceRecord._make, "attempts.by_source")
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
-        """Return how many sessions in a row tried each file without success, and when the last one did.
-
-        An operator who asks for another attempt begins the count anew.
-        """
+        """Count the sessions that failed to fetch each file since an operator last ordered a retry, by file."""
         rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
     def captures_by_session(self, collection: str) -> list[SessionCapture]:
-        """Return every good capture of a collection, session by session; not of files that an operator ended."""
+        """Return the complete captures of a collection by session, without files that an operator cancelled."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
-        """Return attempts to a collection's addresses after a given one, in the order of the ledger."""
+        """Return the attempts at a collection's addresses after the attempt `after`, in order."""
         return self._database.rows(recorded, "attempts.after", collection, after, limit)
 
     def logged_after(self, collection: str, after: int, limit: int) -> list[LoggedAttempt]:
-        """Return the attempts of a collection after a given one, those to the rules of hosts too."""
+        """Return the attempts of a collection after the attempt `after`, requests for robots.txt included."""
         return self._database.rows(logged, "attempts.logged_after", collection, after, limit)
 
     def by_numbers(self, attempts: Sequence[int]) -> list[RecordedAttempt]:
-        """Return attempts by their numbers."""
+        """Return the attempts with these numbers, in order, without requests for robots.txt."""
         return self._database.rows(recorded, "attempts.by_numbers", json.dumps([*attempts]))
 
     def count_after(self, attempt: int) -> int:
-        """Count the attempts to addresses after a given one, of all collections."""
+        """Count the attempts at addresses after an attempt, in all collections."""
         value: int = self._database.value("attempts.count_after", attempt)
         return value
 
     def last_number(self) -> int:
-        """Return the number of the last attempt, 0 before the first."""
+        """Return the number of the last attempt at an address, or 0 if there is none."""
         value: int = self._database.value("attempts.last_number")
         return value
 
     def count_upto(self, collection: str, attempt: int) -> int:
-        """Count a collection's attempts up to a given one."""
+        """Count the attempts at a collection's addresses up to and including an attempt."""
         value: int = self._database.value("attempts.count_upto", collection, attempt)
         return value
 
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
-        """Return hosts whose rules could not be had; `kind` is the collection's word for a question for rules.
-
-        Of several attempts the last counts.
-        """
+        """Return hosts whose robots.txt (the attempts of the kind `kind`) could not be fetched between two facts."""
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
 
     def seconds_by_origin(self, collection: str) -> dict[str, float]:
-        """Return how long each origin took for an answer, in seconds."""
+        """Return the average response time of each origin in seconds, by origin."""
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
-        """Return the last questions for the rules of an origin, the latest first.
-
-        A flood of pages may lie between two.
-        """
+        """Return the last requests for the robots.txt of an origin, which have the kind `kind`, the latest first."""
         return self._database.rows(_make_robots_attempt, "attempts.of_rules", origin, collection, kind, limit)
 
     def outcomes(self, host: int) -> list[AttemptOutcome]:
-        """Count what came of the questions to a host, the most frequent first; those for its rules have no address."""
+        """Count the attempts at a host by outcome, the most frequent first."""
         return self._database.rows(_make_attempt_outcome, "attempts.outcomes", host)

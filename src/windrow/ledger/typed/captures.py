@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class CaptureRow(NamedTuple):
-    """A capture for an index: the address, the record's date as the ledger spells it, and where it lies."""
+    """A capture for an index: the address, the record's date as the ledger writes it, and its place."""
 
     address: str
     at: str
@@ -27,7 +27,7 @@ class CaptureRow(NamedTuple):
 
 
 class HeldCapture(NamedTuple):
-    """A record that holds bytes of its own; `key` is what it is a capture of."""
+    """A record with its own bytes; `key` is the key of the file, or the address, that it is a capture of."""
 
     warc: str
     offset: int
@@ -38,7 +38,7 @@ class HeldCapture(NamedTuple):
 
 
 class IndexRow(NamedTuple):
-    """How far a source looked for captures in one place: lines up to `place` were seen, and some of them taken."""
+    """How far a source has read an index: up to `place`, `seen` lines, of which `taken` captures were used."""
 
     id: int
     collection: str
@@ -51,7 +51,7 @@ class IndexRow(NamedTuple):
 
 
 class RuleRow(NamedTuple):
-    """How many lines of an index were left out by a rule, and the address of the first one."""
+    """The number of lines of an index that a rule left out, and the address of the first one."""
 
     reason: Reason
     rule: str
@@ -60,7 +60,7 @@ class RuleRow(NamedTuple):
 
 
 class FailedRow(NamedTuple):
-    """A wanted line of an index whose record could not be had; `line` is JSON, `address` that of what it captured."""
+    """A wanted line of an index, as JSON, whose record could not be read; `address` is what it captured."""
 
     found_in: int
     warc: str
@@ -71,7 +71,7 @@ class FailedRow(NamedTuple):
 
 
 class FailedClaim(NamedTuple):
-    """A line, as JSON, whose record could not be had, why, and what was said of the record then."""
+    """An index line, as JSON, whose record could not be read, with the reason and the message."""
 
     line: str
     reason: Reason
@@ -102,107 +102,107 @@ class TypedCaptures(LedgerQueries):
     """The queries of captures.sql."""
 
     def of_digest(self, digest: str) -> ArchivePlace | None:
-        """Return where the bytes of a fetched file lie."""
+        """Return the place of the bytes of a fetched file, or None if no file has this digest."""
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return where the bytes lie that a later attempt to the same address brought again."""
+        """Return the place of an address's bytes with this digest, to which later revisits refer, or None."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
-        """Return where bytes lie that only another address has."""
+        """Return the place of imported bytes with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.payload", digest)
 
     def promised(self) -> dict[str, int]:
-        """Return how far the ledger promises each file of the archive: the end of its last record.
+        """Return the length that each file of the archive must have at least, by the end of its last record.
 
-        Of answers that are not archived no erased record need stay.
+        Erased records do not count if their responses were not archived.
         """
         return dict(self._database.rows(tuple, "captures.promised"))
 
     def sessions(self) -> list[int]:
-        """Return the sessions in which captures were put on record, whichever began their attempts."""
+        """Return the sessions in which captures were recorded, even if another session began the attempts."""
         return self._database.column("captures.sessions")
 
     def of_session(self, session: int) -> Iterator[CaptureRow]:
-        """Yield the captures put on record from one session's begin to the next one's."""
+        """Yield the captures recorded from one session's begin to the next one's."""
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:
-        """Yield every record of the archive that holds bytes of its own, file by file."""
+        """Yield every record of the archive with its own bytes, file by file."""
         return self._database.stream(HeldCapture._make, "captures.held")
 
     def after(
         self, attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
     ) -> list[RecordedAttempt]:
-        """Return answers kept after a given attempt, or that said that known bytes are still there, in their order.
+        """Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
 
-        `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
-        `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
+        `origins` are pairs of collection and source whose responses are wanted, with an empty source for all of the
+        collection. Responses with a status in `statuses` are wanted too, although they have no document. The last `seq`
+        is the next `attempt`.
         """
         return self._database.rows(
             recorded, "captures.after", attempt, json.dumps([*statuses]), json.dumps([*origins]), limit
         )
 
     def of_address(self, collection: str, address: int) -> list[RecordedAttempt]:
-        """Return the answers that a collection kept of an address."""
+        """Return the responses that a collection kept from an address, in order."""
         return self._database.rows(recorded, "captures.of_address", address, collection)
 
     def index(self, collection: str, source: str, name: str) -> IndexRow | None:
-        """Return how far a source looked through an index."""
+        """Return how far a source has read an index, or None if it has not begun."""
         return self._database.first(IndexRow._make, "captures.index", collection, source, name)
 
     def indexes(self, collection: str, source: str) -> list[IndexRow]:
-        """Return the indexes that a source looked through."""
+        """Return how far a source has read each of its indexes."""
         return self._database.rows(IndexRow._make, "captures.indexes", collection, source)
 
     def left_out(self, index: int) -> list[RuleRow]:
-        """Return what rules left out of an index, the most frequent first."""
+        """Return the counts of lines that each rule left out of an index, the greatest first."""
         return self._database.rows(_make_rule_row, "captures.left_out", index)
 
     def taken(self, collection: str, place: ArchivePlace) -> int:
-        """Return the attempt in which a collection took the record at a place, 0 where it did not."""
+        """Return the attempt in which a collection used the record at a place, or 0 if it did not."""
         value: int = self._database.value("captures.taken", collection, place.warc, place.offset)
         return value
 
     def captured(self, attempt: int) -> CapturedRow | None:
-        """Return whose capture an attempt took; None where it asked for itself."""
+        """Return whose capture an attempt used, or None if it made a request of its own."""
         return self._database.first(captured_row, "captures.captured", attempt)
 
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return wanted lines whose record could not be had: for these reasons, or asked for again by an operator."""
+        """Return index lines after a place whose record failed for one of these reasons or is to be retried."""
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
         )
 
     def failed_by_source(self) -> dict[str, int]:
-        """Count the wanted lines of each source whose record could not be had."""
+        """Count the wanted lines of each source whose record could not be read, by source."""
         return dict(self._database.rows(tuple, "captures.failed_by_source"))
 
     def failure(self, collection: str, place: tuple[str, int]) -> str:
-        """Return why the record at a place could not be had, empty where it could or was not wanted."""
+        """Return the reason why the record at a (WARC file, offset) could not be read, or an empty text."""
         value: str = self._database.value("captures.failure", collection, place[0], place[1])
         return value
 
     def failed_line(self, collection: str, place: tuple[str, int]) -> str:
-        """Return the line, as JSON, whose record at a place could not be had; empty where there is none."""
+        """Return the index line, as JSON, of the unreadable record at a (WARC file, offset), or an empty text."""
         value: str = self._database.value("captures.failed_line", collection, place[0], place[1])
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return wanted lines whose record could not be had and that name a digest, or whose record has that one."""
+        """Return failed index lines that contain a digest, or whose record was found to have it."""
         return self._database.rows(_make_failed_claim, "captures.failed_of_digest", collection, digest, limit)
 
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
-        """Return the latest answer that another collection kept of an address since a fact.
+        """Return the latest response that another collection kept from an address after the fact `since`, or None.
 
-        `address` is the digest of what is asked. With a session's number, two collections on one site ask for each page
-        once.
+        If `since` is the number of a session, two collections on one site request each page once in it.
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 
     def newest_rules(self, origin: str, since: int, collection: str) -> RecordedAttempt | None:
-        """Return the latest robots.txt that another collection got of an origin since a fact."""
+        """Return the latest robots.txt of an origin that another collection fetched after the fact `since`, or None."""
         return self._database.first(recorded, "captures.newest_rules", origin, since, collection)

@@ -10,7 +10,7 @@ from windrow.model import KeptResponse
 
 
 class ImportRow(NamedTuple):
-    """A WARC file of another maker: all its records before `offset` are on record."""
+    """An imported WARC file: all its records before `offset` are on the ledger."""
 
     seq: int
     source: str
@@ -18,7 +18,7 @@ class ImportRow(NamedTuple):
 
 
 class ResolvedRevisit(NamedTuple):
-    """A revisit whose bytes have come since it was read."""
+    """A revisit whose bytes were imported after it was read."""
 
     intake: int
     offset: int
@@ -27,7 +27,7 @@ class ResolvedRevisit(NamedTuple):
 
 
 class ImportSource(NamedTuple):
-    """A source that files came in by, and the collection that has them."""
+    """A source that imported files, and its collection."""
 
     name: str
     collection: str
@@ -37,39 +37,39 @@ class TypedImports(LedgerQueries):
     """The queries of imports.sql."""
 
     def get(self, warc: str) -> ImportRow | None:
-        """Return how far a file is on record, None where it is not."""
+        """Return how far the records of an imported file are on the ledger, or None if the file is not known."""
         return self._database.first(ImportRow._make, "imports.get", warc)
 
     def payload(self, spelled: str) -> KeptResponse | None:
-        """Return where bytes lie, by the digest that their own file gives them."""
+        """Return the place of the bytes with the digest `spelled`, as another program wrote it, or None."""
         return self._database.first(kept_response, "imports.payload", spelled)
 
     def resolved(self, after: tuple[int, int], limit: int) -> list[ResolvedRevisit]:
-        """Return revisits, after a given file and offset, whose bytes have come since."""
+        """Return revisits whose bytes were imported meanwhile, after the file and offset `after`."""
         return self._database.rows(ResolvedRevisit._make, "imports.resolved", after[0], after[1], limit)
 
     def count_waiting(self, source: str) -> int:
-        """Count the revisits of a source's files that wait for their bytes."""
+        """Count the revisits in a source's files whose bytes are not imported yet."""
         value: int = self._database.value("imports.count_waiting", source)
         return value
 
     def sources(self) -> list[ImportSource]:
-        """Return the sources that files came in by."""
+        """Return the sources that imported files."""
         return self._database.rows(ImportSource._make, "imports.sources")
 
     def count_waiting_in(self, intake: int) -> int:
-        """Count the revisits of one file that wait for their bytes."""
+        """Count the revisits in one file whose bytes are not imported yet."""
         value: int = self._database.value("imports.count_waiting_in", intake)
         return value
 
     def names(self, intake: int) -> list[str]:
-        """Return what people call a file."""
+        """Return the names under which a file was imported."""
         return self._database.column("imports.names", intake)
 
     def named(self, name: str) -> list[ItemKey]:
-        """Return files that are called so."""
+        """Return the files that were imported under a name."""
         return self._database.rows(ItemKey._make, "imports.named", name)
 
     def by_tail(self, tail: str, limit: int) -> list[ItemKey]:
-        """Return files of which a name ends so."""
+        """Return the files of which a name ends with `tail`."""
         return self._database.rows(ItemKey._make, "imports.by_tail", tail, limit)

@@ -15,9 +15,9 @@ from windrow.reasons import Reason
 
 
 class DueRow(NamedTuple):
-    """A listed file or a member that waits for a step or failed at it.
+    """A listed file or a member that waits for a step or failed at it, and the capture that contains it.
 
-    With the capture it lies in: its digest, size and source, empty for none.
+    The capture's digest, size and source are empty or None if there is no capture.
     """
 
     item: int
@@ -36,7 +36,7 @@ class DueRow(NamedTuple):
 
 
 class PendingStep(NamedTuple):
-    """The step that an item waits for, failed at, or was ended before."""
+    """The step that an item waits for, failed at or was ended before."""
 
     item: int
     step: str
@@ -46,7 +46,7 @@ class PendingStep(NamedTuple):
 
 
 class KnownReading(NamedTuple):
-    """What a step made of bytes before, with the item it read then."""
+    """The result of a step for some bytes, with the item that it read."""
 
     seq: int
     item: int
@@ -56,7 +56,7 @@ class KnownReading(NamedTuple):
 
 
 class ReadItem(NamedTuple):
-    """A row of `read_items`."""
+    """An item that steps have read."""
 
     item: int
     key: str
@@ -64,7 +64,7 @@ class ReadItem(NamedTuple):
 
 
 class StepCount(NamedTuple):
-    """How many items of a kind a step ended for in one way."""
+    """The number of items of a kind for which a step ended with the same reason, or without one."""
 
     collection: str
     kind: str
@@ -74,7 +74,7 @@ class StepCount(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """How many items of a kind have a good name, or one that was refused for a reason."""
+    """The number of items of a kind whose name is valid, or was refused for the same reason."""
 
     kind: str
     reason: Reason | None
@@ -82,7 +82,7 @@ class NamedCount(NamedTuple):
 
 
 class FindingCountRow(NamedTuple):
-    """A row of `found_between`."""
+    """The number of findings of one kind and level."""
 
     kind: str
     level: Level
@@ -90,17 +90,17 @@ class FindingCountRow(NamedTuple):
 
 
 class ReasonCountRow(NamedTuple):
-    """A row of `by_reason`."""
+    """The number of items that failed or were ended for a reason."""
 
     reason: Reason
     number: int
 
 
 class ItemRow(NamedTuple):
-    """An item, with the step that it waits for, failed at or was ended before; None where it is through.
+    """An item, and the step that it waits for, failed at or was ended before (None if all are done).
 
-    `file` is that which a member lies in, None for others. `attempt` is the one that brought it, 0 for others, and
-    `latest` that of what it stands for now.
+    `file` is the file that contains a member, and None for other items. `attempt` is the one that fetched the member,
+    or 0; `latest` is the attempt that fetched the member or, for a file, the last attempt at it.
     """
 
     seq: int
@@ -124,7 +124,7 @@ class ItemRow(NamedTuple):
 
 
 class ReadingRow(NamedTuple):
-    """A row of `readings`."""
+    """The result of a step for an item: a reason if it failed, and a number such as that of rows."""
 
     seq: int
     at: datetime
@@ -137,7 +137,7 @@ class ReadingRow(NamedTuple):
 
 
 class FindingRow(NamedTuple):
-    """A row of `findings`."""
+    """A finding about an item, from one phase."""
 
     seq: int
     at: datetime
@@ -151,7 +151,7 @@ class FindingRow(NamedTuple):
 
 
 class DecisionRow(NamedTuple):
-    """What was decided of an item."""
+    """An operator's decision about an item."""
 
     seq: int
     at: datetime
@@ -161,7 +161,7 @@ class DecisionRow(NamedTuple):
 
 
 class StartRow(NamedTuple):
-    """A step that was begun for an item and has not ended: it is under way, or was cut."""
+    """A step that has begun to read an item: it is running, or was interrupted."""
 
     seq: int
     at: datetime
@@ -170,10 +170,10 @@ class StartRow(NamedTuple):
 
 
 class ItemEvent(NamedTuple):
-    """Something that changed where an item stands.
+    """An event that changed the state of an item.
 
-    `event` is attempt, end (of an attempt), start (of a step), reading or decision; `reason` says why the attempt or
-    the reading failed, or is what was decided; `checksum` is empty where no checksum beside the file was compared.
+    `event` is attempt, end (of an attempt), start (of a step), reading or decision. `reason` is why the attempt or the
+    reading failed, or the decision; `checksum` is empty if the bytes were not compared with a side-car.
     """
 
     item: int
@@ -185,10 +185,10 @@ class ItemEvent(NamedTuple):
 
 
 class SeenItem(NamedTuple):
-    """An item, and why its name was refused.
+    """An item, the reason if its name was refused, and its pending step.
 
-    `file` is that which a member lies in, None for others, and `attempt` the one that brought it; `step` and `status`
-    are of the step that it waits for, failed at or was ended before, None for what is through.
+    `file` is the file that contains a member, and `attempt` the one that fetched it. `step` and `status` are those of
+    the step that the item waits for, failed at or was ended before, and None if all steps are done.
     """
 
     item: int
@@ -202,10 +202,7 @@ class SeenItem(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """How many items of a kind wait for a step, failed at it or were ended before it.
-
-    The step is None for those that are through.
-    """
+    """The number of items of a kind with this pending step, or without one (None) since all steps are done."""
 
     collection: str
     kind: str
@@ -356,107 +353,110 @@ class TypedItems(LedgerQueries):
     """The queries of items.sql."""
 
     def due(self, collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]:
-        """Return items that wait for a step, or failed at it, in the order of work, after a given rank and number."""
+        """Return items that wait for a step (or failed at it, by `status`) in the order of their ranks.
+
+        `after` is the rank and the number of the item after which the result begins.
+        """
         return self._database.rows(_make_due_row, "items.due", collection, step, status, after[0], after[1], limit)
 
     def count_due(self, collection: str) -> dict[str, int]:
-        """Count the items of a collection that wait for each step."""
+        """Count the items of a collection that wait for each step, by step."""
         return dict(self._database.rows(tuple, "items.count_due", collection))
 
     def pending(self, item: int) -> PendingStep | None:
-        """Return the step that an item waits for, failed at or was ended before; None where it is through."""
+        """Return the step that an item waits for, failed at or was ended before; None if all its steps are done."""
         return self._database.first(_make_pending_step, "items.pending", item)
 
     def reading(self, digest: str, step: str, version: str) -> KnownReading | None:
-        """Return what a step of a version made of these bytes before."""
+        """Return the first result of a step with this version for these bytes, or None."""
         return self._database.first(_make_known_reading, "items.reading", digest, step, version)
 
     def findings_in_phase(self, item: int, phase: int) -> list[Finding]:
-        """Return what was found in an item in one phase, in order."""
+        """Return the findings about an item in one phase, in order."""
         return self._database.rows(finding, "items.findings_in_phase", item, phase)
 
     def number(self, collection: str, key: str, attempt: int) -> int | None:
-        """Return the number of an item by its key and the attempt that brought it, 0 for a file."""
+        """Return the number of the item with a key that an attempt fetched (0 for a file), or None."""
         value: int | None = self._database.value("items.number", collection, key, attempt)
         return value
 
     def read_items(self, collection: str) -> list[ReadItem]:
-        """Return the members that attempts brought, and the files of which steps made something."""
+        """Return the members of a collection, and its files for which a step has a result."""
         return self._database.rows(ReadItem._make, "items.read_items", collection)
 
     def read_between(self, facts: tuple[int, int]) -> list[StepCount]:
-        """Count what steps made of items between two facts, each once for each step and reason."""
+        """Count the items that steps read between two facts, each once for each step and reason."""
         return self._database.rows(_make_step_count, "items.read_between", facts[0], facts[1])
 
     def named_between(self, collection: str, facts: tuple[int, int]) -> list[NamedCount]:
-        """Count the items that were seen first between two facts."""
+        """Count the items of a collection that were first seen between two facts."""
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the items of which something was decided between two facts, and what."""
+        """Return the decisions about a collection's items between two facts, by item."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
-        """Count what was found between two facts, the most frequent first."""
+        """Count the findings between two facts by kind and level, the most frequent first."""
         return self._database.rows(_make_finding_count_row, "items.found_between", facts[0], facts[1])
 
     def by_reason(self) -> list[ReasonCountRow]:
-        """Count why items do not go on; of members those of the latest attempt. A reason may occur twice."""
+        """Count the items that failed or were ended (members only of the latest attempt) by reason, maybe twice."""
         return self._database.rows(_make_reason_count_row, "items.by_reason")
 
     def get(self, item: int) -> ItemRow | None:
-        """Return an item, None where there is none of this number."""
+        """Return an item, or None if there is no item with this number."""
         return self._database.first(_make_item_row, "items.get", item)
 
     def named(self, keys: Sequence[str]) -> list[ItemKey]:
-        """Return items of any collection by their keys."""
+        """Return the items of all collections with these keys."""
         return self._database.rows(ItemKey._make, "items.named", json.dumps([*keys]))
 
     def by_tail(self, tail: str, limit: int) -> list[ItemKey]:
-        """Return items whose key, or path at a source, ends in a text."""
+        """Return the items whose key, or whose path at a source, ends with `tail`."""
         return self._database.rows(ItemKey._make, "items.by_tail", tail, limit)
 
     def by_owner(self, owner: str, limit: int) -> list[ItemKey]:
-        """Return items of an owner, in upper or lower case."""
+        """Return the items of an owner, without regard to case."""
         return self._database.rows(ItemKey._make, "items.by_owner", owner, limit)
 
     def count_by_owner(self, owner: str) -> int:
-        """Count the items of an owner."""
+        """Count the items of an owner, without regard to case."""
         value: int = self._database.value("items.count_by_owner", owner)
         return value
 
     def leaving_out(self, name: str, limit: int) -> list[ItemKey]:
-        """Return files in which a member was left out by rule; `name` is how the finding's message begins."""
+        """Return the files from which a member was left out by rule, if the finding begins with `name`."""
         return self._database.rows(ItemKey._make, "items.leaving_out", name, limit)
 
     def readings(self, item: int) -> list[ReadingRow]:
-        """Return what steps made of an item, in order."""
+        """Return the results of steps for an item, in order."""
         return self._database.rows(_make_reading_row, "items.readings", item)
 
     def findings(self, item: int) -> list[FindingRow]:
-        """Return what was found in an item, in order."""
+        """Return the findings about an item, in order."""
         return self._database.rows(_make_finding_row, "items.findings", item)
 
     def decisions(self, item: int) -> list[DecisionRow]:
-        """Return what was decided of an item, in order."""
+        """Return the decisions about an item, in order."""
         return self._database.rows(_make_decision_row, "items.decisions", item)
 
     def unended(self, item: int) -> StartRow | None:
-        """Return the step that was begun for an item and has not ended."""
+        """Return the step that has begun to read an item and has not ended, or None."""
         return self._database.first(_make_start_row, "items.unended", item)
 
     def events(self, items: Sequence[int]) -> list[ItemEvent]:
-        """Return what changed where items stand, for each in order."""
+        """Return the events that changed the states of items, in order for each item."""
         return self._database.rows(_make_item_event, "items.events", json.dumps([*items]))
 
     def seen(self, items: Sequence[int]) -> list[SeenItem]:
-        """Return items with the steps that they wait for."""
+        """Return items with the steps that they wait for, failed at or were ended before."""
         return self._database.rows(_make_seen_item, "items.seen", json.dumps([*items]))
 
     def numbers(self, collection: str) -> list[int]:
-        """Return the numbers of all items of a collection."""
+        """Return the numbers of all items of a collection, in order."""
         return self._database.column("items.numbers", collection)
 
     def by_step(self) -> list[KindCount]:
-        """Count the items of all collections by the step that they wait for."""
+        """Count the items of all collections by the step that they wait for, failed at or were ended before."""
         return self._database.rows(_make_kind_count, "items.by_step")

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class KnownFile(NamedTuple):
-    """A listed file: whether its name is refused, and the latest attempt to get it, 0 for none."""
+    """A listed file: whether its name is refused, and the latest attempt to fetch it, or 0."""
 
     key: str
     file: int
@@ -22,7 +22,7 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """How many files were fetched, or not for a reason; `compared` with a checksum that lies beside them."""
+    """The number of files that were fetched (with or without a side-car to compare), or failed for a reason."""
 
     reason: Reason | None
     compared: bool
@@ -43,34 +43,34 @@ class TypedListedFiles(LedgerQueries):
     """The queries of listed_files.sql."""
 
     def known(self, collection: str, keys: Sequence[str]) -> dict[str, KnownFile]:
-        """Return the listed files of these keys, by their keys."""
+        """Return the listed files of a collection with these keys, by key."""
         rows = self._database.rows(_make_known_file, "listed_files.known", collection, json.dumps([*keys]))
         return {row[0]: row for row in rows}
 
     def numbers(self, collection: str) -> list[int]:
-        """Return the numbers of the listed files of a collection."""
+        """Return the numbers of a collection's listed files, in order."""
         return self._database.column("listed_files.numbers", collection)
 
     def fetched_between(self, collection: str, facts: tuple[int, int]) -> list[ArrivalCount]:
-        """Count what came of attempts to get files between two facts, each file once for each reason."""
+        """Count the files with an attempt that ended between two facts, each once for each reason."""
         return self._database.rows(_make_arrival_count, "listed_files.fetched_between", facts[0], facts[1], collection)
 
     def by_address(self, address: str) -> list[ItemKey]:
-        """Return files that were fetched from an address."""
+        """Return the files that were requested from an address."""
         return self._database.rows(ItemKey._make, "listed_files.by_address", address)
 
     def by_path(self, source: str, path: str) -> list[ItemKey]:
-        """Return files that a source lists or listed at a path."""
+        """Return the files that a source lists, or has listed, at a path."""
         return self._database.rows(ItemKey._make, "listed_files.by_path", source, path)
 
     def of_attempt(self, attempt: int) -> list[ItemKey]:
-        """Return the file that an attempt was to get, by the attempt's number or that of its end."""
+        """Return the file of an attempt, by the number of the attempt or of its end."""
         return self._database.rows(ItemKey._make, "listed_files.of_attempt", attempt)
 
     def keys_by_status(self, collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]:
-        """Return the keys of files in either status, of a source and with a reason; empty means any.
+        """Return the keys of files in one of two statuses, of a source and with a reason; empty means any.
 
-        A file that waits for nothing is what one of its latest members is.
+        A file without a pending step has the statuses of the members that its latest attempt fetched.
         """
         return self._database.column(
             "listed_files.keys_by_status", collection, source, statuses[0], statuses[1], reason

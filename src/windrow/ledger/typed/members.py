@@ -12,7 +12,7 @@ from windrow.reasons import Reason
 
 
 class LoadedRow(NamedTuple):
-    """A row of `loaded`."""
+    """The number of rows that a step loaded for a member."""
 
     member: int
     key: str
@@ -20,9 +20,9 @@ class LoadedRow(NamedTuple):
 
 
 class PassedCount(NamedTuple):
-    """How many files have members that all `passed` a step, or of which one failed.
+    """The number of files of which all members passed a step, or of which a member failed.
 
-    It `failed` there where none did before. The step is empty for their names.
+    `failed` is set only if no member of the file failed before. An empty step stands for the check of names.
     """
 
     step: str
@@ -32,7 +32,7 @@ class PassedCount(NamedTuple):
 
 
 class BroughtMember(NamedTuple):
-    """A member that an attempt brought, with the step that it waits for, failed at or was ended before, and why."""
+    """A member, with the step that it waits for, failed at or was ended before, and the reason."""
 
     member: int
     key: str
@@ -43,11 +43,7 @@ class BroughtMember(NamedTuple):
 
 
 class MemberCount(NamedTuple):
-    """How many members that an attempt brought stand alike.
-
-    `step` is what they wait for, failed at or were ended before, None for those that are through; `started` where it
-    was begun for them meanwhile.
-    """
+    """The number of an attempt's members with the same pending step (None: all steps are done) and status."""
 
     file: int
     attempt: int
@@ -78,30 +74,30 @@ class TypedMembers(LedgerQueries):
     """The queries of members.sql."""
 
     def loaded(self, step: str, collection: str) -> list[LoadedRow]:
-        """Return how many rows a step made of each member since the store was last made anew."""
+        """Return the number of rows that a step loaded for each member since the last complete replay."""
         return self._database.rows(LoadedRow._make, "members.loaded", step, collection)
 
     def passed_between(self, collection: str, facts: tuple[int, int]) -> list[PassedCount]:
-        """Count the files of whose members a step took some between two facts."""
+        """Count the files of which a step read members between two facts, by step and result."""
         return self._database.rows(_make_passed_count, "members.passed_between", facts[1], facts[0], collection)
 
     def brought(self, attempt: int) -> list[BroughtMember]:
-        """Return the members that an attempt brought, in the order of work."""
+        """Return the members that an attempt fetched, in the order of their ranks."""
         return self._database.rows(_make_brought_member, "members.brought", attempt)
 
     def count_named(self, collection: str, reasons: Iterable[str]) -> int:
-        """Count the members whose names were refused for one of some reasons."""
+        """Count a collection's members whose names were refused for one of these reasons."""
         value: int = self._database.value("members.count_named", collection, json.dumps([*reasons]))
         return value
 
     def count(self, files: Sequence[int]) -> list[MemberCount]:
-        """Count the members of each attempt to get files by the step that they wait for."""
+        """Count the members of files by attempt and pending step."""
         return self._database.rows(_make_member_count, "members.count", json.dumps([*files]))
 
     def of_file(self, file: int) -> list[int]:
-        """Return the numbers of the members that attempts to get a file brought."""
+        """Return the numbers of the members of a file from all attempts to fetch it, in order."""
         return self._database.column("members.of_file", file)
 
     def ended(self, files: Sequence[int]) -> list[int]:
-        """Return the numbers of the members of files that were ended by an operator."""
+        """Return the numbers of the members of files that an operator ended, in order."""
         return self._database.column("members.ended", json.dumps([*files]))

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class Mirror(NamedTuple):
-    """What a source said of a file when it was last listed; `present` is whether it still lists it."""
+    """A listed file at a source, as last listed; `present` tells whether the source still lists it."""
 
     file: int
     key: str
@@ -27,7 +27,7 @@ class Mirror(NamedTuple):
 
 
 class ListingCount(NamedTuple):
-    """How often listings of a source said something: listed, refused, changed or gone."""
+    """The number of listing events of one kind at a source: listed, refused, changed or gone."""
 
     source: str
     event: str
@@ -35,7 +35,7 @@ class ListingCount(NamedTuple):
 
 
 class RefusalCount(NamedTuple):
-    """A row of `refused_between`."""
+    """The number of entries of a source that were refused for a reason."""
 
     source: str
     reason: Reason
@@ -43,7 +43,7 @@ class RefusalCount(NamedTuple):
 
 
 class RefusalRow(NamedTuple):
-    """An entry of a listing whose name fits no table."""
+    """An entry of a listing whose name cannot be stored in any table of its standard."""
 
     seq: int
     at: datetime
@@ -54,7 +54,7 @@ class RefusalRow(NamedTuple):
 
 
 class ListingRow(NamedTuple):
-    """A source began to list a file, changed what it says of it, or stopped: listed or refused, changed, gone."""
+    """An event of a listing: a source began to list a file (listed or refused), changed it, or stopped (gone)."""
 
     seq: int
     at: datetime
@@ -67,7 +67,7 @@ class ListingRow(NamedTuple):
 
 
 class InconsistentMirror(NamedTuple):
-    """A row of `inconsistent`."""
+    """A mirror whose `present` does not agree with the last event of its listings."""
 
     source: str
     file: int
@@ -76,7 +76,7 @@ class InconsistentMirror(NamedTuple):
 
 
 class ListedChange(NamedTuple):
-    """What a source said of a file, with the file's name and the size that it had there before."""
+    """An event of a listing, with the file's key and the size that the source listed before."""
 
     at: datetime
     source: str
@@ -88,7 +88,7 @@ class ListedChange(NamedTuple):
 
 
 class UncomparedMirror(NamedTuple):
-    """A source that lists a file of which bytes are held from another one, `held_from`, by their digest."""
+    """A source that lists a file whose bytes, with this digest, were fetched from `held_from`."""
 
     file: int
     key: str
@@ -139,55 +139,49 @@ class TypedMirrors(LedgerQueries):
     """The queries of mirrors.sql."""
 
     def of_source(self, source: str) -> list[Mirror]:
-        """Return what a source lists, and what it listed before."""
+        """Return the files that a source lists or has listed."""
         return self._database.rows(_make_mirror, "mirrors.of_source", source)
 
     def of_files(self, files: Sequence[int]) -> list[Mirror]:
-        """Return who lists these files now."""
+        """Return the mirrors at which these files are listed now."""
         return self._database.rows(_make_mirror, "mirrors.of_files", json.dumps([*files]))
 
     def sources(self) -> set[str]:
-        """Return every source that ever listed something."""
+        """Return the sources that ever listed a file."""
         return {*self._database.column("mirrors.sources")}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
-        """Count what listings said between two facts."""
+        """Count the events of listings between two facts by source and kind."""
         return self._database.rows(ListingCount._make, "mirrors.listed_between", facts[0], facts[1])
 
     def refused_between(self, facts: tuple[int, int]) -> list[RefusalCount]:
-        """Count what was refused between two facts."""
+        """Count the entries that were refused between two facts, by source and reason."""
         return self._database.rows(_make_refusal_count, "mirrors.refused_between", facts[0], facts[1])
 
     def count(self) -> dict[str, int]:
-        """Count what each source lists now."""
+        """Count the files that each source lists now, by source."""
         return dict(self._database.rows(tuple, "mirrors.count"))
 
     def count_failing(self) -> dict[str, int]:
-        """Count what each source lists that failed, or of which a member did."""
+        """Count the files that each source lists now and that failed or have a failed member, by source."""
         return dict(self._database.rows(tuple, "mirrors.count_failing"))
 
     def refused(self, name: str) -> list[RefusalRow]:
-        """Return refused entries by path, by the last part of it, or by source and path; and lines that end with it.
-
-        A line that could not be read is a path as it came: what it ends with may be the name.
-        """
+        """Return refused entries by path, by its last part, by source and path, or by the end of an unreadable line."""
         return self._database.rows(_make_refusal_row, "mirrors.refused", name)
 
     def listings(self, file: int) -> list[ListingRow]:
-        """Return what listings said of a file, in order."""
+        """Return the events of listings about a file, in order."""
         return self._database.rows(_make_listing_row, "mirrors.listings", file)
 
     def inconsistent(self) -> Iterator[InconsistentMirror]:
-        """Yield mirrors that are there or not, other than the last listing says."""
+        """Yield mirrors of which `present` does not agree with the last event of a listing."""
         return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
-        """Yield what the sources of a collection said between two facts, in order."""
+        """Yield the events of listings of a collection's files between two facts, in order."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
-        """Return who lists what is held from another source in the same size, and was not compared with it yet.
-
-        That is, not since it was listed and the bytes were fetched.
-        """
+        """Return mirrors of fetched files at other sources, with the same size, that are still to be compared."""
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)

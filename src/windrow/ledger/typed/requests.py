@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 
 class WholeListingRow(NamedTuple):
-    """A listing of all that a source has: the attempts that its first and last answer came in."""
+    """A complete listing of a source: the attempts of its first and its last answer."""
 
     collection: str
     source: str
@@ -23,10 +23,7 @@ class WholeListingRow(NamedTuple):
 
 
 class RequestAttempt(NamedTuple):
-    """An attempt at a request, and what was asked: `kept` where there are bytes of an answer.
-
-    One that is not archived has its digest, and no bytes any more once it was read.
-    """
+    """An attempt at a request; `kept` tells whether the bytes of its answer (still) exist."""
 
     attempt: int
     source: str
@@ -37,7 +34,7 @@ class RequestAttempt(NamedTuple):
 
 
 class UnarchivedAnswer(NamedTuple):
-    """An answer whose bytes are there only until no step waits for them: what was asked, and the file they lie in."""
+    """An answer whose bytes are kept only until no step needs them, and the file with the bytes."""
 
     attempt: int
     address: int
@@ -61,46 +58,46 @@ class TypedRequests(LedgerQueries):
     """The queries of requests.sql."""
 
     def followed_upto(self, collection: str, source: str) -> int:
-        """Return the last attempt of a source that was followed, 0 before the first."""
+        """Return the last answer of a source that was followed, or 0 if there is none."""
         value: int = self._database.value("requests.followed_upto", collection, source)
         return value
 
     def followed(self, attempt: int) -> Followed | None:
-        """Return what an answer led to."""
+        """Return the result of following an answer, or None if it was not followed."""
         return self._database.first(_make_followed, "requests.followed", attempt)
 
     def latest(self, collection: str, source: str, limit: int) -> list[Followed]:
-        """Return what the last answers of a source led to, the latest first."""
+        """Return the results of following the last answers of a source, the latest first."""
         return self._database.rows(_make_followed, "requests.latest", collection, source, limit)
 
     def learned_texts(self, collection: str, source: str) -> dict[str, str]:
-        """Return what a discovery learned of a source, as JSON; where that was is the engine's own."""
+        """Return the values that a discovery learned about a source, as JSON by name."""
         return dict(self._database.rows(tuple, "requests.learned_texts", collection, source))
 
     def learned_texts_as(self, collection: str, name: str) -> dict[str, str]:
-        """Return what was learned under a name of each source that has it, as JSON."""
+        """Return the value that was learned about each source under a name, as JSON by source."""
         return dict(self._database.rows(tuple, "requests.learned_texts_as", collection, name))
 
     def answers(
         self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int
     ) -> list[RecordedAttempt]:
-        """Return attempts of a source after a given one, of some kinds, in the order of the ledger."""
+        """Return the attempts of a source after the attempt `after`, of some kinds, in order."""
         return self._database.rows(recorded, "requests.answers", collection, after, json.dumps([*kinds]), source, limit)
 
     def offers(self, attempt: int) -> list[Offering]:
-        """Return what an answer offered, in its order."""
+        """Return the offers of an answer, in their order."""
         return self._database.rows(offering, "requests.offers", attempt)
 
     def known(self, collection: str, source: str, keys: Sequence[str]) -> set[str]:
-        """Return those of the keys that a source offered before."""
+        """Return the keys among `keys` that a source has ever offered."""
         return {*self._database.column("requests.known", collection, source, json.dumps([*keys]))}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:
-        """Return the listing that ended with an attempt."""
+        """Return the complete listing that ended with an attempt, or None."""
         return self._database.first(WholeListingRow._make, "requests.whole_listing", ended)
 
     def whole_listings_before(self, listing: WholeListingRow, limit: int) -> list[WholeListingRow]:
-        """Return the listings of the same source that ended before one did, the latest first."""
+        """Return earlier complete listings of the same source, the latest first."""
         return self._database.rows(
             WholeListingRow._make,
             "requests.whole_listings_before",
@@ -111,33 +108,33 @@ class TypedRequests(LedgerQueries):
         )
 
     def listed(self, listing: WholeListingRow) -> int:
-        """Count what a listing had."""
+        """Count the different keys that were offered in a complete listing."""
         value: int = self._database.value(
             "requests.listed", listing.collection, listing.source, listing.began, listing.ended
         )
         return value
 
     def missing(self, listing: WholeListingRow) -> list[str]:
-        """Return the keys of what a source had offered before a listing, and did not offer in it."""
+        """Return the keys that a source offered before a complete listing and did not offer in it."""
         return self._database.column(
             "requests.missing", listing.collection, listing.source, listing.began, listing.ended
         )
 
     def asked_row(self, attempt: int) -> RequestRow | None:
-        """Return what an attempt asked, where that is not the URL alone."""
+        """Return the request of an attempt, or None if it was a plain GET of its URL."""
         return self._database.first(RequestRow._make, "requests.asked_row", attempt)
 
     def attempts(self, collection: str, address: int, limit: int) -> list[RequestAttempt]:
-        """Return the last attempts at a request, the latest first, and the source or service that was asked."""
+        """Return the last attempts at a request, the latest first, with the source or service that was asked."""
         return self._database.rows(_make_request_attempt, "requests.attempts", collection, address, limit)
 
     def unarchived(self, collection: str) -> list[UnarchivedAnswer]:
-        """Return the answers to a collection that are not archived and whose bytes are there still.
+        """Return a collection's answers that are not archived and whose bytes still exist.
 
-        In the names of files '.' follows '-'.
+        The names of their files begin with `unarchived-`, which is a range of the index since '.' follows '-'.
         """
         return self._database.rows(UnarchivedAnswer._make, "requests.unarchived", collection)
 
     def files_needed(self, files: Sequence[str]) -> set[str]:
-        """Return those of some files of the archive in which bytes lie that the ledger names."""
+        """Return the files, among these files of the archive, with bytes that the ledger refers to."""
         return {*self._database.column("requests.files_needed", json.dumps([*files]))}

@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 
 class LeaseRow(NamedTuple):
-    """Who holds the workspace, since when, and until when unless renewed."""
+    """The lease of a workspace: its holder, since when it has it, and when it expires unless renewed."""
 
     token: str
     holder: str
@@ -24,7 +24,7 @@ class LeaseRow(NamedTuple):
 
 
 class TaskRow(NamedTuple):
-    """One phase of one source; all that says how it ended is None while it runs."""
+    """A task: one phase of one source. The fields about its end are None while it runs."""
 
     seq: int
     collection: str
@@ -38,9 +38,9 @@ class TaskRow(NamedTuple):
 
 
 class SourceSession(NamedTuple):
-    """What a session did at one source: how many of its tasks failed or never ended, and when the last one did.
+    """A session at one source: how many of its tasks failed or never ended, and when the latest of its tasks ended.
 
-    `first_phase` is the first phase of its tasks: a session that only read what is kept has none of those that ask.
+    `first_phase` is the least phase of its tasks. It is that of a step if the session fetched nothing.
     """
 
     source: str
@@ -53,7 +53,7 @@ class SourceSession(NamedTuple):
 
 
 class SourceTask(NamedTuple):
-    """A task of one source, and the session it was part of."""
+    """A task of one source, and its session."""
 
     seq: int
     session: int
@@ -66,7 +66,7 @@ class SourceTask(NamedTuple):
 
 
 class SessionEnd(NamedTuple):
-    """A row of `ended`."""
+    """The time when a session ended."""
 
     session: int
     at: datetime
@@ -135,73 +135,73 @@ class TypedSessions(LedgerQueries):
     """The queries of sessions.sql."""
 
     def last_at(self) -> str:
-        """Return when the last session began or ended, as the ledger spells times; empty for never."""
+        """Return when the last session began or ended, as the ledger writes times; empty if there is none."""
         value: str = self._database.value("sessions.last_at")
         return value
 
     def lease(self) -> LeaseRow | None:
-        """Return who holds the workspace, or held it when it was killed."""
+        """Return the lease, or None. It may be that of a run that was killed."""
         return self._database.first(_make_lease_row, "sessions.lease")
 
     def get(self, session: int) -> SessionRow | None:
-        """Return a session by its number among the facts, None where there is none."""
+        """Return a session by the number of its fact, or None."""
         return self._database.first(_make_session_row, "sessions.get", session)
 
     def numbered(self, number: int) -> int | None:
-        """Return the session that people know by a number: 1 is the first."""
+        """Return the session (the number of its fact) that is shown to people as `number`, or None."""
         value: int | None = self._database.value("sessions.numbered", number)
         return value
 
     def numbers(self) -> dict[int, int]:
-        """Return what people call each session."""
+        """Return the numbers that are shown to people, by session."""
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
-        """Return when the first session began and who held it: what no other ledger has; empty before it.
+        """Return when the first session began and its holder, which identify the ledger; empty if there is none.
 
-        The archive that the ledger writes to is marked with it.
+        The archive is marked with this text.
         """
         value: str = self._database.value("sessions.first")
         return value
 
     def latest(self) -> int | None:
-        """Return the number of the last session."""
+        """Return the last session, by the number of its fact, or None."""
         value: int | None = self._database.value("sessions.latest")
         return value
 
     def tasks(self, facts: tuple[int, int]) -> list[TaskRow]:
-        """Return the tasks between two facts, in their order."""
+        """Return the tasks that began between two facts (first, last), in order; later ends are left out."""
         return self._database.rows(_make_task_row, "sessions.tasks", facts[0], facts[1])
 
     def by_source(self) -> list[SourceSession]:
-        """Return every session of every source, in the order of sessions."""
+        """Return one row for every session and source, in the order of sessions."""
         return self._database.rows(_make_source_session, "sessions.by_source")
 
     def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
-        """Return of the sessions before one those that ended tasks of a phase, and the last fact that ended one."""
+        """Return the last fact that ended a task of a phase in each session before `before`, by session."""
         return dict(self._database.rows(tuple, "sessions.ends_of_phase", collection, phase, before))
 
     def last_before(self, at: datetime) -> int:
-        """Return the last session that began before a time, by its number among the facts; 0 for none."""
+        """Return the last session that began before a time, by the number of its fact, or 0."""
         value: int = self._database.value("sessions.last_before", spell(at))
         return value
 
     def has_task(self, facts: tuple[int, int]) -> bool:
-        """Tell whether there is a task between two facts."""
+        """Tell whether a task began between two facts, given by the numbers of the first and the last."""
         return bool(self._database.value("sessions.has_task", facts[0], facts[1]))
 
     def last_reported_before(self, session: int) -> int:
-        """Return the end of the last session with a task that ended before one, 0 for none."""
+        """Return the end of the last session with a task that ended before a session, or 0."""
         value: int = self._database.value("sessions.last_reported_before", session)
         return value
 
     def collection_of(self, source: str) -> str:
-        """Return the collection that a source was last harvested for, declared or not; empty for an unknown one."""
+        """Return the collection for which a source was last harvested; empty if it never was."""
         value: str = self._database.value("sessions.collection_of", source)
         return value
 
     def tasks_of_source(self, source: str) -> list[SourceTask]:
-        """Return every task of a source, in their order."""
+        """Return every task of a source, in order."""
         return self._database.rows(_make_source_task, "sessions.tasks_of_source", source)
 
     def has_ended(self, session: int) -> bool:
@@ -209,7 +209,7 @@ class TypedSessions(LedgerQueries):
         return bool(self._database.value("sessions.has_ended", session))
 
     def ended(self, sessions: Sequence[int]) -> list[SessionEnd]:
-        """Return when these sessions ended, without those that have not."""
+        """Return the times when these sessions ended; sessions that have not ended are left out."""
         return self._database.rows(_make_session_end, "sessions.ended", json.dumps([*sessions]))
 
     def running(self) -> bool:
@@ -217,5 +217,5 @@ class TypedSessions(LedgerQueries):
         return bool(self._database.value("sessions.running"))
 
     def collections(self) -> set[str]:
-        """Return the collections that were harvested here ever, or took what others kept."""
+        """Return the collections that were ever harvested here, or that used captures of others."""
         return {*self._database.column("sessions.collections")}

@@ -14,7 +14,7 @@ from windrow.model import ArchivePlace
 
 
 class TombstoneRow(NamedTuple):
-    """What was said of taking a target down: when, by whom and why; when it was done, and lifted."""
+    """A takedown of a target: when, by whom and why, and when it was done and lifted."""
 
     seq: int
     at: datetime
@@ -27,7 +27,7 @@ class TombstoneRow(NamedTuple):
 
 
 class OpenTombstone(NamedTuple):
-    """A takedown that was begun and is not done; a `shared` address is asked for again when it is."""
+    """A takedown that has begun and is not done; a `shared` address is due again when it is."""
 
     seq: int
     collection: str
@@ -38,7 +38,7 @@ class OpenTombstone(NamedTuple):
 
 
 class SharedRecord(NamedTuple):
-    """An attempt whose record another attempt names too: whether that is one to the same address, and whose it is."""
+    """An attempt whose record belongs to another attempt too; collection and source are those of the other attempt."""
 
     attempt: int
     same_address: bool
@@ -47,14 +47,14 @@ class SharedRecord(NamedTuple):
 
 
 class RecordSpan(NamedTuple):
-    """Where a record lies in its file."""
+    """The offset and length of a record in its file."""
 
     offset: int
     length: int
 
 
 class TargetCount(NamedTuple):
-    """What the ledger has of a target; sizes in bytes, as they lie in the archive."""
+    """The numbers of a target's addresses, attempts, captures and bytes in the archive."""
 
     addresses: int
     attempts: int
@@ -63,14 +63,14 @@ class TargetCount(NamedTuple):
 
 
 class TakenDown(NamedTuple):
-    """An address of which nothing may be kept, or where there is one, an origin."""
+    """An address of which nothing may be kept, or an origin if `origin` is not None."""
 
     address: int
     origin: str | None
 
 
 class AskedRequest(NamedTuple):
-    """What a step asked of a service for a document: the number of the request, and where it went."""
+    """A request to a service that a step made for a document, and its URL."""
 
     digest: int
     host: int
@@ -78,9 +78,9 @@ class AskedRequest(NamedTuple):
 
 
 class SharedRequest(NamedTuple):
-    """What a step asked of a service for a document and for others too.
+    """A request to a service that steps made for several documents.
 
-    `attempt` is the first of those; attachments are JSON.
+    `attempt` is the first attempt that is not taken down; attachments are JSON.
     """
 
     digest: int
@@ -122,74 +122,74 @@ class TypedTakedowns(LedgerQueries):
     """The queries of takedowns.sql."""
 
     def of(self, address: int, host: int) -> list[TombstoneRow]:
-        """Return the tombstones of an address, and those of its origin."""
+        """Return the tombstones of an address and of its host, in order."""
         return self._database.rows(_make_tombstone_row, "takedowns.of", address, host)
 
     def open(self) -> list[OpenTombstone]:
-        """Return those that were begun and are not done: a run was killed over them.
+        """Return the takedowns that have begun and are not done, because a run was killed.
 
-        One that was lifted by the session that began it is of an address that has other things too: it is to be done
-        all the same, and then asked for again.
+        This includes those that were lifted by the session that began them: their address also has other documents, so
+        that it is due again when the takedown is done.
         """
         return self._database.rows(_make_open_tombstone, "takedowns.open")
 
     def hosts(self) -> set[int]:
-        """Return the origins of which nothing may be asked."""
+        """Return the hosts from which nothing may be requested."""
         return {*self._database.column("takedowns.hosts")}
 
     def attempts(self, address: int, host: int) -> list[int]:
-        """Return the attempts to a target, and those of other collections that took their captures.
-
-        Their bytes may be gone already.
-        """
+        """Return the attempts at a target, and the attempts of other collections that used their captures."""
         return self._database.column("takedowns.attempts", host, address)
 
     def collections(self, attempts: Iterable[int]) -> list[str]:
-        """Return the collections that made attempts."""
+        """Return the collections that made these attempts."""
         return self._database.column("takedowns.collections", json.dumps([*attempts]))
 
     def captures(self, attempts: Iterable[int]) -> list[TargetCapture]:
-        """Return what was kept in attempts, file by file."""
+        """Return the captures of these attempts, file by file."""
         return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*attempts]))
 
     def lent(self, attempts: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return digests of attempts whose bytes an attempt that is not `gone` has only by a revisit of them."""
+        """Return the digests of these attempts' bytes to which other attempts refer by a revisit alone.
+
+        Attempts in `gone` are not counted as others.
+        """
         return {*self._database.column("takedowns.lent", json.dumps([*attempts]), json.dumps([*gone]))}
 
     def shared(self, attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
-        """Return attempts whose record an attempt that is not `gone` names as its own."""
+        """Return the attempts whose record belongs to an attempt that is not in `gone` too."""
         return self._database.rows(
             _make_shared_record, "takedowns.shared", json.dumps([*attempts]), json.dumps([*gone])
         )
 
     def spans(self, tombstone: int) -> list[ArchivePlace]:
-        """Return the records that are to be erased, file by file."""
+        """Return the places of the records to erase for a takedown, file by file."""
         return self._database.rows(ArchivePlace._make, "takedowns.spans", tombstone)
 
     def records_of(self, warc: str) -> list[RecordSpan]:
-        """Return the places of all records of a file that are on the ledger, in order."""
+        """Return the places of all records of a WARC file to which the ledger refers, in order."""
         return self._database.rows(RecordSpan._make, "takedowns.records_of", warc)
 
     def count_attempts(self, attempts: Sequence[int]) -> TargetCount:
-        """Count what some attempts are of, and what they brought."""
+        """Count these attempts, their addresses and captures, and the bytes of their records."""
         (row,) = self._database.rows(TargetCount._make, "takedowns.count_attempts", json.dumps([*attempts]))
         return row
 
     def taken_down(self) -> list[TakenDown]:
-        """Return the addresses and origins of tombstones that are not lifted.
+        """Return the addresses and origins whose tombstones are not lifted.
 
-        What one source alone asked of an origin is not among them.
+        A tombstone for the addresses of one source at an origin, and not for the whole origin, is left out.
         """
         return self._database.rows(TakenDown._make, "takedowns.taken_down")
 
     def asked(self, attempts: Sequence[int]) -> list[AskedRequest]:
-        """Return what steps asked of services for attempts, and for no other: it goes with them."""
+        """Return the requests to services that steps made for these attempts and for no others."""
         return self._database.rows(AskedRequest._make, "takedowns.asked", json.dumps([*attempts]))
 
     def asked_too(self, attempts: Sequence[int]) -> list[SharedRequest]:
-        """Return what was asked for one of some attempts, and for others too."""
+        """Return the requests to services that steps made for one of these attempts and for others too."""
         return self._database.rows(SharedRequest._make, "takedowns.asked_too", json.dumps([*attempts]))
 
     def endings(self, attempts: Sequence[int]) -> list[str]:
-        """Return why answers of some attempts led to nothing."""
+        """Return the messages in which following the answers of these attempts ended."""
         return self._database.column("takedowns.endings", json.dumps([*attempts]))

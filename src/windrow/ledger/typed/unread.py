@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class UnreadDocument(NamedTuple):
-    """An attempt or an item that a version of a step did not read: so many times in a row, and when last."""
+    """An attempt or an item that a version of a step failed to read, how often in a row, and when last."""
 
     number: int
     version: str
@@ -23,7 +23,7 @@ class UnreadDocument(NamedTuple):
 
 
 class UnreadAddress(NamedTuple):
-    """An attempt that is to be read again, the phase of its step, and the address."""
+    """An attempt that is to be read again, the phase of the step, and the address."""
 
     attempt: int
     phase: int
@@ -40,11 +40,11 @@ class TypedUnread(LedgerQueries):
     """The queries of unread.sql."""
 
     def attempts(self, collection: str, phase: int) -> list[UnreadDocument]:
-        """Return the attempts that a step did not read, in the order of the ledger."""
+        """Return the attempts that the step of a phase failed to read, in order."""
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 
     def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:
-        """Return the items that failed at a step for one of some reasons, with its last reading of them."""
+        """Return the items that failed at a step for one of these reasons, with the last reading of each."""
         return self._database.rows(
             _make_unread_document, "unread.items_failed", collection, step, json.dumps([*reasons])
         )
@@ -52,7 +52,10 @@ class TypedUnread(LedgerQueries):
     def addresses(
         self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
     ) -> list[UnreadAddress]:
-        """Return the attempts of a source, for a reason and to some addresses, where these are given."""
+        """Return the attempts to read again of a source, for a reason and at some addresses.
+
+        An empty text, or None for `among`, means any.
+        """
         return self._database.rows(
             UnreadAddress._make,
             "unread.addresses",
