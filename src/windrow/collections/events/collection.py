@@ -38,7 +38,7 @@ def _parse_json(setting: Any) -> Any:
     try:
         return json.loads(setting)
     except ValueError:
-        raise ConfigError("the text is not JSON") from None
+        raise ConfigError("wanted JSON") from None
 
 
 def _read_table(setting: Any, _root: Path) -> dict[str, str]:
@@ -161,7 +161,7 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
     bare_url = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
     source = source_at_url(table, {**values, "url": bare_url}, surroundings)
     if source.site.scheme not in {"http", "https"} and not (source.options.get("from") and not address):
-        raise ConfigError(f"{table.file}: source.{table.name}.url: it is not an http or https address")
+        raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an http or https address")
     _refuse_secrets(table, address)
     try:
         parser = _build_parser(table, values, surroundings, built_in)

@@ -71,7 +71,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
     key_counts: Counter[str] = Counter()
     for event in events:
         if not event.title.strip() and not event.id:
-            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"an event has neither title nor id: {event.text[:100]!r}")
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"the event has neither title nor id: {event.text[:100]!r}")
             continue
         source_id = event.id.strip() if event.id.strip() in ids else ""
         if event.start is None:

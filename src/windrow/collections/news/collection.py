@@ -29,7 +29,7 @@ def _read_day(setting: Any, _root: Path) -> str:
     try:
         return date.fromisoformat(str(setting)).isoformat()
     except ValueError:
-        raise ConfigError("it is not a day, such as 2025-11-20") from None
+        raise ConfigError("wanted a day, such as 2025-11-20") from None
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
@@ -39,7 +39,7 @@ def _read_zone(setting: Any, _root: Path) -> str:
     try:
         return ZoneInfo(str(setting)).key
     except (ValueError, OSError, KeyError):
-        raise ConfigError("it is not a time zone, such as America/Chicago") from None
+        raise ConfigError("wanted a time zone, such as America/Chicago") from None
 
 
 DAY = ValueKind("day", _read_day)
@@ -65,7 +65,7 @@ def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroun
     """Build a source from its table; raise ConfigError if it is not on the web, or if `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
-        raise ConfigError(f"{values['url'].origin}: url: it is not an http or https address", hint=f"edit {table.file}")
+        raise ConfigError(f"{values['url'].origin}: url: wanted an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:
         raise ConfigError(f"{values['until'].origin}: until is before since", hint=f"edit {table.file}")

@@ -53,7 +53,7 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
     elif not html_tree(document).css(_CALENDAR_ELEMENTS):
-        raise StepError("the page is not a page of the House calendar", Reason.WRONG_ROOT)
+        raise StepError("the page does not belong to the House calendar", Reason.WRONG_ROOT)
 
 
 def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
