@@ -138,14 +138,14 @@ def _reading_order(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 
 
 def _usable_ids(ids: list[str]) -> set[str]:
-    """Return the ids that identify events: all except those that half of the events or more have."""
+    """Return the ids that identify events; an id that half of the events or more have does not."""
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, len(ids) // 2)
     return {id_ for id_, count in counts.items() if count == 1 or count < too_many or len(ids) <= 2}
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the standard's keys, except those that depend on its history; `source_id` may be empty."""
+    """Build an event with the keys of the standard, except keys that depend on its history; `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     signature = " ".join((title.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold()))
@@ -194,7 +194,7 @@ def _one_line(text: str) -> str:
 
 
 def source_document(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> SourceDocument:
-    """Build the input of a reader, with the rules in force at `visited`; raise StepError if its zone is not valid."""
+    """Return the input of a reader with the rules in force at `visited`; raise StepError if the parser's zone is invalid."""
     zone = zone_of(parser.zone)
     if zone is None:
         raise StepError(f"{parser.zone!r} is not a time zone", Reason.STEP_FAILED)

@@ -210,7 +210,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 
 
 def _may_be_own(canonical_url: str, url: str) -> bool:
-    """Return whether a canonical address may be that of the article at `url`, as some sites give a section's instead.
+    """Return whether a canonical address may belong to the article at `url`; some sites give the address of a section.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False

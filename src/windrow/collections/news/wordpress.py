@@ -138,7 +138,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a response to a request by numbers, and forget the numbers of those that do not exist."""
+    """Offer the posts of a response to a request by numbers, and forget the numbers that it lacks."""
     content = parse_reply(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
         refused = content if isinstance(content, RefusedReply) else _NOT_A_LIST
@@ -179,7 +179,7 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedReply) -> FollowResult:
-    """Request the other address of the API if a site refuses this one; if it refuses both, read its feed in future."""
+    """Request the second address of the API if a site refuses the first; if it refuses both, read its feed in future."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}

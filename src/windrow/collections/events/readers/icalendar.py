@@ -32,7 +32,7 @@ MAX_REPETITIONS = 10_000
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern for components of a name; a component without an END does not extend into the next one."""
+    """Return a pattern for components, such as VEVENT; a component without an END does not extend into the next one."""
     line = r"[ \t]*+\r?"
     return re.compile(
         rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",

@@ -161,9 +161,9 @@ _NO_SUCH_VOTE = "Error sanitizing file"
 
 
 def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the votes in the list of a session of the Senate, whose dates lack the year.
+    """Yield the votes in a list of the Senate, and add the year of the list to their dates.
 
-    A session begins on 3 January, so 1 and 2 January are in the year after that of the list.
+    A session begins on 3 January, so 1 and 2 January get the year after it.
     """
     root = xml_tree(document)
     first_year = element_text(root, "congress_year") or ""

@@ -1,4 +1,4 @@
-"""The adapter of news, which is the one of JSON records and also writes a tree of files after each run."""
+"""The adapter of news: an adapter for JSON records that also writes a tree of files after each run."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class NewsAdapter(RecordAdapter):
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the addresses of an article and, as shared targets, those of the lists that contain it and others."""
+        """Yield the addresses of an article and, as shared targets, the addresses of lists that contain other articles, too."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
         own_urls = {number(normalise(own_url).url): own_url for own_url in addresses}  # by the ledger's number
