@@ -90,7 +90,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect the kind of a site by its front page, and return its first requests, or requests for articles on the page."""
+    """Detect the kind of a site by its front page, and return its first requests, or those for articles on it."""
     url = answer.request.url
     if answer.status != 200:
         skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED

@@ -245,8 +245,8 @@ def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
         return capture.line.warc
     if not path.is_absolute():  # the file is remote, so this is its name in the index
         return str(path)
-    folder = next((one for one in warc_folders if one != path and path.is_relative_to(one)), path.parent)
-    return str(path.relative_to(folder))
+    above = (folder for folder in warc_folders if folder != path and path.is_relative_to(folder))
+    return str(path.relative_to(next(above, path.parent)))
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
