@@ -151,7 +151,7 @@ def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_
 SECRET = "zanzibarite"
 DEADLY = (
     *((TakedownWriter, name) for name in ("begin", "mark", "clear", "done", "lift", "due_again")),
-    (takedown, "erase"), (NewsAdapter, "remove_taken_down"), (NewsAdapter, "_unwrite"), (NewsAdapter, "clean_stores"),
+    (takedown, "erase"), (NewsAdapter, "remove_taken_down"), (NewsAdapter, "_remove_files"), (NewsAdapter, "clean_stores"),
     (RecordStore, "forget"), (TreeIndex, "remove"),
 )  # fmt: skip
 

@@ -144,7 +144,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the function that selects the captures of imported archives which a source's reader can read."""
+    """Return the function that selects the captures which the reader of a source can read."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))

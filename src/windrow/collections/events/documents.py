@@ -97,7 +97,7 @@ class _Sightings(NamedTuple):
 def _build_document(
     uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], sightings: _Sightings
 ) -> EventDocument:
-    """Return the document of an event with this content and history; `ids` are those of all its versions."""
+    """Return the document of an event with this content and history; `ids` are the document ids of all its versions."""
     current_id, latest = id_of(content), sightings.latest
     fields = {**content, **latest.aside, "access_datetime": format_utc(latest.at)}
     document: dict[str, Any] = {"_id": current_id, **{key: fields[key] for key in STANDARD_KEYS}}

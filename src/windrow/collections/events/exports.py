@@ -275,7 +275,7 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _form_of_completed(media: str, write: EventWriter) -> EventForm:
-    """Return a format that completes events of other programs first, and leaves out those that have no valid start."""
+    """Return a format that also accepts events which other programs wrote, if they have a valid start."""
     return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 

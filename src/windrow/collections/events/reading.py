@@ -71,7 +71,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
     key_counts: Counter[str] = Counter()
     for event in events:
         if not event.title.strip() and not event.id:
-            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"an event has neither title nor id: {event.text[:100]!r}")
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"the event has neither title nor id: {event.text[:100]!r}")
             continue
         source_id = event.id.strip() if event.id.strip() in ids else ""
         if event.start is None:
@@ -138,20 +138,20 @@ def _reading_order(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 
 
 def _usable_ids(ids: list[str]) -> set[str]:
-    """Return the ids that identify events: all except those that half of the events or more have."""
+    """Return the ids that identify events; an id that half of the events or more have does not."""
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, len(ids) // 2)
     return {id_ for id_, count in counts.items() if count == 1 or count < too_many or len(ids) <= 2}
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the standard's keys, except those that depend on its history; `source_id` may be empty."""
+    """Build an event with the keys of the standard, except those of its history; `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     signature = " ".join((title.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold()))
     identity = source_id or digest(signature.encode("utf-8", "replace")).partition(":")[2][:24]
     end = raw.end
-    value: dict[str, Any] = {
+    event: dict[str, Any] = {
         "datetime": format_utc(start.utc),
         "title": title,
         "description": raw.description,
@@ -167,17 +167,17 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         "status": raw.status or "scheduled",
     }
     if raw.location is not None:
-        value["location"] = raw.location
+        event["location"] = raw.location
     if start.note:
-        value["time_note"] = start.note
+        event["time_note"] = start.note
     # A branch or entity that is not among the parser's is kept in a key of its own, as the source writes it.
     source_names = {name: getattr(raw, name) for name in ("branch", "entity")}
-    value |= {f"source_{key}": _one_line(name) for key, name in source_names.items() if name not in {"", value[key]}}
+    event |= {f"source_{key}": _one_line(name) for key, name in source_names.items() if name not in {"", event[key]}}
     # An extra key never replaces one of the standard.
-    value |= {name: extra for name, extra in raw.extra.items() if name not in value and not name.startswith("_")}
+    event |= {name: extra for name, extra in raw.extra.items() if name not in event and not name.startswith("_")}
     text = raw.text.encode("utf-8", "replace").decode()  # CouchDB refuses half of a surrogate pair
     aside = {"source_url": document.url, "source_text": text, "parser_version": document.rules.version}
-    return ReadEvent(_uid(parser, identity), value, aside)
+    return ReadEvent(_uid(parser, identity), event, aside)
 
 
 def _uid(parser: EventParser, identity: str) -> str:
@@ -194,7 +194,7 @@ def _one_line(text: str) -> str:
 
 
 def source_document(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> SourceDocument:
-    """Build the input of a reader, with the rules in force at `visited`; raise StepError if its zone is not valid."""
+    """Return the input of a reader, with the rules in force at `visited`; raise StepError for an invalid zone."""
     zone = zone_of(parser.zone)
     if zone is None:
         raise StepError(f"{parser.zone!r} is not a time zone", Reason.STEP_FAILED)
@@ -234,10 +234,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield an observation with the status missing for each future event that the last `missing_after` listings lack.
-
-    An event that is already missing, withdrawn or cancelled keeps its status.
-    """
+    """Yield an observation with the status missing of each future event that `missing_after` listings in a row lack."""
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:

@@ -185,7 +185,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
     except StepError as error:
         return Skip(error.reason or Reason.STEP_FAILED, url, str(error))
     if not (feed_entry or page.published or _ARTICLE_MARK.search(body[:_HEAD_BYTES])):
-        return Skip(Reason.NOT_WANTED, url, "not an article")
+        return Skip(Reason.NOT_WANTED, url, "the page is not an article")
     base_url = normalise(page.base, url).url if page.base else url
     canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
     article = FoundArticle(
@@ -210,7 +210,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 
 
 def _may_be_own(canonical_url: str, url: str) -> bool:
-    """Return whether a canonical address may be that of the article at `url`, as some sites give a section's instead.
+    """Return whether a canonical address may belong to the article at `url`; some sites give the address of a section.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False

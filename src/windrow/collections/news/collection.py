@@ -21,7 +21,7 @@ KINDS = ("wordpress", "townnews", "feed", "page")
 
 
 def _read_day(setting: Any, _root: Path) -> str:
-    """Return a setting as a day YYYY-MM-DD, or an empty text if it is empty; raise ConfigError for another one."""
+    """Return the day YYYY-MM-DD in a setting, which may be empty; raise ConfigError if it is not a day."""
     if isinstance(setting, date):
         return setting.isoformat()[:10]
     if setting == "":
@@ -33,7 +33,7 @@ def _read_day(setting: Any, _root: Path) -> str:
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
-    """Return a setting as the IANA name of a zone, or as an empty text; raise ConfigError for another one."""
+    """Return the IANA name of a zone in a setting, which may be empty; raise ConfigError if there is no such zone."""
     if setting == "":
         return ""
     try:

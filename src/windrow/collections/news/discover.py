@@ -90,7 +90,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect the kind of a site by its front page, and return its first requests, or those of articles on the page."""
+    """Detect the kind of a site by its front page, and return its first requests, or those for articles on it."""
     url = answer.request.url
     if answer.status != 200:
         skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED
@@ -184,7 +184,7 @@ def read(task: Task) -> list[Observation | Skip]:
 
 
 def article_entry(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt, or for a status of 404 or 410 the one that the article is gone.
+    """Return the observations of an attempt; after the status 404 or 410, the only one is that the article is gone.
 
     If the address is not that of an article, this changes nothing, as no record has its name.
     """

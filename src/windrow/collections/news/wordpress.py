@@ -138,7 +138,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a response to a request by numbers, and forget the numbers of those that do not exist."""
+    """Offer the posts of a response to a request by numbers, and forget the numbers that it lacks."""
     content = parse_reply(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
         refused = content if isinstance(content, RefusedReply) else _NOT_A_LIST
@@ -179,7 +179,7 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedReply) -> FollowResult:
-    """Request the other address of the API if a site refuses this one; if it refuses both, read its feed in future."""
+    """Request the second address of the API if a site refuses the first; if it refuses both, use its feed in future."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
@@ -306,7 +306,7 @@ def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
 def _author_names(embedded: Mapping[str, Any]) -> list[str]:
     people = embedded.get("author")
     people = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
-    return [strip_html(one["name"]) for one in people if isinstance(one.get("name"), str) and "code" not in one]
+    return [strip_html(user["name"]) for user in people if isinstance(user.get("name"), str) and "code" not in user]
 
 
 def _category_names(embedded: Mapping[str, Any]) -> list[str]:

@@ -109,7 +109,7 @@ def check_column(column: str) -> None:
 
 
 def check_put(put: Put, families: frozenset[str]) -> None:
-    """Raise `StoreError` for a key, a column or a cell that a table cannot store; `families` are those of the table."""
+    """Raise `StoreError` for a key, column or cell that a table with these families cannot store."""
     if not 0 < len(put.key) <= MAX_KEY_SIZE:
         raise StoreError(f"the key has {len(put.key)} bytes; it must have 1 to {MAX_KEY_SIZE}")
     for column, cell in put.cells.items():
@@ -120,7 +120,7 @@ def check_put(put: Put, families: frozenset[str]) -> None:
 
 
 def check_columns(columns: Iterable[str], families: frozenset[str]) -> None:
-    """Raise `StoreError` if the family of a column is not among `families`, those of the table."""
+    """Raise `StoreError` if the family of a column is not among the `families` of the table."""
     for column in columns:
         if column.partition(":")[0] not in families:
             raise StoreError(f"the table has no family for {column[:100]!r}")

@@ -118,7 +118,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
 
 
 def media_type(declared: str) -> str:
-    """Return the standard name of a media type as a server writes it, or an empty text if it is not that of a document.
+    """Return the standard name of a media type as a server writes it, or an empty text if it is not for documents.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')

@@ -148,7 +148,7 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper; `works` are those that have an identifier or the slug of the paper."""
+    """Return the verdict on a paper; `works` are the candidates, which have an identifier or the slug of the paper."""
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"

@@ -1,4 +1,4 @@
-"""The adapter of events, which is the one of JSON records and also updates the two databases of documents."""
+"""The adapter of events: an adapter for JSON records that also updates the two databases of documents."""
 
 from __future__ import annotations
 

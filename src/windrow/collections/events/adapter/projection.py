@@ -98,7 +98,7 @@ class EventProjection:
     def _write_events(
         self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write the documents of events, and remove those of events that have no versions any more.
+        """Write the documents of events; an event that has no versions any more loses its document.
 
         The ids of the documents are added to `current_ids`. `removed_ids` has, by uid, the ids that an event had in
         versions that were removed.
@@ -167,7 +167,7 @@ class DocumentChanges(NamedTuple):
 
 
 def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChanges]:
-    """Yield changes joined to groups that fit in one request; those of an event stay together."""
+    """Yield changes joined to groups that fit in one request; the changes of one event stay together."""
     documents: list[dict[str, Any]] = []
     removed_ids: list[str] = []
     size = 0

@@ -143,9 +143,11 @@ class RunLogs:
                 continue
             span = (number, next_session - 1)
             attempts = [*self._attempts(*span)]
-            documents = [recorded.seq for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS]
-            is_logged = documents and documents[-1] <= checkpoint and number not in late_sessions
-            if is_logged or (documents and documents[-1] > last_attempt):  # or not all documents are read yet
+            numbers_of_documents = [recorded.seq for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS]
+            last_document = numbers_of_documents[-1] if numbers_of_documents else None
+            is_logged = last_document is not None and last_document <= checkpoint and number not in late_sessions
+            is_unread = last_document is not None and last_document > last_attempt
+            if is_logged or is_unread:
                 continue
             tasks = {
                 task.source: task for task in self._ledger.sessions.tasks(span)
@@ -155,7 +157,8 @@ class RunLogs:
             attempts_by_source: dict[str, list[RecordedAttempt]] = {source: [] for source in tasks}
             for recorded in attempts:
                 attempts_by_source.setdefault(recorded.source, []).append(recorded)
-            yield [_SourceRun(number, name, runs, tasks.get(name)) for name, runs in attempts_by_source.items()]
+            by_source = attempts_by_source.items()
+            yield [_SourceRun(number, name, source_attempts, tasks.get(name)) for name, source_attempts in by_source]
 
     def _attempts(self, first: int, last: int) -> Iterator[RecordedAttempt]:
         """Yield the attempts of the collection whose numbers are above `first`, up to `last`."""

@@ -216,7 +216,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
-        raise StepError(f"{document.rules.items!r} is not a list", Reason.WRONG_ROOT)
+        raise StepError(f"the document has no list at {document.rules.items!r}", Reason.WRONG_ROOT)
     for number, event in enumerate(listed):
         if not isinstance(event, dict):
             yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not an object")

@@ -65,7 +65,7 @@ def any_namespace(path: str) -> str:
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the texts, or attributes for `@NAME`, of the elements at a path, joined by commas, or None."""
+    """Return the texts (for `@NAME`, attributes) of the elements at a path, with commas, or None if there are none."""
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]

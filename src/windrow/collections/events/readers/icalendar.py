@@ -32,7 +32,7 @@ MAX_REPETITIONS = 10_000
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern for components of a name; a component without an END does not extend into the next one."""
+    """Return a pattern for components, such as VEVENT; a component without an END does not extend into the next one."""
     line = r"[ \t]*+\r?"
     return re.compile(
         rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
@@ -341,10 +341,10 @@ def _as_list(entries: Any) -> list[Any]:
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
     """Return a property as a time, in the calendar's or source's zone if it has none, or None if it is not a time."""
-    given = _date_or_duration(ical_property)
-    if isinstance(given, datetime):
-        return from_zoned(given, document.zone) if given.tzinfo else _from_naive(document, ical_property, given, None)
-    return from_day(given) if isinstance(given, date) else None
+    time = _date_or_duration(ical_property)
+    if isinstance(time, datetime):
+        return from_zoned(time, document.zone) if time.tzinfo else _from_naive(document, ical_property, time, None)
+    return from_day(time) if isinstance(time, date) else None
 
 
 def _date_or_duration(ical_property: Any) -> Any:
@@ -357,8 +357,8 @@ def _date_or_duration(ical_property: Any) -> Any:
 
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
     """Return an event's duration, or for whole days the time to its last day, or None if it is missing or negative."""
-    end, given = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
-    duration = end.utc - start.utc if end else given if isinstance(given, timedelta) else None
+    end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
+    duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None
     if duration is None or duration < timedelta(0):
         return None
     if not start.all_day:

@@ -53,7 +53,7 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
     elif not html_tree(document).css(_CALENDAR_ELEMENTS):
-        raise StepError("the page is not a page of the House calendar", Reason.WRONG_ROOT)
+        raise StepError("the page does not belong to the House calendar", Reason.WRONG_ROOT)
 
 
 def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
@@ -161,9 +161,9 @@ _NO_SUCH_VOTE = "Error sanitizing file"
 
 
 def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the votes in the list of a session of the Senate, whose dates lack the year.
+    """Yield the votes in a list of the Senate, and add the year of the list to their dates.
 
-    A session begins on 3 January, so 1 and 2 January are in the year after that of the list.
+    A session begins on 3 January, so 1 and 2 January get the year after it.
     """
     root = xml_tree(document)
     first_year = element_text(root, "congress_year") or ""

@@ -1,4 +1,4 @@
-"""The adapter of news, which is the one of JSON records and also writes a tree of files after each run."""
+"""The adapter of news: an adapter for JSON records that also writes a tree of files after each run."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class NewsAdapter(RecordAdapter):
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the addresses of an article and, as shared targets, those of the lists that contain it and others."""
+        """Yield the addresses of an article and, as shared targets, the addresses of lists with other articles."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
         own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by the ledger's number
@@ -188,7 +188,8 @@ def _remove_articles(path: Path, urls: set[str]) -> None:
     articles = response.get(list_key) if isinstance(response, dict) else response
     if not isinstance(articles, list):
         return
-    kept = [one for one in articles if not (isinstance(one, dict) and {one.get("link"), one.get("url")} & urls)]
+    names = ("link", "url")
+    kept = [article for article in articles if not (isinstance(article, dict) and {*map(article.get, names)} & urls)]
     if len(kept) < len(articles):
         remaining = {**response, list_key: kept} if isinstance(response, dict) else kept
         write_whole(path, json.dumps(remaining, ensure_ascii=False))

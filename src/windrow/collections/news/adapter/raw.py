@@ -208,7 +208,7 @@ class RawRun:
         return summary
 
     def _site_result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
-        """Return the entry of a site in the collection summary; `folder` is that of the run."""
+        """Return the entry of a site in the collection summary; `folder` is the run's directory."""
         if domain.error and not domain.used_responses:
             status = "blocked" if domain.is_blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}
@@ -259,7 +259,7 @@ def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
 
 
 def _original_place(kept: KeptResponse, address_number: int, capture_queries: Any) -> ArchivePlace:
-    """Return the place of a response in the archive, or that of its original if it is a revisit."""
+    """Return the place of a response in the archive; a revisit has the place of its original."""
     if not kept.revisit:
         return kept.place
     original: ArchivePlace | None = capture_queries.original(address_number, kept.digest)
@@ -271,7 +271,7 @@ def _format_time(time: datetime) -> str:
 
 
 def _is_same_run(path: Path, kind: str, last_request: datetime) -> bool:
-    """Return whether a normalization summary is that of a run with this kind and time of the last request."""
+    """Return whether a normalization summary has the kind and the time of the last request of this run."""
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

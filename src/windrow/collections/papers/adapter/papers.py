@@ -1,4 +1,4 @@
-"""The adapter of papers, which is the one of JSON records and also writes the table of rows."""
+"""The adapter of papers: an adapter for JSON records that also writes the table of rows."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class PaperSettings(NamedTuple):
 def read_settings(
     workspace: Workspace, store: Path, options: Mapping[str, Any], warc_folders: tuple[Path, ...]
 ) -> PaperSettings:
-    """Return the settings of papers, with absolute paths; `options` are those of the collection by their names."""
+    """Return the settings of papers, with absolute paths; `options` are the collection's settings by name."""
     root = workspace.root
     table = str(options["table"])
     return PaperSettings(
@@ -207,7 +207,7 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
 
 
 def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return the first capture of each paper by its key; if it is in a WARC file of others, with its location there."""
+    """Return the first capture of each paper by its key, with its location in a WARC file of others if it is in one."""
     papers = list(papers)
     attempts = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     recorded = {attempt.seq: attempt for attempt in attempts}
@@ -245,8 +245,8 @@ def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
         return capture.line.warc
     if not path.is_absolute():  # the file is remote, so this is its name in the index
         return str(path)
-    folder = next((one for one in warc_folders if one != path and path.is_relative_to(one)), path.parent)
-    return str(path.relative_to(folder))
+    above = (folder for folder in warc_folders if folder != path and path.is_relative_to(folder))
+    return str(path.relative_to(next(above, path.parent)))
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
@@ -264,7 +264,7 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
 def _open_catalogue(
     stack: ExitStack, settings: PaperSettings, register: RowRegister, pulse: Callable[[], bool]
 ) -> CatalogueIndex | None:
-    """Open the catalogue's index, and import files that are new or changed, or return None if there is no catalogue."""
+    """Open the index of the catalogue and import new or changed files; return None if there is no catalogue."""
     files = sorted({file for path in settings.catalogue for file in _files_in(path)})
     if not files and not settings.catalogue_index.is_file():
         return None

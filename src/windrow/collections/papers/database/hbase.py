@@ -38,7 +38,7 @@ class HbaseTable:
     """A table of wide rows in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Connect, and create the table if needed, unless `read_only`; raise ConfigError if it does not fit."""
+        """Connect, and create the table if needed, unless `read_only`; raise ConfigError if its families differ."""
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")

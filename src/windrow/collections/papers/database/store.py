@@ -170,7 +170,7 @@ class RowRegister(SqliteStore):
         return {key: frozenset(columns) for key, columns in columns_by_key.items()}
 
     def add(self, rows: Iterable[tuple[str, bool]], columns: Iterable[tuple[str, str]] = ()) -> None:
-        """Register rows before they are written, as (key, whether it is own), and (key, column) in rows of others."""
+        """Register rows, as (key, whether windrow makes it), and the columns in rows of others, as (key, column)."""
         with self._writing():
             self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
             self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)

@@ -174,5 +174,5 @@ def parse_gateway(address: str) -> Gateway:
     except ValueError as error:
         raise ConfigError(f"{address!r}: {error}") from None
     if not host or parts.path.strip("/") or parts.username:
-        raise ConfigError(f"{address!r} is not like hbase://HOST:{PORT}")
+        raise ConfigError(f"{address!r} is not an address like hbase://HOST:{PORT}")
     return Gateway(host, port)
