@@ -173,7 +173,9 @@ def local_sessions(serve: Serve = no_server) -> Iterator[None]:
         mock.patch.object(session, "Pool", _LocalPool),
         mock.patch.object(session, "warm_up"),
         mock.patch.object(time, "monotonic", _stopped_clock),
-        mock.patch.object(sessions, "LENGTH", timedelta(days=365)),  # it goes by the time of day, and is kept by beats
+        mock.patch.object(
+            sessions, "LEASE_LENGTH", timedelta(days=365)
+        ),  # it goes by the time of day, and is kept by beats
         mock.patch.object(settled_pages, "MAX_GATHER_SECONDS", math.inf),  # it has the clock from when it was loaded
     ):
         yield

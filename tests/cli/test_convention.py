@@ -97,7 +97,7 @@ def test_every_exit_code_has_a_meaning() -> None:
 
 
 FORWARDED = {
-    "src/windrow/cli/operator.py act",  # retry and cancel
+    "src/windrow/cli/operator.py decision",  # retry and cancel
     "src/windrow/cli/search.py result.type",
     "src/windrow/cli/trial.py TRIAL_TYPES[type(part)]",
     "src/windrow/cli/command.py kind",
@@ -119,15 +119,16 @@ def made_messages() -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
     """Yield each place in the source that makes a message, with the message's type and body."""
     for path in python("src"):
         for node in nodes(path):
-            if not isinstance(node, ast.Call) or not node.args:
+            if not isinstance(node, ast.Call):
                 continue
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in {"message", "Message"}:
+            if called in {"message", "json_message", "Message"} and node.args:
                 yield at(path), node.args[0], node.args[1] if len(node.args) > 1 else None
             elif called == "WaitLine":
                 yield at(path), node.args[1], node.args[2]
             elif called == "SearchResult":
-                yield at(path), node.args[5], node.args[6]
+                named = {keyword.arg: keyword.value for keyword in node.keywords}
+                yield at(path), named.get("type") or node.args[5], named.get("details") or node.args[6]
 
 
 def test_every_type_of_message_that_any_command_prints_is_documented_with_its_fields() -> None:

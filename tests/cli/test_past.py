@@ -67,7 +67,7 @@ def why(here, village, windrow):
     def tell(path: str):
         output = windrow("why", village.origin(0) + path, "--json")
         assert output.code == 0
-        return output.of("page")[0], output.of("version"), output.of("attempt")
+        return output.of("page")[0], output.of("version"), output.of("page_attempt")
 
     return tell
 
@@ -156,7 +156,7 @@ def test_a_page_that_is_gone_is_found_in_its_time_only(here, windrow) -> None:
     assert "/lost.html" in windrow("search", f"{words} as-of:{here[0]}").out
     doubtful = windrow("search", f"{words} as-of:{here[1]}").out  # after the first 404, a page is not gone yet
     assert "/lost.html" in doubtful
-    assert "not sure" in doubtful
+    assert "uncertain: " in doubtful
     assert "/back.html" in windrow("search", f'"here is back.html" as-of:{here[1]}').out
 
 

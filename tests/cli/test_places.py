@@ -42,7 +42,7 @@ def test_an_index_in_the_folder_of_somebody_else_is_refused_before_anybody_is_as
     for words in (("run", "pages"), ("run", "pages", "--dry-run"), ("forget", "--yes"), ("run",)):
         output = windrow(*words)
         assert output.code == 4, (words, output.err)
-        assert "not empty" in output.err
+        assert "that folder has files that are not an index of windrow" in output.err
         assert "pages.index" in output.err
     assert everything(home) == {str(home / "letter.txt"): b"dear"}
     assert not small.asked(mark)

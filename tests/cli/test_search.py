@@ -93,7 +93,7 @@ def test_folded_copies_and_doubt_are_told(root: Path, windrow) -> None:
     assert "     and 2 more with the same text" in windrow("search", "zebras").out
     then = windrow("search", "mayor as-of:1970-01-01T01:00").out
     assert "The mayor is Smith." in then
-    assert "not sure" in then
+    assert "uncertain: " in then
     assert ", until 1970-01-01)" in then
 
 

@@ -46,7 +46,7 @@ def test_a_run_does_not_call_all_well_what_it_tells_as_trouble(tmp_path, site, w
     site.put("/a.ics", "<html>Sorry, moved.</html>")
     configured(tmp_path, f"{site.url}/a.ics", every="1s")
     output = windrow("run", "--workspace", tmp_path).err
-    assert "this is not an iCalendar" in output
+    assert "the document is not an iCalendar" in output
     assert "all well" not in output
     assert "errors at 1 source" in output
 
@@ -63,7 +63,7 @@ def test_a_replay_is_no_good_session_of_a_source_that_could_not_be_read(tmp_path
     configured(tmp_path, f"{site.url}/a.ics", every="6h")
     windrow("run", "--workspace", tmp_path)
     before = windrow("status", "--workspace", tmp_path).out
-    assert "this is not an iCalendar" in before
+    assert "the document is not an iCalendar" in before
     assert windrow("replay", "--workspace", tmp_path).code == 0
     assert windrow("status", "--workspace", tmp_path).out == before
 

@@ -1,4 +1,4 @@
-"""The page about the data flow names existing files and functions that run in that flow."""
+"""The pages about the data flow and the architecture name existing files, functions and constants."""
 
 from __future__ import annotations
 
@@ -64,3 +64,20 @@ def test_each_step_is_entered_and_no_more_modules_run_than_the_page_says(way: st
     assert len({file for file, _ in steps(way)}) == int(files[number])
     assert len(entered) <= int(modules[number]), sorted(entered)
     assert len(for_each) <= int(ways[number]), sorted(for_each)
+
+
+def test_each_name_in_where_to_begin_is_in_a_file_of_its_row() -> None:
+    architecture = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    rows = architecture.partition("## Where to begin")[2].partition("\n## ")[0].splitlines()
+    checked, lost = 0, []
+    for row in rows:
+        quoted = re.findall(r"`([^`]+)`", row)
+        paths = [ROOT / "src" / "windrow" / word for word in quoted if "/" in word]
+        lost += [str(path) for path in paths if not path.exists()]
+        files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))]
+        text = "\n".join(file.read_text() for file in files if file.exists())
+        names = [word for word in quoted if re.fullmatch(r"_?[A-Z][A-Z_]+|_?[a-z]+_[a-z_]+", word)]
+        lost += [name for name in names if not re.search(rf"\b{name}\b", text)]
+        checked += len(names)
+    assert checked > 15
+    assert lost == []

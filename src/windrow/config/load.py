@@ -64,7 +64,9 @@ def read_source_tables(files: ConfigFiles) -> list[SourceTable]:
     tables_by_variable: dict[str, SourceTable] = {}
     for table in source_tables:
         if not is_name(table.name):
-            raise ConfigError(f"{table.file}: {table.name[:80]!r} is not a name for a source: letters, digits, - and _")
+            raise ConfigError(
+                f"{table.file}: {table.name[:80]!r} cannot name a source: only letters, digits, - and _ are allowed"
+            )
         first = tables_by_variable.setdefault(variable_name(table.name), table)
         if first is not table:
             raise ConfigError(f"{table.file}: source {table.name} is already declared as {first.name} in {first.file}")

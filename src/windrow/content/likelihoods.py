@@ -96,9 +96,10 @@ def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
     likely = list(accumulate(likelihoods.likely_words, initial=0.0))
     starts = [0] * min(_NEAR_BLOCKS, count) + list(range(count - _NEAR_BLOCKS))
     ends = [*range(_NEAR_BLOCKS + 1, count + 1), *repeat(count, min(_NEAR_BLOCKS, count))]
-    return _grade_likelihoods(
+    shares = [
         (likely[end] - likely[start]) / (words[end] - words[start]) for start, end in zip(starts, ends, strict=True)
-    )
+    ]
+    return _grade_likelihoods(shares)
 
 
 def _find_text_box(likely_words: Sequence[float], depth: Sequence[int], share: float) -> int:

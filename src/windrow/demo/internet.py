@@ -157,7 +157,7 @@ def serve_sites() -> Iterator[DemoWeb]:
     """Serve all sites of the demo, each on a port of its own."""
     demo_web = DemoWeb()
     servers = [
-        (name, http.server.ThreadingHTTPServer((HOST, 0), _site_handler(demo_web, name)))
+        (name, http.server.ThreadingHTTPServer((HOST, 0), _make_site_server(demo_web, name)))
         for name in (*site.PAGE_SITES, *site.TOWN_SOURCES)
     ]
     demo_web.origins |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
@@ -173,7 +173,7 @@ def serve_sites() -> Iterator[DemoWeb]:
             server.server_close()
 
 
-def _site_handler(demo_web: DemoWeb, site_name: str) -> type[http.server.BaseHTTPRequestHandler]:
+def _make_site_server(demo_web: DemoWeb, site_name: str) -> type[http.server.BaseHTTPRequestHandler]:
     """Return the class that answers requests to one site; conditional requests are answered by ETag."""
 
     class SiteServer(http.server.BaseHTTPRequestHandler):

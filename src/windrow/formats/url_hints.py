@@ -86,13 +86,13 @@ def read_rss_item(element: etree._Element) -> tuple[str, str, str]:
         for guid in element.iterchildren("guid"):
             if guid.get("isPermaLink", "true").strip().lower() == "true":
                 address = (guid.text or "").strip()
-    return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _find_base(element)
+    return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _reference_url(element)
 
 
 def read_atom_entry(element: etree._Element) -> tuple[str, str, str]:
     """Return address, time and base of an Atom entry."""
     time = first_child_text(element, "updated", "modified", "published", "issued")
-    return _alternate_link(element), time, _find_base(element)
+    return _alternate_link(element), time, _reference_url(element)
 
 
 def read_json_feed_items(content: bytes) -> Iterator[tuple[str, str, str]]:
@@ -126,7 +126,7 @@ def _alternate_link(element: etree._Element) -> str:
     return ""
 
 
-def _find_base(element: etree._Element) -> str:
+def _reference_url(element: etree._Element) -> str:
     """Return the nearest `xml:base` (XML Base) of an element, or an empty text if none is set."""
     if own_base := element.get(_BASE):
         return own_base

@@ -304,7 +304,7 @@ def searched_terms(node: Node | None) -> Iterator[Word | Phrase]:
     """Yield the words and phrases of a query in the order typed, without those that it excludes.
 
     >>> from windrow.query import parse
-    >>> [term.text for term in searched_terms(parse('red "green tea" -"black tea" read_site:example.org').root)]
+    >>> [term.text for term in searched_terms(parse('red "green tea" -"black tea" site:example.org').root)]
     ['red', 'green tea']
     """
     if isinstance(node, Word | Phrase):

@@ -344,7 +344,7 @@ def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_a
     workspace.run()
     (row,) = workspace.rows().values()
     assert set(row) == {"f:c", "file:size", "file:mime", "file:cdx", "file:meta"}
-    assert waits(workspace).why.startswith("connect_failed: no connection")
+    assert waits(workspace).why.startswith("connect_failed: the connection was refused")
     for name in (workspace.rows().popitem()[0], "http://example.org/a.pdf"):
         assert "  waits for grobid" in workspace.why(name)
         assert "connect_failed" in workspace.why(name)

@@ -186,7 +186,7 @@ def test_papers_of_warc_and_arc_files_without_digests_and_without_an_index_are_t
 
 def test_what_is_no_paper_has_a_reason_each(harvested):
     assert "not_wanted" in harvested.why(f"sha1:{sha1(b'<html>not found</html>')}")
-    assert "not_wanted the bytes are text/html" in harvested.why("http://example.org/lie.pdf")
+    assert "not_wanted the file is text/html" in harvested.why("http://example.org/lie.pdf")
     assert "digest_mismatch" in harvested.why("http://example.org/changed.pdf")
     # By the digest that the index claims, however it is spelled, and by that of the bytes.
     claimed, real = sha1(b"x"), sha1(pdf("Of another digest"))

@@ -230,8 +230,8 @@ class Policy:
     def _judge_query(self, address: Parts, path_and_query: str) -> PolicyVerdict:
         """Judge the query of an address: one rule must allow all its parameters."""
         parameters = scope.parameter_names(address.query)
-        rules = (rule for rule in self.parameter_rules if rule.pattern.matches(path_and_query))
-        if any(rule.allows(parameters) for rule in rules):
+        rules = self.parameter_rules
+        if any(rule.pattern.matches(path_and_query) and rule.allows(parameters) for rule in rules):
             return ALLOWED
         return PolicyVerdict(Reason.QUERY_DENIED, " ".join(dict.fromkeys(parameters))[:200])
 
