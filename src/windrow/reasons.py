@@ -164,7 +164,7 @@ TRANSIENT_REASONS = frozenset({
 """Transient reasons why a document was not read: later runs read it again without a person's request."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
-"""Reasons why a step failed by a fault of ours and not of the bytes: the result is not recorded, and the task fails.
+"""Reasons of failures that windrow and not the bytes caused: the result is not recorded, and the task fails.
 
 A document that failed for another reason is read again only by another version of the step.
 """

@@ -76,7 +76,7 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
 def describe_capture(source: str, capture: ExplainedCapture) -> tuple[str, dict[str, Any]]:
     """Return a line and a JSON object on why a source takes a capture of another collection or leaves it out."""
     left_out, started = capture.left_out, show(capture.recorded.attempt.started)
-    verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
+    verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted: the next run will take it"
     message = {"source": source, "from": capture.found_in, "attempt": capture.recorded.seq}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
     return f"  {source} looks at what {capture.found_in} kept at {started}: {verdict}", message | rule_fields

@@ -12,7 +12,7 @@ from windrow.ledger.typed.addresses import HostState
 def named_origins(
     workspace: Workspace, ledger: Ledger, collection: str, name: str, host: str
 ) -> Iterator[tuple[HostState, str]]:
-    """Yield the origins of the source `name` in a collection, each with that name.
+    """Yield (origin, source name) for each origin of the source `name` of a collection.
 
     If the collection has no such source, the origins of `host` are yielded, each with an empty text.
     """

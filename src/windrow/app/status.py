@@ -63,7 +63,7 @@ class WorkspaceState:
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
     resting: tuple[RestingFile, ...] = ()  # failed in session after session; requested again later
-    unread: tuple[UnreadCount, ...] = ()  # documents not read because of a fault of ours
+    unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # left out by rules, in the last session that found such links
 

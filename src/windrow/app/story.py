@@ -166,7 +166,7 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     events += _reading_events(ledger, number) + _finding_events(ledger, collection_name, number)
     events += _decision_events(ledger, number)
     latest_attempt = item.latest
-    members = () if archive_key else _archive_members(ledger, latest_attempt)
+    members = () if archive_key else _zip_members(ledger, latest_attempt)
     phase, status = states(ledger, [number])[number]
     events += _member_finding_events(ledger, collection_name, members)
     sources = [mirror.source for mirror in ledger.mirrors.of_files([item.file or number])]
@@ -292,8 +292,8 @@ def _decision_events(ledger: Ledger, item: int) -> list[Event]:
     return events
 
 
-def _archive_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
-    """Return the documents in the archive that an attempt fetched, with their states."""
+def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
+    """Return the documents in the zip that an attempt fetched, with their states."""
     members = ledger.members.brought(attempt)
     states_by_number = states(ledger, [member.member for member in members])
     return tuple(

@@ -136,7 +136,7 @@ def _status_head(state: WorkspaceState) -> str:
 
 
 def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
-    """Return table rows on documents that were not read by a fault of ours, each with when they are read again."""
+    """Return table rows on documents that windrow failed to read, each with the time when they are read again."""
     return [
         (*count[:4], count.due or f"a corrected version; windrow retry --reason {count.reason}")
         for count in state.unread

@@ -253,6 +253,7 @@ def _place_of_setting(value: Value, root: Path | None = None) -> _Place | None:
 
 
 def _make_place(name: str, path: Path, origin: str = "") -> _Place:
+    """Return a place with its real path, and its device and inode if it exists; `origin` is where it was configured."""
     real_path = _real_path(path)
     try:
         status = Path(real_path).stat()

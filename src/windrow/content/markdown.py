@@ -39,7 +39,7 @@ _TEXT_ELEMENTS = frozenset(
     ("body", "html", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "b", "strong")
 )
 _MAX_LIKELY_CHARACTERS = 600  # the most characters of a box that is only likely to be clutter
-_MIN_FORM_CHARACTERS = 1_500  # the least characters in a form around the whole text, as some systems have it
+_MIN_FORM_CHARACTERS = 1_500  # fewest characters of a form that contains the whole text, which some systems use
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:

@@ -284,7 +284,7 @@ class OutlineBuilder:
         return None
 
     def _open_locations(self) -> int:
-        """Return the `PageLocation` flags of the innermost box, and CODE within code."""
+        """Return the `PageLocation` flags of the innermost box, plus CODE if a code element is open."""
         return self._box_rows[self._open_boxes[-1]][_LOCATIONS] | (_CODE if self._open_code else 0)
 
     def _add_words(self) -> None:

@@ -109,7 +109,7 @@ class Chosen(NamedTuple):
 
     `state` is the number of its phase, and its status there. `children` are documents with their states: for a file,
     the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read, by
-    no fault of theirs. An address chosen only for such attempts is in the phase of the first step, not of requests.
+    a cause outside them. An address chosen only for such attempts is in the phase of the first step, not of requests.
     `through` is true if all documents of a file are done.
     """
 

@@ -199,7 +199,7 @@ def rebuild(
 def settle_unread(
     ledger: Ledger, collection: contract.Collection, unread: Mapping[int, Reason], lost: Collection[int], old: Path
 ) -> None:
-    """Record the attempts that a replay could not read, by no fault of their documents: later runs read them again.
+    """Record the attempts that a replay could not read, for a cause outside the documents: later runs read them again.
 
     `lost` are the ones whose records the new store lacks, but `old` has; if there are any, ReaderFailed is raised, and
     `old` is not replaced.
@@ -209,7 +209,7 @@ def settle_unread(
         counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
         raise ReaderFailed(
             f"{counted(len(lost), 'document')} could not be read again ({counts}), so {old.name} was left unchanged",
-            hint="remove the cause, such as too low a limit or a fault of the step; then: windrow replay",
+            hint="correct the cause, such as a limit that is too low or a bug in the step; then: windrow replay",
         )
     for step in collection.steps:
         if isinstance(step, contract.Settle):

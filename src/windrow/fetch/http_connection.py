@@ -217,6 +217,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.close()
         else:
             is_late = self._loop.time() >= self._last_deadline
+            # Without a message the transport's error says that the server was late.
             self._finish(TimeoutError("" if is_late else f"nothing received for {self._silence:g} seconds"))
 
     def close(self) -> None:

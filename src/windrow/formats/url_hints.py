@@ -31,7 +31,7 @@ MAX_ENTRIES = 50_000
 
 
 class HintKind(StrEnum):
-    """The kind of a document with hints."""
+    """What a document with addresses is: a sitemap, an index of sitemaps, a feed, or none of these."""
 
     SITEMAP = "sitemap"  # pages of the site
     INDEX = "index"  # further sitemaps

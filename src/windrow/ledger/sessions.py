@@ -62,7 +62,7 @@ class SessionQueries(TypedSessions):
         """Return the (first, last) number of the facts that a session reports; the last is less if there are none.
 
         A session reports its own changes, and those of killed sessions directly before it. A killed session that is
-        followed by another reports nothing, and neither does a session without a task, such as an operator's decision.
+        followed by another reports nothing, and neither does one that only recorded an operator's decision.
         """
         row = self.get(session)
         assert row is not None

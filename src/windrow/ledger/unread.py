@@ -1,4 +1,4 @@
-"""Record attempts that a step could not read through no fault of their own: a later run reads them again."""
+"""Record attempts that a step could not read for a cause outside them: a later run reads them again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UnreadQueries(TypedUnread):
     """Queries on unread attempts and items."""
 
     def items(self, collection: str, step: str) -> list[UnreadDocument]:
-        """Return the items that a step failed to read through no fault of their own."""
+        """Return the items that a step failed to read for a cause outside them."""
         return self.items_failed(collection, step, OWN_FAULTS)
 
 

@@ -95,7 +95,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks
 def read_host(text: str) -> HostFilter | None:
     """Return a host name with an optional port, or None if it is not valid.
 
-    A name that begins with a dot is the end of host names, one that ends with a dot their beginning.
+    `.org` stands for every host whose name ends in .org, `www.` for every host whose name begins with www.
 
     >>> read_host("Bücher.example")
     HostFilter(name='xn--bcher-kva.example', before=False, after=False, port=None)

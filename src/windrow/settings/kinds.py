@@ -140,7 +140,7 @@ def _resolve_path(root: Path, text: str) -> Path:
     try:
         return root / Path(text).expanduser()
     except RuntimeError:
-        raise ConfigError("the user named after ~ does not exist") from None
+        raise ConfigError("the path begins with ~NAME, but this machine does not have that user") from None
 
 
 def _read_optional_path(value: Any, root: Path) -> Path | None:

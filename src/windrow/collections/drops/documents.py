@@ -156,7 +156,7 @@ def parse_date(text: str) -> str:
     try:
         return dt.date.fromisoformat(day).isoformat()
     except ValueError:
-        raise _make_value_error(text, "is not a day of the years 1 to 9999") from None
+        raise _make_value_error(text, "is not a date in the years 1 to 9999") from None
 
 
 def parse_name(text: str) -> str:

@@ -78,7 +78,10 @@ CONFIGURATION = Configuration(
         Setting("news.article_folder", PATH, "normalized_news", "folder of the files of articles", written=True),
         Setting("news.raw_folder", PATH, "raw_news_data", "folder of the raw responses of each run", written=True),
         Setting(
-            "news.rewrite_changed", SWITCH, default=False, help="rewrite articles that changed, with their revisions"
+            "news.rewrite_changed",
+            SWITCH,
+            default=False,
+            help="rewrite the file of a changed article and list its revisions in it",
         ),
     ),
     source=SOURCE,

@@ -25,7 +25,7 @@ _SHA1_BYTES = 20
 
 
 def is_base32(digest: str) -> bool:
-    """Return whether a text is a SHA-1 in base 32, as indexes of captures have it."""
+    """Return whether a text is a SHA-1 in base 32, the form used in CDX files."""
     return _BASE32_MATCH(digest) is not None
 
 

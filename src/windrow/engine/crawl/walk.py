@@ -104,7 +104,7 @@ class OriginCrawler:
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
             end = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
-        except Exception as error:  # noqa: BLE001 after a bug of ours the engine must not wait forever
+        except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
             fault = f"{type(error).__name__}: {error}"[:1000]
             end = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
         self._end = self._end or end
@@ -244,7 +244,7 @@ class OriginCrawler:
             try:
                 with self._archiver.reading(0):
                     return attempt, self._not_recent(rules.take_robots(now().timestamp(), reply.status, reply.body))
-            except Exception as error:  # noqa: BLE001 after a bug of ours, no requests must be made without rules
+            except Exception as error:  # noqa: BLE001 after a bug in windrow, no requests must be made without rules
                 attempt = _with_fault(attempt, error)
         return attempt, self._not_recent(rules.take_robots(now().timestamp(), None, b""))
 
@@ -294,7 +294,7 @@ class OriginCrawler:
                 left_out = self._rules.left_out()
                 new_left_out = tuple(url for url in left_out if self._recent.remember(url.digest)) if left_out else ()
                 return AttemptEnded(self._walk.number, reply.attempt, urls, new_left_out)
-        except Exception as error:  # noqa: BLE001 a bug of ours must not end the walk
+        except Exception as error:  # noqa: BLE001 a bug in windrow must not end the walk
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
 
     def _extract_links(self, job: FetchJob, reply: CrawlResult) -> tuple[FoundUrl, ...]:

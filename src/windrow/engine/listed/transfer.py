@@ -64,7 +64,7 @@ async def run_batch(
     except WindrowError as error:
         report(BatchEnded(batch.number, tuple(job.target for job in jobs), _describe_break(error)))
         return
-    except Exception as error:  # noqa: BLE001 after a bug of ours the engine must not wait forever
+    except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
         fault = BatchBroken(Reason.STEP_FAILED, _describe_fault(error), "", retry=False, wait=None)
         report(BatchEnded(batch.number, tuple(job.target for job in jobs), fault))
         return
@@ -213,7 +213,7 @@ async def fetch(
     except WindrowError as error:
         wait, location = (error.wait, error.target) if isinstance(error, TransportError) else (None, "")
         failure = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait, location)
-    except Exception as error:  # noqa: BLE001 after a bug of ours the engine must not wait forever
+    except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
         failure = (Reason.STEP_FAILED, _describe_fault(error), False, None, "")
     received = 0
     if sink:

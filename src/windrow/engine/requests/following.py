@@ -203,7 +203,7 @@ class AnswerFollower:
         return FollowOutcome(recorded.source, len(urls), result.skip, result.end)
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
-        """Have the Settle steps read an attempt again that an earlier run could not follow, now with its offers."""
+        """Make the Settle steps read again, with its offers, an attempt that an earlier run could not follow."""
         reason = self._unread.reason(attempt)
         self._unread.record_read(writer, [attempt])
         for step in self._run.collection.steps:

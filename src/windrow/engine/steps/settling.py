@@ -439,12 +439,12 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read if that is a fault of ours, and not of the document."""
+        """Return the reason why a document was not read if windrow and not the document is the cause."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _read_again(self) -> None:
-        """Read the attempts again that the store asks for, since they are now the first ones of a version."""
+        """Read again the attempts that the store asks for; each is now the first of its version."""
         run, store = self._run, self._content_store
         while store is not None and not run.stopping() and (to_read := store.to_read_again(PAGE_SIZE)):
             attempts = run.ledger.attempts.by_numbers(to_read)

@@ -32,7 +32,7 @@ class _Task:
     number: int  # on the ledger
     done: int = 0
     refused: int = 0
-    faults: int = 0  # documents that failed by a fault of ours
+    faults: int = 0  # documents that windrow failed to read
     first_fault: str = ""  # the message of the first of them
 
 
@@ -72,7 +72,7 @@ class PhaseTasks:
     def count(
         self, writer: LedgerWriter, source: str, *, done: bool, has_fault: bool = False, message: str = ""
     ) -> None:
-        """Count a document of a source; `has_fault` if it failed by a fault of ours, which `message` describes."""
+        """Count a document of a source; `has_fault` if windrow failed to read it, which `message` describes."""
         self.open(writer, source)
         task = self._tasks[source]
         task.done += done
@@ -185,7 +185,7 @@ def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
 
 
 def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
-    """Return the items that earlier runs could not read, by no fault of theirs, and that are due again."""
+    """Return the items that earlier runs could not read, for a cause outside them, and that are due again."""
     collection = run.collection
     earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
     at = run.clock()
@@ -203,7 +203,7 @@ def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
 
 
 def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
-    """Return the step's earlier reading of the same bytes, or None if there is none or it failed by a fault of ours."""
+    """Return the step's earlier reading of the same bytes, or None if there is none or windrow failed to read them."""
     if not item.member or not item.digest:
         return None
     earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))

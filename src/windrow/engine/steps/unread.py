@@ -1,4 +1,4 @@
-"""Documents that a step could not read, by no fault of theirs: decide when later runs read them again."""
+"""Documents that a step could not read, for a cause outside them: decide when later runs read them again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_due(document: UnreadDocument, version: str, at: datetime) -> bool:
 
 
 class UnreadCount(NamedTuple):
-    """How many documents of a collection a step could not read by no fault of theirs, and why.
+    """How many documents of a collection a step could not read for a cause outside them, and why.
 
     `due` is the time from which a run reads the first of them again; None if they are read again only by another
     version of the step, or after `windrow retry`.
@@ -78,7 +78,7 @@ def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
 
 
 class UnreadAttempts:
-    """The attempts that a step could not read by no fault of theirs, in earlier runs and in this one."""
+    """The attempts that a step could not read for a cause outside them, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
         """Load the attempts that earlier runs could not read in a phase; `version` is that of its step now."""

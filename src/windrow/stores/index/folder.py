@@ -2,7 +2,7 @@
 
 The configured folder may be the wrong one. So only files with certain names are removed: the note, which marks a folder
 as ours, the manifest, and the files that Tantivy writes below `text`. A folder with other files and without the note is
-refused, and other files in a folder of ours are kept.
+refused, and other files in the folder of an index are kept.
 """
 
 from __future__ import annotations

@@ -18,26 +18,26 @@ from windrow.collections.drops.settings import Centre
 from windrow.model import Source
 
 STATUSES = {
-    "pending": ("the phase is still to begin", "aaaaaa00"),
-    "running": ("the phase is at work", "0000ff00"),
-    "done": ("the phase went well", "00ff0000"),
+    "pending": ("the phase has not begun", "aaaaaa00"),
+    "running": ("the phase is running", "0000ff00"),
+    "done": ("the phase succeeded", "00ff0000"),
     "cancelled": ("an operator ended it", "77007700"),
     "failed": ("the phase ended with an error", "ff000000"),
 }
 PROTOCOLS = {
-    "ftp": "FTP, in the clear",
+    "ftp": "FTP without encryption",
     "sftp": "files over SSH",
-    "http": "HTTP, in the clear",
-    # The report ends here; what follows is ours.
+    "http": "HTTP without encryption",
+    # The report ends here; the next ones are added by windrow.
     "ftps": "FTP over TLS",
     "https": "HTTP over TLS",
     "file": "a folder of this machine",
 }
-STATES = {"available": "up, and crawled", "maintenance": "off for a while", "removed": "gone for good"}
+STATES = {"available": "in use", "maintenance": "not used for a time", "removed": "removed from the configuration"}
 ACTIONS = {
-    "add": "insert what the files hold",
-    "edit": "update what the files hold",
-    "delete": "remove what the files name",
+    "add": "insert the records of the files",
+    "edit": "update the records of the files",
+    "delete": "remove the records that the files name",
 }
 CENTRES = {
     "Bcm": ("", "Baylor College of Medicine", ""),

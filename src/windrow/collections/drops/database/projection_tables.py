@@ -312,7 +312,7 @@ _NO_NATURAL_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 class ProjectionTables:
-    """The tables of a projection in one database; one process writes them at a time."""
+    """The tables of a projection in one database; only one process at a time may write to them."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Write the articles of each run to the tree, and its raw responses and summaries to a directory.
 
-Everything is derived from the ledger and the records. The next run writes a run again that was killed: files and
+Everything is derived from the ledger and the records. The next run writes a killed run again: files and
 directories are renamed into place when they are complete, and the index is committed last. `pulse` reports
 progress and returns whether to continue.
 """

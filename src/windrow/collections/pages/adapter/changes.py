@@ -215,7 +215,7 @@ def _describe_change(reader: Versions, change: VersionChange) -> str:
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         return str(compare_versions(_read_contents(reader, change.before), _read_contents(reader, change.after)))
     if change.kind == NEW and change.before is not None and change.before.end is not None:
-        return f"present again; it was gone on {datetime.fromtimestamp(change.before.end, UTC):%Y-%m-%d}"
+        return f"present again; it had been gone since {datetime.fromtimestamp(change.before.end, UTC):%Y-%m-%d}"
     return ""
 
 
@@ -339,7 +339,7 @@ def _describe_difference(
     if new_gone:
         return f"gone since {show(new_gone)}; {difference}"
     if old_gone or (old is not new and old.end is not None and old.end < new.first_seen):
-        message = f"present again; it was gone on {show(to_datetime(old.end))}"
+        message = f"present again; it had been gone since {show(to_datetime(old.end))}"
         return message if difference.is_empty else f"{message}; {difference}"
     return str(difference)
 

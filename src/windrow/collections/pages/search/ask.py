@@ -196,6 +196,7 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
     The time of the last attempt is left out: it changes with every attempt and is not indexed.
     """
     indexed_fields = (*page[2:6], *page[7:20], links)  # all but id, UUID, last sight and texts
+    # SQLite's integers are signed: 63 bits of the hash fit.
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
