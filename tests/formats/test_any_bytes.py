@@ -15,7 +15,7 @@ from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import References
 from windrow.errors import WindrowError
-from windrow.fetch.http_client import retry_after_seconds
+from windrow.fetch.politeness.pace import retry_after
 from windrow.formats import feed, http, robots, xml
 from windrow.formats.answer import AnswerReader
 from windrow.formats.http import find_validator, read_head
@@ -101,7 +101,7 @@ def test_documents_of_any_bytes_are_read_or_told_why_not(kind, content, charset)
 @example("²")
 def test_times_of_any_year_are_read_or_unknown(text):
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    wait = retry_after_seconds(text, noon)
+    wait = retry_after(text, noon)
     assert wait is None or 0 <= wait <= 86_400
     time = read_utc_time(text)
     assert time is None or time.tzinfo is UTC

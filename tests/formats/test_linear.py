@@ -21,7 +21,8 @@ from windrow.content.article import read_article
 from windrow.content.charset import decode
 from windrow.content.markdown import html_to_markdown
 from windrow.errors import WindrowError
-from windrow.fetch import ftp_session, http_client
+from windrow.fetch import ftp_session
+from windrow.fetch.politeness import pace
 from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_answer_head
 from windrow.formats.http import read_head as read_kept
@@ -103,7 +104,7 @@ CASES = {
     "robots-tag": (lambda n: robots.read_header_directives(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
     "robots-tag-times": (lambda n: robots.read_header_directives(["unavailable_after: 1," * n], "x"), 25),
     "robots-meta": (lambda n: robots.read_meta_directives([("robots", "unavailable_after: 1," * n)], "x"), 25),
-    "retry-after": (lambda n: http_client.retry_after_seconds("9" * n, None) or moment.read_utc_time("Sat, " * n), 4_000),
+    "retry-after": (lambda n: pace.retry_after("9" * n, None) or moment.read_utc_time("Sat, " * n), 4_000),
     # robots.txt
     "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
     "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),

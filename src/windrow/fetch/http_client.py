@@ -16,12 +16,12 @@ from typing import NamedTuple, Protocol, Self
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, map_network_error
 from windrow.fetch.http_connection import HttpConnection, HttpProxy, StaleConnection, StopReading, connect_web
+from windrow.fetch.politeness import pace
 from windrow.fetch.politeness.guard import is_loopback
 from windrow.fetch.secret import HidingSink, SentSecrets, read_secret
 from windrow.fetch.transport import Sink, printable, public_address, request_target
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import ACCEPT_ENCODING, read_head
-from windrow.formats.moment import read_utc_time
 from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 
@@ -138,7 +138,7 @@ class HttpClient:
         assert bounded_sink.head is not None
         fields = read_head(secrets.hide(bounded_sink.head.text) if secrets else bounded_sink.head.text).fields
         wait_text = fields.get("retry-after", "")
-        wait = retry_after_seconds(wait_text, datetime.now(UTC)) if wait_text else None
+        wait = pace.retry_after(wait_text, datetime.now(UTC)) if wait_text else None
         return Reply(bounded_sink.head.status, fields, wait, bounded_sink.is_cut)
 
     async def _exchange(
@@ -200,7 +200,6 @@ class _BoundedSink:
 
 
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)", re.ASCII)
-_MAX_WAIT_SECONDS = 86_400.0  # longest Retry-After that is obeyed
 _SECRET_FIELDS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _FRAMING_FIELDS = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
 _ERRORS_BY_STATUS: dict[int, tuple[type[TransportError], Reason]] = {
@@ -274,29 +273,13 @@ def status_error(
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
         return TerminalFailure(f"{message}: redirects to {printable(target, 1000)}", Reason.REDIRECTED, target=target)
-    wait = retry_after_seconds(retry_after, now)
+    wait = pace.retry_after(retry_after, now)
     if known_error := _ERRORS_BY_STATUS.get(status):
         error_type, error_reason = known_error
         return error_type(message, error_reason, wait=wait)
     if status >= 500:
         return TransientFailure(message, Reason.SERVER_ERROR, wait=wait)
     return TerminalFailure(message, Reason.PROTOCOL_ERROR)
-
-
-def retry_after_seconds(retry_after: str, now: datetime) -> float | None:
-    """Return a Retry-After (RFC 9110, section 10.2.3) as seconds from `now`, a day at most, or None if it is not valid.
-
-    >>> from datetime import UTC
-    >>> retry_after_seconds("120", datetime.now(UTC)), retry_after_seconds("", datetime.now(UTC))
-    (120.0, None)
-    >>> retry_after_seconds("Sat, 21 Nov 2026 12:01:00 GMT", datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
-    60.0
-    """
-    text = retry_after.strip()
-    if text.isascii() and text.isdecimal():
-        return min(float(text[:9]), _MAX_WAIT_SECONDS)
-    end = read_utc_time(text)
-    return min(max((end - now).total_seconds(), 0.0), _MAX_WAIT_SECONDS) if end else None
 
 
 def target_prefix(site: Site) -> str:

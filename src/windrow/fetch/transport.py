@@ -116,8 +116,7 @@ class Transport:
 
     module: str
     blocking: bool = False
-    parallel: int = 1  # how many `get` may run at once on one connection
-    abreast: int = 1  # how many listed files are got at once over one connection
+    parallel: int = 1  # how many listed files are fetched at once over one connection
     extra: str = ""  # the extra that installs what the module imports
 
     async def connect(self, site: Site) -> Connection:
@@ -133,7 +132,7 @@ class Transport:
 
 
 _FTP = Transport("windrow.fetch.ftp", blocking=True)
-_HTTP = Transport("windrow.fetch.http_files", parallel=32)
+_HTTP = Transport("windrow.fetch.http_files")
 
 # Modules are named as text, so that a process imports only those it uses.
 TRANSPORTS = {
@@ -142,7 +141,7 @@ TRANSPORTS = {
     "ftps": _FTP,
     "http": _HTTP,
     "https": _HTTP,
-    "sftp": Transport("windrow.fetch.sftp", parallel=16, abreast=16, extra="sftp"),  # fast only with many files at once
+    "sftp": Transport("windrow.fetch.sftp", parallel=16, extra="sftp"),  # fast only with many files at once
 }
 
 

@@ -108,7 +108,7 @@ def test_retry_after_holds_once():
         ("0", 0.0),
         (" 30 ", 30.0),
         ("9" * 12, MAX_RETRY_AFTER_SECONDS),
-        ("9" * 13, None),
+        ("9" * 13, MAX_RETRY_AFTER_SECONDS),
         ("-1", None),
         ("1.5", None),
         ("1e3", None),

@@ -44,7 +44,7 @@ class TransferBatch(NamedTuple):
     jobs: tuple[FetchJob, ...] = ()
     folders: tuple[str, ...] = ()
     pace: float = 0.0  # the least seconds between two requests to this host, over all batches
-    abreast: int = 1  # the most requests that are under way on the connection at a time
+    parallel: int = 1  # the most requests that are under way on the connection at a time
 
 
 class CloseConnection(NamedTuple):

@@ -178,10 +178,10 @@ class Fetching:
                 self._batches[number] = (name, host.breaks)
                 host.batches += 1
                 jobs = tuple(wanted_file.hosts[0].job for wanted_file in files)
-                parallel_requests = transport_for(host.source.site.scheme).abreast
+                parallel_requests = transport_for(host.source.site.scheme).parallel
                 pace = self._paces[host_name(host.source.site)]
                 run.fetchers.submit_batch(
-                    TransferBatch(number, host.source.site, jobs, pace=pace, abreast=parallel_requests)
+                    TransferBatch(number, host.source.site, jobs, pace=pace, parallel=parallel_requests)
                 )
 
     def _open_host(self, name: str) -> _Host:

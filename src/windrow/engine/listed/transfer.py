@@ -121,7 +121,7 @@ async def _run_jobs(
         unwanted = await _list_unwanted(batch.folders, connection)
         for start in range(0, len(unwanted), ENTRIES_PER_MESSAGE):
             report(ListedEntries(batch.number, tuple(unwanted[start : start + ENTRIES_PER_MESSAGE])))
-    runners = range(max(1, min(batch.abreast, len(jobs))))
+    runners = range(max(1, min(batch.parallel, len(jobs))))
     rate = _Rate(batch.site)
     ends = await asyncio.gather(
         *(_run_from_queue(jobs, batch, connection, archive, report, rate=rate, was_idle=was_idle) for _ in runners)

@@ -34,7 +34,7 @@ UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAIL
 
 REASONS_TO_RETRY_AT_ONCE = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
 _INITIAL_TENTHS = 20  # tenths of p
-_DIGITS = re.compile(r"[0-9]{1,12}")
+_DIGITS = re.compile(r"[0-9]+")
 
 
 class AnswerTiming(NamedTuple):
@@ -108,6 +108,8 @@ def minimum_delay(delay: float | None, default: float) -> float:
 def retry_after(text: str, now: datetime) -> float | None:
     """Return a Retry-After in either form (RFC 9110, section 10.2.3) as seconds from `now`, or None if it is not valid.
 
+    It is at most `MAX_RETRY_AFTER_SECONDS`.
+
     >>> from datetime import UTC
     >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     >>> retry_after("120", noon), retry_after("Sat, 21 Nov 2026 12:01:00 GMT", noon), retry_after("soon", noon)
@@ -115,7 +117,7 @@ def retry_after(text: str, now: datetime) -> float | None:
     """
     text = text.strip()
     if _DIGITS.fullmatch(text):
-        return min(float(text), MAX_RETRY_AFTER_SECONDS)
+        return min(float(text[:12]), MAX_RETRY_AFTER_SECONDS)
     end = None if text[:1].isdigit() else read_utc_time(text)
     return min(max((end - now).total_seconds(), 0.0), MAX_RETRY_AFTER_SECONDS) if end else None
 
