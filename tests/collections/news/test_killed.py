@@ -150,7 +150,7 @@ def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_
 
 SECRET = "zanzibarite"
 DEADLY = (
-    *((TakedownWriter, name) for name in ("begin", "mark", "clear", "done", "lift", "due_again")),
+    *((TakedownWriter, name) for name in ("begin", "record_spans", "clear", "done", "lift", "due_again")),
     (takedown, "erase"), (NewsAdapter, "remove_taken_down"), (NewsAdapter, "_remove_files"), (NewsAdapter, "clean_stores"),
     (RecordStore, "forget"), (TreeIndex, "remove"),
 )  # fmt: skip
@@ -160,9 +160,13 @@ def forget_and_be_killed(root, url, number):
     """Take down an article in a process that is killed before or after a given number of calls; tell whether it was."""
     child = os.fork()
     if child == 0:
-        kill_at(number, DEADLY)
-        _end_with(lambda: windrow.open(root).forget([url]))
+        _end_with(lambda: _forget_until_killed(root, url, number))
     return _was_killed(child)
+
+
+def _forget_until_killed(root, url, number):
+    kill_at(number, DEADLY)
+    windrow.open(root).forget([url])
 
 
 def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and_the_list_is_asked_for_again(tmp_path):
