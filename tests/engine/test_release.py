@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.app.status import holder as running
+from windrow.app.status import running_process
 from windrow.engine.run import close_all, closing_all
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
@@ -88,9 +88,9 @@ def test_all_parts_are_called_and_the_first_error_is_raised() -> None:
 def test_status_does_not_say_that_a_dead_process_is_running(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
     Lease(ledger)
-    assert f"pid {os.getpid()} " in running(ledger)
+    assert f"pid {os.getpid()} " in running_process(ledger)
     with ledger.database.transaction():
         dead = name_this_process().replace(f"pid {os.getpid()} ", "pid 999999 ")
         ledger.database.connection.execute("UPDATE lease SET holder = ?", (dead,))
-    assert running(ledger) == ""
+    assert running_process(ledger) == ""
     ledger.close()
