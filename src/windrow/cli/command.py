@@ -101,7 +101,8 @@ def _write(stream: Any, text: str) -> None:
     except BrokenPipeError:
         raise  # the program that reads the output has closed it: click ends without a message
     except OSError as error:
-        raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
+        name = "error" if stream is sys.stderr else "output"
+        raise OutputFailed(f"standard {name} cannot be written: {error.strerror}") from error
 
 
 DOCS_PAGE = "docs/reference/commands.md"

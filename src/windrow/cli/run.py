@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
 """Sections of the help."""
 
-_ARGUMENTS_BY_OPTION = {"as": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
+_ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
 """The names of options in the recorded command line, and the arguments of the run that they set."""
 
 

@@ -216,7 +216,7 @@ def _find_shared_bytes(
         if capture.same_address:
             attempts_by_source.setdefault((capture.collection, capture.source), set()).add(capture.attempt)
     errors = [
-        f"{counted(len(group), 'capture')} not removed, since {collection} uses them for its source {source};"
+        f"{counted(len(group), 'capture')} not removed, since {collection} uses the bytes for its source {source};"
         f" to take them down there: windrow forget {source}"
         for (collection, source), group in sorted(attempts_by_source.items())
     ]

@@ -13,10 +13,18 @@ from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, summaries
 from windrow.cli import main
 from windrow.collections.news import standard
+from windrow.collections.news.adapter.adapter import _remove_articles
 
 PAGES = (
     '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
 )
+
+
+def test_a_takedown_leaves_alone_addresses_that_are_not_texts(tmp_path):
+    posts = [{"link": ["https://a.example/1"]}, {"link": {"u": 1}, "url": None}, {"link": "https://a.example/1"}]
+    (tmp_path / "posts.json").write_text(json.dumps(posts))
+    _remove_articles(tmp_path / "posts.json", {"https://a.example/1"})
+    assert json.loads((tmp_path / "posts.json").read_text()) == posts[:2]
 
 
 @pytest.fixture

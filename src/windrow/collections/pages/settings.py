@@ -220,7 +220,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
     if url.value and not normalise(url.value).url:
         raise ConfigError(
             f"{url.origin}: {url.name}: {url.value[:200]!r} is not an address of the web, such as https://example.org/",
-            hint=f"edit {table.file}",
+            hint=f"edit {surroundings.root / table.file}",
         )
     seeds = tuple(dict.fromkeys(([url.value] if url.value else []) + [*values["seeds"].value]))
     if not seeds:

@@ -43,6 +43,14 @@ class Upload:
     def __init__(self, folder: Path, request: HttpRequest, limits: Limits) -> None:
         """Open the documents to send, in the archive's `folder`; raises StepError if one is missing or too short."""
         self._segments: list[_Segment] = []
+        try:
+            self._open_segments(folder, request, limits)
+        except BaseException:
+            self.close()
+            raise
+        self.size = sum(segment.length for segment in self._segments)
+
+    def _open_segments(self, folder: Path, request: HttpRequest, limits: Limits) -> None:
         position = 0
         for attachment in sorted(request.attachments, key=attrgetter("at")):
             if attachment.place is None:
@@ -53,13 +61,12 @@ class Upload:
             view = body_of(answer.view, answer.fields, limits)
             size = view.seek(0, io.SEEK_END)
             length = size - attachment.offset if attachment.length < 0 else attachment.length
+            self._segments.append(_Segment(view, attachment.offset, length))
             if not 0 <= attachment.offset <= attachment.offset + length <= size:
                 end = attachment.offset + length
                 message = f"the request sends bytes {attachment.offset} to {end} of a document of {size}"
                 raise StepError(message, Reason.STEP_FAILED)
-            self._segments.append(_Segment(view, attachment.offset, length))
         self._add_bytes(request.body[position:])
-        self.size = sum(segment.length for segment in self._segments)
 
     def _add_bytes(self, content: bytes) -> None:
         if content:

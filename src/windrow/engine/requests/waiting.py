@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.clock import now, spell
-from windrow.formats.text import show
+from windrow.formats.text import counted, show
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptRow
 
@@ -95,7 +95,7 @@ def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence
         for address in (address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)):
             attempts = ledger.attempts.of_address(address.host, address.digest)
             fields = {"attempt": number, "service": address.source, "url": address.url, "attempts": len(attempts)}
-            line = f"  waits for {address.source}, which was asked {len(attempts)} times: {address.url}"
+            line = f"  waits for {address.source}, which was asked {counted(len(attempts), 'time')}: {address.url}"
             lines.append(WaitLine(f"{line}; try: windrow run {collection}", "wait", fields))
             lines += [
                 WaitLine(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "service_attempt", attempt)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from windrow.adapters.adapter import Explanation, Export
 from windrow.adapters.records import RecordAdapter
@@ -181,6 +181,11 @@ def _limits(workspace: Workspace) -> Limits:
     return replace(limits, transfer_size=transfer_size, member_size=member_size)
 
 
+def _addresses(article: Mapping[str, Any]) -> set[str]:
+    """Return the texts in the fields of an article that have its address."""
+    return {text for name in ("link", "url") if isinstance(text := article.get(name), str)}
+
+
 def _remove_articles(path: Path, urls: set[str]) -> None:
     """Rewrite the file of a raw response without the articles that have these addresses."""
     response = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -188,8 +193,7 @@ def _remove_articles(path: Path, urls: set[str]) -> None:
     articles = response.get(list_key) if isinstance(response, dict) else response
     if not isinstance(articles, list):
         return
-    names = ("link", "url")
-    kept = [article for article in articles if not (isinstance(article, dict) and {*map(article.get, names)} & urls)]
+    kept = [article for article in articles if not (isinstance(article, dict) and _addresses(article) & urls)]
     if len(kept) < len(articles):
         remaining = {**response, list_key: kept} if isinstance(response, dict) else kept
         write_whole(path, json.dumps(remaining, ensure_ascii=False))
