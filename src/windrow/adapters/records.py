@@ -73,6 +73,7 @@ class RecordAdapter:
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))
         name = collection.name
+        self._open_rebuilt: Callable[[Path], RecordStore] = RecordStore  # opens the store that a replay builds
         self.EXPORTS: tuple[Export, ...] = (
             Export(name, ("jsonl",), "a line for each version of each record", self._export),
         )
@@ -147,7 +148,10 @@ class RecordAdapter:
             services = tuple(replace(service, active=not is_archived(service)) for service in rebuilt.services)
             session.harvest(replace(rebuilt, services=services), fetch=False)
             if not session.stops:
-                with closing(self._open_store(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
+                with (
+                    closing(self._open_store(old_path)) as old_store,
+                    closing(self._open_rebuilt(new_path)) as new_store,
+                ):
                     new_store.carry_over(old_store, {source.name for source in sources})
                     poorer_attempts = record_changes.attempts_with_fewer_records(old_store, new_store, rebuilt.unread)
                 settle_unread(session.ledger, self._collection, rebuilt.unread, poorer_attempts, old_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from windrow.adapters.adapter import DerivesStates, PredictsOutcome
 from windrow.app.item_states import states
@@ -169,6 +169,54 @@ def decide(
                 write_decision(ledger, registry.collection(collection), act, items)
                 registry.adapter(collection).update_projection(workspace, ledger)
     return projected
+
+
+class AsksAgain(Protocol):
+    """Can have a service asked again about documents that it has answered."""
+
+    def ask_again(
+        self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
+    ) -> list[str]:
+        """Have the next run ask a service again about records, or about all if `names` is empty; return their keys.
+
+        With a `reason`, only those whose last answer had it, in the service's own words, are chosen.
+        """
+        ...
+
+
+def ask_again(
+    workspace: Workspace,
+    service: str,
+    names: Sequence[str],
+    *,
+    reason: str = "",
+    source: str = "",
+    dry_run: bool = False,
+) -> list[Chosen]:
+    """Have a service asked again about records, or about all without `names`; return these as waiting.
+
+    Raises UsageError if no collection has the service, or does not have a record that is named.
+    """
+    if source:
+        raise UsageError("--service and --source cannot be combined", hint="windrow retry --service NAME [RECORD]...")
+    asking = {
+        name: adapter
+        for name, adapter in capable(AsksAgain, None).items()
+        if service in {declared.name for declared in registry.collection(name).configuration.services}
+    }
+    if not asking:
+        raise UsageError(f"there is no service {service!r} that can be asked again", hint="windrow config")
+    chosen = [
+        Chosen(0, key, (collection.phase(collection.steps[0].phase), Status.PENDING), ())
+        for name, adapter in asking.items()
+        for collection in [registry.collection(name)]
+        for key in adapter.ask_again(workspace, service, names, reason, dry_run=dry_run)
+    ]
+    if names and not chosen:
+        raise UsageError(
+            f"{service} was not asked about {names[0]!r}, or is still to be", hint=f"windrow why {names[0]}"
+        )
+    return chosen
 
 
 def _select(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:

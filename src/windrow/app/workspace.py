@@ -300,12 +300,19 @@ class Windrow:
 
         return extract_page(self.config, page, url)
 
-    def retry(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
+    def retry(
+        self, names: Names = (), *, source: str = "", reason: str = "", service: str = "", dry_run: bool = False
+    ) -> list[Chosen]:
         """Put failed or cancelled items back, so that the next run fetches them again, and return them.
 
-        Without names, all failed items of the source or with the reason are put back. With `dry_run` they are only
-        returned.
+        Without names, all failed items of the source or with the reason are put back. With a service, the next run asks
+        it again about the records with these names, or about all whose last answer had the reason. With `dry_run` they
+        are only returned.
         """
+        if service:
+            from windrow.app.question import ask_again
+
+            return ask_again(self.config, service, _as_tuple(names), reason=reason, source=source, dry_run=dry_run)
         return self._decide("retry", names, source=source, reason=reason, dry_run=dry_run)
 
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:

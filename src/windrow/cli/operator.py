@@ -50,13 +50,29 @@ def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@command("retry", examples=["windrow retry https://example.org/a/page", "windrow retry --reason timeout --dry-run"])
+@command(
+    "retry",
+    examples=[
+        "windrow retry https://example.org/a/page",
+        "windrow retry --reason timeout --dry-run",
+        "windrow retry --service grobid",
+    ],
+)
 @_selection_options
+@option(
+    "--service",
+    default="",
+    metavar="SERVICE",
+    section="Which",
+    help="Documents that this service answered, such as grobid: it is asked again.",
+)
 def retry_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
 
     NAME is a file's name, `add/NAME` if it is offered for several actions, or the address of a page.
     Without names, the failed items of a source or with a reason are selected. Records that were loaded stay.
+    With --service, NAME is the key of a record, and WORD the reason of its last answer as the service names it;
+    without both, the service is asked again about every document. What it answered before stays until then.
     """
     return _decide("retry", console, names, **selection)
 

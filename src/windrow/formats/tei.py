@@ -34,6 +34,11 @@ def read_tei(content: bytes, limits: Limits) -> etree._Element:
     return root
 
 
+def read_md5(root: etree._Element) -> str:
+    """Return the MD5 of the processed document in hexadecimal, or an empty text if the TEI does not name it."""
+    return (_text_at(root, './/sourceDesc//idno[@type="MD5"]') or "").strip().lower()
+
+
 def drop_full_text(shape: Mapping[str, Any]) -> Json:
     """Return a document of either shape without body and annex; abstract and acknowledgement remain."""
     return {key: value for key, value in shape.items() if key not in _FULL_TEXT_KEYS}

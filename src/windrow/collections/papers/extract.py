@@ -15,14 +15,16 @@ from typing import Any, BinaryIO, NamedTuple
 from windrow.collections.papers.finding import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, base32_of, wanted_types
 from windrow.collections.papers.grobid import (
     MAX_REQUESTS,
+    TIMEOUT_STATUS,
     GrobidOutcome,
     count_earlier_requests,
     interpret_answer,
     interpret_unparsed,
+    is_final_name,
     tei_request,
 )
 from windrow.collections.papers.verdict import plain_title
-from windrow.contract import Ask, Observation, Skip, Task
+from windrow.contract import Answer, Ask, Observation, Skip, Task
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
 from windrow.formats.pdf import PdfLine, PdfPages
@@ -256,7 +258,7 @@ def extract(task: Task) -> Results:
     if meta["mime"] == PDF:
         outcome: GrobidOutcome | None = None
         if task.options.get("grobid"):
-            outcome_or_requests = _grobid_outcome(task)
+            outcome_or_requests = _grobid_outcome(task, meta["md5"])
             if isinstance(outcome_or_requests, list):
                 return [Observation(key, record), *outcome_or_requests]
             outcome = outcome_or_requests
@@ -287,11 +289,15 @@ def _wanted_types(task: Task) -> frozenset[str]:
     return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 
-def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
+def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
     """Return GROBID's outcome, or the requests that must be answered first, or None if another program filled the row.
 
-    A document whose outcome is transient is sent again, at most MAX_REQUESTS times in a run.
+    A document whose outcome is transient is sent again, at most MAX_REQUESTS times in a run, except after a timeout.
+    `md5` is that of the document.
     """
+    for name, last_answer in task.answers.items():
+        if is_final_name(name):
+            return _interpret(task, last_answer, md5)._replace(is_transient=False)
     requests: list[Ask] = []
     outcome: GrobidOutcome | None = None
     earlier_count = count_earlier_requests(task.answers)
@@ -302,14 +308,18 @@ def _grobid_outcome(task: Task) -> GrobidOutcome | list[Ask] | None:
             return requests
         if answer.reason is Reason.ALREADY_EXTRACTED:
             return None
-        if len(task.stopped) > 1:
-            outcome = interpret_unparsed(answer, _stop_reason(task))
-        else:
-            outcome = interpret_answer(answer, task.limits)
-        if not outcome.is_transient:
+        outcome = _interpret(task, answer, md5)
+        if not outcome.is_transient or outcome.code == TIMEOUT_STATUS:
             break
     assert outcome is not None
     return outcome
+
+
+def _interpret(task: Task, answer: Answer, md5: str) -> GrobidOutcome:
+    """Return the outcome of an answer; its TEI is not parsed if the step was stopped twice."""
+    if len(task.stopped) > 1:
+        return interpret_unparsed(answer, _stop_reason(task))
+    return interpret_answer(answer, task.limits, md5)
 
 
 def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:

@@ -1,7 +1,9 @@
 """The request to a GROBID server, and the meaning of its answers for the row of a paper.
 
 Its errors have the status 500 and a plain text that begins with a code in brackets, whatever the content type says.
-Errors that are about the document are final; errors that are about the server are transient.
+Errors that name the document as their cause are final. All other failures are transient: timeouts, errors that a proxy
+may have sent, and answers that are not the TEI of the document. If they persist while GROBID processes other documents,
+the store makes them final (`final_name`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from windrow.collections.papers.collection import GROBID
 from windrow.collections.papers.verdict import plain_title
 from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
-from windrow.formats.tei import legacy_shape, read_tei, table_shape
+from windrow.formats.tei import legacy_shape, read_md5, read_tei, table_shape
 from windrow.model import Limits
 from windrow.reasons import TOO_LARGE_REASONS, Reason
 
@@ -39,8 +41,6 @@ _DOCUMENT_ERRORS = frozenset({
     "BAD_INPUT_DATA", "NO_BLOCKS", "TOO_MANY_BLOCKS", "TOO_MANY_TOKENS", "TAGGING_ERROR", "PARSING_ERROR",
 })  # fmt: skip
 _NO_TEXT_ERROR = "NO_BLOCKS"
-_WRONG_ADDRESS_STATUSES = frozenset({404, 405})
-"""The statuses of a server that is not GROBID, so that the document is not at fault."""
 
 
 def tei_request(number: int, *, with_coordinates: bool = False) -> Ask:
@@ -56,7 +56,7 @@ def tei_request(number: int, *, with_coordinates: bool = False) -> Ask:
     )
 
 
-_EARLIER_RUN, _THIS_RUN = "before", "tei"  # prefixes of the names of answers
+_EARLIER_RUN, _FINAL, _THIS_RUN = "before", "final", "tei"  # prefixes of the names of answers
 
 
 def earlier_name(name: str) -> str:
@@ -65,7 +65,26 @@ def earlier_name(name: str) -> str:
     >>> earlier_name("tei-3")
     'before-3'
     """
-    return f"{_EARLIER_RUN}-{name.rpartition('-')[2]}"
+    return f"{_EARLIER_RUN}-{request_number(name)}"
+
+
+def final_name(name: str) -> str:
+    """Return the name of an answer that is the final outcome, although another request might have another one.
+
+    >>> final_name("tei-9")
+    'final-9'
+    """
+    return f"{_FINAL}-{request_number(name)}"
+
+
+def is_final_name(name: str) -> bool:
+    """Return whether an answer has a name of `final_name`."""
+    return name.startswith(_FINAL)
+
+
+def request_number(name: str) -> int:
+    """Return the number of the request to which an answer with this name belongs."""
+    return int(name.rpartition("-")[2])
 
 
 def count_earlier_requests(answers: Iterable[str]) -> int:
@@ -79,7 +98,7 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
     parts = [name.partition("-") for name in answers]
     earlier_numbers = [int(number) for kind, _, number in parts if kind == _EARLIER_RUN]
     first_number = min((int(number) for kind, _, number in parts if kind == _THIS_RUN), default=1)
-    return max([*earlier_numbers, (first_number - 1) // MAX_REQUESTS * MAX_REQUESTS])
+    return max([*earlier_numbers, first_number - 1])
 
 
 class GrobidOutcome(NamedTuple):
@@ -102,15 +121,15 @@ class GrobidOutcome(NamedTuple):
         return str(self.status["status"])
 
 
-def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: PLR0911 one return for each outcome
-    """Return the outcome of a request from its answer.
+def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOutcome:  # noqa: PLR0911 one for each outcome
+    """Return the outcome of a request from its answer; `md5` is that of the document in hexadecimal, if it is known.
 
-    Its `status` is success, oversize, error for any HTTP status except 200, or fail if the answer is not TEI. Its
-    `reason` is the code of an error, or NEEDS_OCR for pages without text.
+    Its `status` is success, oversize, error for any HTTP status except 200, or fail if the answer is not the TEI of the
+    document. Its `reason` is the code of an error, or NEEDS_OCR for pages without text.
     """
     if answer.reason is Reason.TIMEOUT:
         status = {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"}
-        return GrobidOutcome(TIMEOUT_STATUS, status)
+        return GrobidOutcome(TIMEOUT_STATUS, status, is_transient=True)
     if answer.reason in TOO_LARGE_REASONS:
         return GrobidOutcome(answer.status, {"status": "oversize", "reason": answer.reason.name})
     if answer.status != 200:
@@ -125,10 +144,15 @@ def interpret_answer(answer: Answer, limits: Limits) -> GrobidOutcome:  # noqa: 
         root = read_tei(content, limits)
         table_json = table_shape(root)
     except StepError as error:
-        # XML that is not well-formed was cut off in transfer; another root element will be the same next time.
+        # XML that is not well-formed was cut off in transfer; another root element may be a page of a proxy.
         description = "non-TEI content" if error.reason is Reason.WRONG_ROOT else f"XML parse error: {error}"
         status = {"status": "fail", "reason": str(error.reason), "description": description[:MAX_ERROR_CHARACTERS]}
-        return GrobidOutcome(200, status, content, is_transient=error.reason is Reason.NOT_WELL_FORMED)
+        is_transient = error.reason in {Reason.NOT_WELL_FORMED, Reason.WRONG_ROOT}
+        return GrobidOutcome(200, status, content, is_transient=is_transient)
+    if md5 and (md5_of_tei := read_md5(root)) and md5_of_tei != md5:
+        description = f"the TEI is of another document, whose MD5 is {md5_of_tei[:64]}"
+        status = {"status": "fail", "reason": "OTHER_DOCUMENT", "description": description}
+        return GrobidOutcome(200, status, is_transient=True)
     try:
         legacy_json = legacy_shape(root)
     except StepError:
@@ -157,9 +181,7 @@ def _error_outcome(answer: Answer) -> GrobidOutcome:
         return GrobidOutcome(204, {"status": "error", "reason": "NO_CONTENT", "description": "nothing was extracted"})
     status = {"status": "error", "reason": "NEEDS_OCR" if code == _NO_TEXT_ERROR else code or f"HTTP_{answer.status}"}
     status["description"] = text
-    is_error_of_server = answer.status >= 500 and code not in _DOCUMENT_ERRORS
-    is_transient = is_error_of_server or answer.status in _WRONG_ADDRESS_STATUSES
-    return GrobidOutcome(answer.status, status, is_transient=is_transient)
+    return GrobidOutcome(answer.status, status, is_transient=code not in _DOCUMENT_ERRORS)
 
 
 def _text(content: bytes) -> str:

@@ -85,18 +85,18 @@ class OriginRules:
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to pause after a response that took `seconds` and asked for `wait`; None: give up."""
         if self._service is not None:
-            return self._service_pause(self._service, seconds, status, wait)
+            return self._service_pause(self._service, status, wait)
         delay = pace.minimum_delay(self._robots_state.robots.delay, self._delay)
         self._pace = self._pace.after_answer(pace.AnswerTiming(status, seconds, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
-    def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:
+    def _service_pause(self, service: Service, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after a service's response; None if the service is given up for the run.
 
-        A slow answer does not mean that the service is overloaded; a refused request does, and no response may.
+        A slow answer does not mean that the service is overloaded; a refused request does, and no response may. A
+        request without an answer in time counts as unanswered, whatever is `final`: the service may hang.
         """
-        has_timed_out = status is None and seconds >= 0.9 * float(service.seconds)
-        if is_answer(service, status) or (has_timed_out and Reason.TIMEOUT in service.final):
+        if is_answer(service, status):
             self._unanswered = 0
             return self._delay
         self._unanswered += 1

@@ -29,7 +29,7 @@ from windrow.collections.papers.adapter.rows import (
     open_rows,
     read_settings,
 )
-from windrow.collections.papers.collection import COLLECTION
+from windrow.collections.papers.collection import COLLECTION, GROBID
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.finding import parse_digest, row_key
@@ -55,6 +55,7 @@ class PaperAdapter(RecordAdapter):
 
     def __init__(self) -> None:
         super().__init__(COLLECTION)
+        self._open_rebuilt = PaperStore
         self.EXPORTS = make_exports(self._paper_settings, self._export)
 
     def _paper_settings(self, workspace: Workspace) -> PaperSettings:
@@ -90,6 +91,16 @@ class PaperAdapter(RecordAdapter):
         if replayed is not None:
             bring_up_to_date(self._paper_settings(workspace), lambda: True)
         return replayed
+
+    def ask_again(
+        self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
+    ) -> list[str]:
+        """Have the next run send papers to GROBID again, given by their digests; return the keys of their records."""
+        path = self._path(workspace)
+        if service != GROBID or not path.is_file():
+            return []
+        with closing(PaperStore(path)) as store:
+            return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Check the records, and that every paper has a row."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.collections.papers.grobid import earlier_name
+from windrow.collections.papers.grobid import earlier_name, final_name
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
@@ -24,17 +24,38 @@ CREATE TRIGGER IF NOT EXISTS touched_by_gone AFTER DELETE ON observation BEGIN
     INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = old.record;
 END;
 """
-# An attempt's requests to GROBID are kept until the end of the run, when it is known whether its outcome is transient.
+# The last requests to GROBID for each attempt, whether they were made in this run (`is_new`), and the number of runs in
+# which they failed although GROBID processed other documents.
 _REQUESTS_SCHEMA = """
-CREATE TABLE IF NOT EXISTS asked (attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL);
-CREATE TRIGGER IF NOT EXISTS asked_by_waiting AFTER DELETE ON waiting BEGIN
-    INSERT OR REPLACE INTO asked VALUES (old.attempt, old.asks);
+CREATE TABLE IF NOT EXISTS asked (
+    attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL, is_new INTEGER NOT NULL DEFAULT 1,
+    failed_runs INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TRIGGER IF NOT EXISTS asked_by_waiting AFTER DELETE ON waiting WHEN old.asks <> '[]' BEGIN
+    INSERT INTO asked (attempt, asks) VALUES (old.attempt, old.asks)
+        ON CONFLICT DO UPDATE SET asks = excluded.asks, is_new = 1;
 END;
 """
-_TRANSIENT_QUERY = """
-SELECT a.attempt, a.asks FROM asked a WHERE EXISTS (SELECT 1 FROM observation o JOIN value v ON v.id = o.value
-    WHERE o.attempt = a.attempt AND json_extract(v.json, '$.grobid.passing')) ORDER BY a.attempt
+_OUTCOMES_QUERY = """
+SELECT a.attempt, a.asks, a.failed_runs FROM asked a WHERE a.is_new AND EXISTS (
+    SELECT 1 FROM observation o JOIN value v ON v.id = o.value WHERE o.attempt = a.attempt AND {condition}
+) ORDER BY a.attempt
 """
+_TRANSIENT_QUERY = _OUTCOMES_QUERY.format(condition="json_extract(v.json, '$.grobid.passing')")
+_PROCESSED_QUERY = _OUTCOMES_QUERY.format(condition="json_extract(v.json, '$.grobid.status.status') = 'success'")
+_ANSWERED_QUERY = """
+SELECT a.attempt, a.asks, r.key FROM asked a JOIN observation o ON o.attempt = a.attempt
+JOIN record r ON r.id = o.record JOIN value v ON v.id = o.value
+WHERE json_extract(v.json, '$.grobid') IS NOT NULL AND a.attempt NOT IN (SELECT attempt FROM waiting)
+    AND (?1 = '[]' OR r.key IN (SELECT value FROM json_each(?1)))
+    AND (?2 = '' OR ?2 IN (
+        lower(json_extract(v.json, '$.grobid.status.reason')), json_extract(v.json, '$.grobid.status.status')))
+ORDER BY a.attempt
+"""
+MAX_FAILED_RUNS = 3
+"""The runs in which GROBID fails for a document, but not for others, after which the failure is the document's."""
+MAX_FAILED_ALONE = 8
+"""The most documents that may have failed before for a run to count in which GROBID got no other documents."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
@@ -70,18 +91,62 @@ class PaperStore(RecordStore):
         """Finish a run, and make the next run repeat the step for papers with a transient outcome of GROBID.
 
         They are set to wait for their last answer, which exists already, so that the next run repeats the step, which
-        sends another request. `at` is not used. Return how many unused values were removed.
+        sends another request; after MAX_FAILED_RUNS runs that count, the step takes that answer as final. A run counts
+        if GROBID processed another document in it, or was only sent a few for which such a run had failed before.
+        `at` is not used. Return how many unused values were removed.
         """
         count = super().finish(at, pulse)
         with self._writing():
-            rows = self._connection.execute(_TRANSIENT_QUERY)
-            last_requests = [(attempt, json.loads(requests)[-1]) for attempt, requests in rows]
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
-                [(attempt, json.dumps([[earlier_name(name), address]])) for attempt, (name, address) in last_requests],
-            )
-            self._connection.execute("DELETE FROM asked")
+            run = self._connection.execute
+            failures = run(_TRANSIENT_QUERY).fetchall()
+            does_count = bool(failures) and run(f"{_PROCESSED_QUERY} LIMIT 1").fetchone() is not None
+            does_count |= len(failures) <= MAX_FAILED_ALONE and all(failed_runs for _, _, failed_runs in failures)
+            for attempt, asks, failed_runs in failures:
+                name, address = json.loads(asks)[-1]
+                new_name = final_name(name) if failed_runs + does_count >= MAX_FAILED_RUNS else earlier_name(name)
+                run("INSERT OR IGNORE INTO waiting VALUES (?, ?)", (attempt, json.dumps([[new_name, address]])))
+                run("UPDATE asked SET failed_runs = ? WHERE attempt = ?", (failed_runs + does_count, attempt))
+            run("UPDATE asked SET is_new = 0 WHERE is_new")
         return count
+
+    def ask_again(self, names: Sequence[str], reason: str, *, dry_run: bool) -> list[str]:
+        """Have the next run send papers to GROBID again, or all if `names` is empty; return their keys, in order.
+
+        With a `reason`, only those are sent whose last outcome had it as its reason or status. Papers that GROBID has
+        not answered yet, and those that will be sent again in any case, are left out.
+        """
+        with self._writing():
+            run = self._connection.execute
+            rows = run(_ANSWERED_QUERY, (json.dumps([*names]), reason.lower())).fetchall()
+            for attempt, asks, _ in () if dry_run else rows:
+                name, address = json.loads(asks)[-1]
+                run(
+                    "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
+                    (attempt, json.dumps([[earlier_name(name), address]])),
+                )
+                run("UPDATE asked SET failed_runs = 0, is_new = 0 WHERE attempt = ?", (attempt,))
+        return sorted({key for _, _, key in rows})
+
+    def requests(self) -> list[tuple[int, str, int]]:
+        """Return (attempt, its last requests as JSON, number of failed runs) of each attempt with requests."""
+        with self._guarded():
+            return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
+
+    def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
+        """Copy observations as `RecordStore` does, and requests, so that papers with transient outcomes wait again."""
+        super().carry_over(old_store, sources)
+        requests = old_store.requests() if isinstance(old_store, PaperStore) else []
+        with self._writing():
+            run = self._connection.execute
+            insert = "INSERT OR IGNORE INTO asked (attempt, asks, failed_runs) VALUES (?, ?, ?)"
+            self._connection.executemany(insert, requests)
+            for attempt, asks, _ in run(_TRANSIENT_QUERY).fetchall():
+                name, address = json.loads(asks)[-1]
+                run(
+                    "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
+                    (attempt, json.dumps([[earlier_name(name), address]])),
+                )
+            run("UPDATE asked SET is_new = 0")
 
     def stale_keys(self, limit: int) -> list[str]:
         """Return the keys of up to `limit` papers whose rows are out of date."""

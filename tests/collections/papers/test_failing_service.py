@@ -1,0 +1,168 @@
+"""A GROBID that fails for some documents, hangs, or sends answers that are not what they claim to be."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.collections.papers.test_grobid import TEI, XML, answer, waits
+from tests.requests.workshop import AnswerFunction, Server
+from windrow.app.question import ask_again
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.columns import decode_row
+from windrow.collections.papers.grobid import interpret_answer
+from windrow.engine.progress import Progress
+from windrow.errors import UsageError
+from windrow.model import Limits
+
+GENERAL = (500, b"[GENERAL] Could not get an engine from the pool within configured time.", XML)
+LOGIN = (200, b"<html><title>Log in</title></html>", {"Content-Type": "text/html"})
+
+
+def papers(*names: str) -> dict[str, bytes]:
+    return {name: pdf(f"The paper called {name} by everybody") for name in names}
+
+
+@contextmanager
+def library(folder: Path, contents: dict[str, bytes], serve: AnswerFunction, **settings: str) -> Iterator[Library]:
+    """Yield a workspace whose papers are sent to a server that answers as `serve` does."""
+    server = Server(serve)
+    (folder / "warcs").mkdir()
+    shelf = Shelf(folder / "warcs" / "shelf.warc.gz")
+    for name, content in contents.items():
+        shelf.put(f"http://example.org/{name}.pdf", content)
+    shelf.index(folder / "shelf.cdx")
+    lines = [f'grobid = "{server.url}"', *(f'{name} = "{setting}"' for name, setting in settings.items())]
+    yield Library(folder, "\n".join(lines), f'cdx = ["{folder}/shelf.cdx"]\nwarc = ["{folder}/warcs"]\n')
+    server.close()
+
+
+def row(workspace: Library, content: bytes) -> dict:
+    return decode_row(workspace.rows()[f"sha1:{sha1(content)}"])
+
+
+def by_name(contents: dict[str, bytes], tries: Counter, replies: dict[str, tuple]) -> AnswerFunction:
+    """Return a server's function that answers the documents in `replies` with these replies, and others with a TEI."""
+    names = {content: name for name, content in contents.items()}
+
+    def serve(request):
+        name = names[request.form()["input"][2]]
+        tries[name] += 1
+        return replies.get(name, (200, TEI, XML))
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("reply", "status_code", "reason"),
+    [(GENERAL, 500, "GENERAL"), (LOGIN, 200, "wrong_root"), ((418, b"teapot", {}), 418, "HTTP_418")],
+)
+def test_a_document_that_always_fails_while_others_are_processed_gets_its_outcome(tmp_path, reply, status_code, reason):
+    contents, tries = papers("good", "never"), Counter()
+    with library(tmp_path, contents, by_name(contents, tries, {"never": reply})) as workspace:
+        for number in (1, 2, 3):
+            workspace.run()
+            assert (tries["good"], tries["never"]) == (1, 3 * number)
+            assert waits(workspace).documents == 1
+            assert "grobid0:status_code" not in row(workspace, contents["never"])
+        assert not workspace.run().failed
+        assert not workspace.run().failed
+        assert tries["never"] == 9, "a document whose outcome is final is not sent again"
+        assert waits(workspace) is None
+    never = row(workspace, contents["never"])
+    assert (never["grobid0:status_code"], never["grobid0:status"]["reason"]) == (status_code, reason)
+    assert never["text0:tinfo"]["title"] == "The paper called never by everybody"
+
+
+def test_no_document_gets_an_outcome_from_a_server_that_processes_none(tmp_path):
+    contents, tries = papers(*(f"paper-{number}" for number in range(9))), Counter()
+    with library(tmp_path, contents, by_name(contents, tries, dict.fromkeys(contents, LOGIN))) as workspace:
+        for _ in range(5):
+            assert workspace.run().failed
+        assert waits(workspace).documents == 9
+        assert not any("grobid0:status_code" in cells for cells in workspace.rows().values())
+
+
+def test_a_server_that_hangs_is_given_up_and_its_documents_wait(tmp_path):
+    """Timeouts used to count as answers: each document was stored as done, and the run ended without a failure."""
+    contents, tries, end, is_well = (
+        papers(*(f"paper-{number:02}" for number in range(12))),
+        Counter(),
+        threading.Event(),
+        [],
+    )
+
+    def serve(request):
+        tries[request.form()["input"][2]] += 1
+        if not is_well:
+            end.wait(20)
+        return 200, TEI, XML
+
+    with library(tmp_path, contents, serve, grobid_timeout="400 ms", grobid_connections="4") as workspace:
+        workspace.section = workspace.section.replace('"4"', "4")
+        for _ in range(3):
+            assert workspace.run().failed
+            assert waits(workspace).documents == 12
+            assert not any("grobid0:status_code" in cells for cells in workspace.rows().values())
+        assert sum(tries.values()) < 60
+        end.set()
+        is_well.append(True)
+        for _ in range(3):
+            workspace.run()
+        assert waits(workspace) is None
+        assert all(decode_row(cells)["grobid0:status_code"] == 200 for cells in workspace.rows().values())
+
+
+def test_the_tei_of_another_document_is_not_taken():
+    mine = TEI.replace(
+        b"<analytic>", b'<idno type="MD5">%s</idno><analytic>' % hashlib.md5(b"mine").hexdigest().upper().encode()
+    )
+    outcome = interpret_answer(answer(200, mine), Limits(), hashlib.md5(b"mine").hexdigest())
+    assert (outcome.word, outcome.is_transient) == ("success", False)
+    outcome = interpret_answer(answer(200, mine), Limits(), hashlib.md5(b"other").hexdigest())
+    assert (outcome.word, outcome.status["reason"], outcome.is_transient) == ("fail", "OTHER_DOCUMENT", True)
+    assert outcome.table_json is None
+
+
+def test_documents_are_sent_again_on_request(tmp_path):
+    contents, tries, replies = papers("good", "never"), Counter(), {"never": GENERAL}
+    with library(tmp_path, contents, by_name(contents, tries, replies)) as workspace:
+        for _ in range(4):
+            workspace.run()
+        assert row(workspace, contents["never"])["grobid0:status_code"] == 500
+        keys = {name: f"sha1:{sha1(content)}" for name, content in contents.items()}
+        config = workspace.workspace()
+        assert ADAPTER.ask_again(config, "grobid", (), "GENERAL", dry_run=True) == [keys["never"]]
+        assert ADAPTER.ask_again(config, "grobid", (), "no such reason", dry_run=True) == []
+        assert [item.key for item in ask_again(config, "grobid", (), reason="error", dry_run=True)] == [keys["never"]]
+        for service, names in (("another", ()), ("grobid", ("sha1:unknown",))):
+            with pytest.raises(UsageError):
+                ask_again(config, service, names)
+        assert ADAPTER.ask_again(config, "grobid", (keys["never"],), "", dry_run=False) == [keys["never"]]
+        replies.clear()
+        workspace.run()
+        assert tries == {"good": 1, "never": 10}
+        assert row(workspace, contents["never"])["grobid0:status_code"] == 200
+        assert ADAPTER.ask_again(config, "grobid", (), "", dry_run=False) == sorted(keys.values())
+        workspace.run()
+        assert tries == {"good": 2, "never": 11}
+
+
+def test_what_waits_for_its_next_request_still_waits_after_a_replay(tmp_path):
+    contents, tries, replies = papers("good", "never"), Counter(), {"never": GENERAL}
+    with library(tmp_path, contents, by_name(contents, tries, replies)) as workspace:
+        workspace.run()
+        ADAPTER.replay(workspace.workspace(), workspace.setup(), Progress(None))
+        assert waits(workspace).documents == 1
+        replies.clear()
+        workspace.run()
+        assert tries == {"good": 1, "never": 4}
+        assert waits(workspace) is None
+        assert row(workspace, contents["never"])["grobid0:status_code"] == 200
