@@ -67,7 +67,7 @@ def test_an_index(root, damage):
         index.unlink()
     wrong = faults(root)
     assert [fault.location for fault in wrong] == [index.name]
-    assert "windrow run makes it anew" in wrong[0].hint
+    assert "windrow run rebuilds it" in wrong[0].hint
     index.unlink(missing_ok=True)
     assert finish_run(root) == 0
     assert index.read_bytes() == whole

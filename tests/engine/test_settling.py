@@ -104,8 +104,8 @@ def test_a_page_whose_bytes_alone_differ_is_asked_less_often_as_time_passes_and_
         write("index.html", f'<p>number {10**round_}</p><a href="a.html">One</a> <a href="b.html">Two</a>')
         assert crawl_and_summarise(tmp_path, origin, folder) == 0
         with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as connection:
-            rows = connection.execute("SELECT url, pause, due FROM address ORDER BY url").fetchall()
-            intervals.append([round(pause / 86_400, 1) for _, pause, _ in rows])
+            rows = connection.execute("SELECT url, interval, due FROM address ORDER BY url").fetchall()
+            intervals.append([round(interval / 86_400, 1) for _, interval, _ in rows])
             assert all(due > 1 for *_, due in rows)
         make_due(tmp_path)
         with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as connection, connection:

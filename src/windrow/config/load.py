@@ -115,7 +115,9 @@ def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Seque
     for source in sources:
         for origin in collections[source.collection].inputs(source).kept if source.collection in collections else ():
             if origin.partition(":")[0] == source.collection:
-                problem = f"{origin!r} is its own collection; expected another collection, or collection:source"
+                problem = (
+                    f"{origin!r} is in the collection of this source; expected another collection, or a source of one"
+                )
             elif origin not in origins:
                 problem = f"{origin!r} does not exist; expected a collection, or collection:source"
             else:

@@ -116,9 +116,9 @@ def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
         if not ledger.sessions.has_ended(session):
             continue
         if not path.exists():
-            yield Fault(path.name, "is missing", "windrow run makes it anew")
+            yield Fault(path.name, "is missing", "windrow run rebuilds it")
         elif not _has_lines(path, index_lines(ledger, session)):
-            yield Fault(path.name, "differs from the ledger", f"rm {path}; windrow run makes it anew")
+            yield Fault(path.name, "differs from the ledger", f"rm {path}; windrow run rebuilds it")
 
 
 def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:

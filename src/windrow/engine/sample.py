@@ -23,7 +23,7 @@ from windrow.model import Attempt, FetchJob, KeptResponse, Limits, ListedFile, S
 from windrow.reasons import Reason
 
 ROLLOVER_SIZE = 1 << 40
-"""Bytes after which a WARC file is closed: more than one capture ever has."""
+"""Bytes after which a WARC file is closed; larger than any capture, so that there is only one file."""
 
 
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:

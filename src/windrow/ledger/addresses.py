@@ -22,7 +22,7 @@ ABOVE_EVERY_ORDER = 2**62
 
 
 ELSEWHERE = -1
-"""The pause of an address that is only known from a WARC file of another program, and so is never due."""
+"""The interval of an address that is only known from a WARC file of another program, and so is never due."""
 
 
 class AddressQueries(TypedAddresses):
@@ -121,10 +121,10 @@ class AddressWriter:
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
-    def set_pause(self, recorded: RecordedAttempt, pause: int) -> None:
+    def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
         """Record after how many seconds an address is due again, if `recorded` is its last attempt."""
         self._batch.flush()
-        self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), pause, recorded.seq)
+        self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
     def due_by(self, recorded: RecordedAttempt, until: int) -> None:
         """Make an address due at the time `until` at the latest, if `recorded` is its last attempt."""

@@ -10,7 +10,7 @@ SELECT seq, source, origin FROM host WHERE collection = :collection ORDER BY seq
 -- def hosts_crawled(collection: str) -> list[HostRow]
 -- Return the hosts of a collection, without those known only from WARC files of other programs.
 SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AND (
-    EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.pause <> -1))
+    EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
     OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
 ) ORDER BY h.seq;
 
@@ -27,7 +27,7 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 -- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 -- Only addresses with a `place` under `below` are returned. If the last response was a revisit, `at` is the date of the
 -- record with the bytes. An address whose kind has changed since its last response is requested without conditions.
-SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, '') AS "etag: str",
+SELECT a.digest, a.url, a.kind, a.place, a.interval, a.failures, coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
        CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM attempt k
@@ -100,14 +100,14 @@ SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collec
 
 -- row: AddressRow
 -- An address, its origin and source, and `via`, the address on which it was found (0 for a seed).
--- `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `pause` is in seconds, or
+-- `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `interval` is in seconds, or
 -- `ELSEWHERE` if the address is only known from a WARC file of another program.
 
 -- part: address
 SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
        (SELECT v.url FROM address v JOIN host g ON g.seq = v.host AND g.collection = h.collection
            WHERE v.digest = a.via) AS via_url,
-       a.due, a.pause, a.capture, a.failures, a.host, a.kind
+       a.due, a.interval, a.capture, a.failures, a.host, a.kind
 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest
 
 -- def get(collection: str, digest: int) -> AddressRow | None
@@ -179,9 +179,9 @@ AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (vi
 
 -- name: address_paced
 -- Set the interval of an address after its last attempt, when its content is known; an earlier due time stays.
-UPDATE address SET due = ?1 + ?2, pause = ?2
+UPDATE address SET due = ?1 + ?2, interval = ?2
 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
-AND failures = 0 AND due >= ?1 + pause - 1
+AND failures = 0 AND due >= ?1 + interval - 1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: address_due_by

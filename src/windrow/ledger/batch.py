@@ -36,16 +36,16 @@ _STATEMENTS |= {
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
-    # An address known only from a WARC file of another program (with a pause of -1), or kept only beside a page (kind
-    # ?7), becomes due when a crawl finds it, and gets the kind under which it was found.
+    # An address known only from a WARC file of another program (interval -1), or kept only beside a page (kind ?7),
+    # becomes due when a crawl finds it, and gets the kind under which it was found.
     "address": (
         "INSERT INTO address VALUES (?1,?2,?3,?4,?5,0,0,0,0,?6) ON CONFLICT (digest, host) DO UPDATE SET"
-        " via = excluded.via, place = excluded.place, due = 0, pause = 0,"
-        " kind = CASE WHEN kind = ?7 OR pause = -1 THEN excluded.kind ELSE kind END"
-        " WHERE pause = -1 OR (kind = ?7 AND due IS NOT NULL)"
+        " via = excluded.via, place = excluded.place, due = 0, interval = 0,"
+        " kind = CASE WHEN kind = ?7 OR interval = -1 THEN excluded.kind ELSE kind END"
+        " WHERE interval = -1 OR (kind = ?7 AND due IS NOT NULL)"
     ),
     "known": (
-        "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures, kind)"
+        "INSERT INTO address (digest, host, url, via, place, due, interval, capture, failures, kind)"
         " VALUES (?,?,?,0,?,NULL,-1,0,0,?) ON CONFLICT DO NOTHING"
     ),
     "intake_at": "UPDATE intake SET place_offset = ? WHERE seq = ?",
@@ -55,7 +55,7 @@ _STATEMENTS |= {
     "payload": f"{_insert('payload')} ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
     # An address that became a page while it was requested as a file beside pages is requested as a page next.
-    "visited": "UPDATE address SET due = CASE WHEN ?1 = ?2 AND kind <> ?1 THEN 0 ELSE ?3 END, pause = ?4,"
+    "visited": "UPDATE address SET due = CASE WHEN ?1 = ?2 AND kind <> ?1 THEN 0 ELSE ?3 END, interval = ?4,"
     " failures = ?5, capture = coalesce(?6, capture) WHERE digest = ?7 AND host = ?8",
     "hinted": queries()["address_hinted"],
     "rest": f"{_insert('rest')} ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",

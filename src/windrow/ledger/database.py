@@ -148,7 +148,7 @@ class LedgerDatabase:
         self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Move the data of the log beside the file into the file; return whether the log is empty then."""
+        """Move the content of the write-ahead log into the database file; return whether the log is now empty."""
         return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:

@@ -5,8 +5,8 @@
 -- part: items
 -- All items. `attempt` is the one that fetched a member, and 0 for other items.
 (SELECT seq, at, session, collection, kind, member_key AS item_key, attempt, '' AS owner, name, size, digest, md5,
-    place, reason FROM member
-UNION ALL SELECT seq, at, session, collection, kind, file_key, 0, owner, '', size, '', '', place, reason FROM listed_file
+    rank, reason FROM member
+UNION ALL SELECT seq, at, session, collection, kind, file_key, 0, owner, '', size, '', '', rank, reason FROM listed_file
 UNION ALL SELECT seq, at, session, collection, 'warc', warc, 0, source, '', size, '', '', '', NULL FROM intake)
 
 -- part: of_latest
@@ -22,14 +22,14 @@ NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_f
 -- Return items that wait for a step (or failed at it, by `status`) in the order of their ranks.
 -- `after` is the rank and the number of the item after which the result begins.
 SELECT p.item, coalesce(m.kind, f.kind) AS "kind: str", coalesce(m.member_key, f.file_key) AS "key: str",
-       p.place AS rank, p.attempt, coalesce(m.digest, '') AS "digest: str", coalesce(m.name, '') AS "member: str",
+       p.rank, p.attempt, coalesce(m.digest, '') AS "digest: str", coalesce(m.name, '') AS "member: str",
        coalesce(f.owner, '') AS "owner: str", p.reason, p.since, coalesce(v.digest, '') AS "capture: str", v.size,
        coalesce(h.source, '') AS "source: str"
 FROM pending_step p LEFT JOIN listed_file f ON f.seq = p.item LEFT JOIN member m ON m.seq = p.item
 LEFT JOIN attempt v ON v.seq = p.attempt AND v.end_seq > 0 AND v.reason IS NULL LEFT JOIN host h ON h.seq = v.host
 WHERE p.collection = :collection AND p.step = :step AND p.status = :status
-AND (p.place, p.item) > (:after[0], :after[1])
-ORDER BY p.place, p.item LIMIT :limit;
+AND (p.rank, p.item) > (:after[0], :after[1])
+ORDER BY p.rank, p.item LIMIT :limit;
 
 -- def count_due(collection: str) -> dict[str, int]
 -- Count the items of a collection that wait for each step, by step.
@@ -117,7 +117,7 @@ UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
 -- Return an item, or None if there is no item with this number.
 SELECT i.seq, i.at, i.session, i.collection, i.kind AS "kind: str", i.item_key AS key, v.listed_file AS file,
        i.owner AS "owner: str", i.attempt AS "attempt: int", i.name AS "name: str", i.size AS "size: int | None",
-       i.digest AS "digest: str", i.md5 AS "md5: str", i.place AS "rank: str", p.step AS "step: str | None", p.status, p.reason,
+       i.digest AS "digest: str", i.md5 AS "md5: str", i.rank AS "rank: str", p.step AS "step: str | None", p.status, p.reason,
        coalesce(v.seq, (SELECT max(l.seq) FROM attempt l WHERE l.listed_file = i.seq), 0) AS "latest: int"
 FROM {items} i LEFT JOIN pending_step p ON p.item = i.seq LEFT JOIN attempt v ON v.seq = i.attempt WHERE i.seq = :item;
 
@@ -221,7 +221,7 @@ SELECT i.collection, i.kind AS "kind: str", p.step AS "step: str | None", p.stat
 
 -- name: item_waits
 -- Make an item wait for a step, fail at it, or end before it. If no attempt is given, the item's attempt stays.
-INSERT INTO pending_step SELECT ?1, i.collection, ?2, ?3, i.place, coalesce(?4, nullif(i.attempt, 0),
+INSERT INTO pending_step SELECT ?1, i.collection, ?2, ?3, i.rank, coalesce(?4, nullif(i.attempt, 0),
     (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = i.seq), 0), ?5, ?6 FROM {items} i WHERE i.seq = ?1
 ON CONFLICT (item) DO UPDATE SET step = excluded.step, status = excluded.status, reason = excluded.reason,
     attempt = coalesce(?4, attempt), since = excluded.since;
@@ -231,7 +231,7 @@ DELETE FROM pending_step WHERE item = ?;
 
 -- name: item_ends
 -- Make an item end before its pending step.
-INSERT INTO pending_step SELECT ?1, i.collection, '', 4, i.place, coalesce(nullif(i.attempt, 0),
+INSERT INTO pending_step SELECT ?1, i.collection, '', 4, i.rank, coalesce(nullif(i.attempt, 0),
     (SELECT max(v.seq) FROM attempt v WHERE v.listed_file = i.seq), 0), ?2, ?3 FROM {items} i WHERE i.seq = ?1
 ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = excluded.since;
 

@@ -38,7 +38,7 @@ UNION ALL SELECT '', n.refused = 0, n.refused > 0, count(*) FROM (
 -- def brought(attempt: int) -> list[BroughtMember]
 -- Return the members that an attempt fetched, in the order of their ranks.
 SELECT m.seq AS member, m.member_key AS key, m.kind, p.step, p.status, p.reason
-FROM member m LEFT JOIN pending_step p ON p.item = m.seq WHERE m.attempt = :attempt ORDER BY m.place, m.seq;
+FROM member m LEFT JOIN pending_step p ON p.item = m.seq WHERE m.attempt = :attempt ORDER BY m.rank, m.seq;
 
 -- def count_named(collection: str, reasons: Iterable[str]) -> int
 -- Count a collection's members whose names were refused for one of these reasons.

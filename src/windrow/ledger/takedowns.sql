@@ -32,10 +32,10 @@ SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
 -- name: take_down_address
-UPDATE address SET due = NULL, pause = max(pause, 0), capture = 0, failures = 0 WHERE digest = ?;
+UPDATE address SET due = NULL, interval = max(interval, 0), capture = 0, failures = 0 WHERE digest = ?;
 
 -- name: take_down_host
-UPDATE address SET due = NULL, pause = max(pause, 0), capture = 0, failures = 0 WHERE host = ?;
+UPDATE address SET due = NULL, interval = max(interval, 0), capture = 0, failures = 0 WHERE host = ?;
 
 -- name: lift_address
 UPDATE address SET due = 0 WHERE digest = ? AND due IS NULL;

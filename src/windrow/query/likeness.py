@@ -142,7 +142,7 @@ def required_terms(query: Query, share: float) -> int:
 
 
 def has_several_terms(query: Query) -> bool:
-    """Return whether a query has more than one word or phrase, without those that it excludes."""
+    """Return whether a query has more than one word or phrase, not counting those that it excludes."""
     return len(list(searched_terms(query.root))) > 1
 
 

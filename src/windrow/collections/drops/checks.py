@@ -186,7 +186,7 @@ def check_line(findings: Findings, element: Node, pipeline: Pipeline | None) -> 
     if findings.lists.colonies is None:
         findings.skip_checks("the list colonies is not configured", "UnknownColony")
     elif colony not in findings.lists.colonies:
-        findings.report("UnknownColony", f"line: colony {quote(colony)} is not in iMITS", element)
+        findings.report("UnknownColony", f"colony {quote(colony)} of this mouse line is not in iMITS", element)
     _check_procedure_of(findings, element, pipeline, f"line {quote(colony)}")
 
 

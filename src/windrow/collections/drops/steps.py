@@ -227,7 +227,7 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findin
 
 
 def _kind_in_name(task: Task) -> DocumentKind:
-    """Return the kind of document in an XML file's name; raise StepError if the name is not valid."""
+    """Return the kind of document that an XML file's name states; raise StepError if the name is not valid."""
     name = task.item.member or task.item.key.rpartition("/")[2]
     match = names.compile_xml_pattern(task.options.get("xml_name") or names.XML_PATTERN).fullmatch(name)
     kind = _KINDS_BY_NAME.get(match["kind"]) if match else None

@@ -398,7 +398,10 @@ class ForeignCapturing:
         return self._archive
 
     def _failed_attempt(self, record: _WantedRecord, fault: Reading | None) -> Attempt | None:
-        """Return an attempt with the reason of `fault`, by default NOT_FOUND; None if the address is not valid."""
+        """Return a failed attempt with the reason of `fault`; without a fault, BAD_LINE or NOT_FOUND.
+
+        If the address is not valid, it is counted as left out, and None is returned.
+        """
         url = normalise(record.line.url).url
         if not url:
             self._tally.left_out[Reason.BAD_ADDRESS] += 1

@@ -56,7 +56,7 @@ _NEVER_CAPTURED = KnownCapture()
 
 @dataclass(slots=True)
 class _Host:
-    """An origin in this run; `handed_out` has (pause in seconds, failures in a row, kind) of addresses at a fetcher."""
+    """An origin in this run; `handed_out` has (interval in seconds, failures in a row, kind) of addresses in hand."""
 
     number: int  # on the ledger
     source: Source
@@ -304,8 +304,8 @@ class CrawlDispatcher:
             held = self._shared_answers.answers_for(host.source, host.origin, addresses, requests)
         for address in addresses:
             request = requests.get(address.digest)
-            pause = context_of(request).get("every") or 0 if request else address.pause
-            host.handed_out[address.digest] = (pause, address.failures, address.kind)
+            interval = context_of(request).get("every") or 0 if request else address.interval
+            host.handed_out[address.digest] = (interval, address.failures, address.kind)
         jobs = [_make_job(address, requests.get(address.digest), held.get(address.digest)) for address in addresses]
         run.fetchers.submit(host.walk, jobs)
         self._in_hand += len(addresses)
@@ -368,13 +368,13 @@ class CrawlDispatcher:
         if attempt.kind == beside:  # it may have become a page meanwhile, and be due again
             host.is_exhausted = False
         if attempt.target in host.handed_out:
-            pause, failures, _ = host.handed_out.pop(attempt.target)
+            old_interval, failures, _ = host.handed_out.pop(attempt.target)
             self._in_hand -= 1
             if self._is_short(host):
                 self._short_hosts.add(host.number)
             failures = failures + 1 if is_failed else 0
             counted = (self._final_failures(writer, host.source, attempt) if is_failed else 0) or failures
-            due_at, interval = self._crawl.next_due(host.source, attempt, pause, counted)
+            due_at, interval = self._crawl.next_due(host.source, attempt, old_interval, counted)
             # A shared response must not be used twice in this run.
             due_at = max(due_at, self._began + 1) if event.held and due_at is not None else due_at
             schedule = (due_at, interval, failures)

@@ -121,8 +121,9 @@ MAX_RECORDED_PAUSE = 366 * 86400.0
 """The longest pause that is recorded, in seconds."""
 
 FIRST_WAIT = 0.5
+"""The longest wait before the second attempt in a run, in seconds; it doubles with each further failure."""
 LONGEST_WAIT = 300.0
-"""Seconds between two attempts of one run: before the second attempt, and at most."""
+"""The longest wait before any attempt in a run, in seconds."""
 
 
 def worth_waiting(requested: float | None) -> bool:

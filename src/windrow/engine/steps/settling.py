@@ -110,7 +110,7 @@ class Settling:
         if checkpoint > last_number:
             raise StoreError(
                 f"the store has attempts up to {checkpoint}, but the ledger ends with attempt {last_number}",
-                hint="restore the ledger that belongs to this store, or remove the store: the next run makes it anew",
+                hint="restore the ledger that belongs to this store, or remove the store, and the next run rebuilds it",
             )
 
     def _earlier_sessions(self) -> Mapping[int, int]:
@@ -393,7 +393,9 @@ class Settling:
         changes = {} if self._content_store is None else self._content_store.changes(attempts)
         with self._run.ledger.writing() as writer:
             for url, checks in changes.items():
-                writer.addresses.set_pause(attempts[url], crawl.interval(self._sources[attempts[url].source], checks))
+                writer.addresses.set_interval(
+                    attempts[url], crawl.interval(self._sources[attempts[url].source], checks)
+                )
             for settled in page:
                 if settled.recorded.attempt.url in attempts and (until := self._valid_until(settled)) is not None:
                     writer.addresses.due_by(settled.recorded, until)

@@ -41,7 +41,7 @@ CREATE TABLE task_end (
 CREATE TABLE listed_file (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, collection VARCHAR(32) NOT NULL,
     kind VARCHAR(32) NOT NULL, file_key VARCHAR(512) NOT NULL, owner VARCHAR(128) NOT NULL, size BIGINT,
-    place VARCHAR(256) NOT NULL, reason REASON_TEXT
+    rank VARCHAR(256) NOT NULL, reason REASON_TEXT
 );
 CREATE UNIQUE INDEX listed_file_by_key ON listed_file (file_key, collection);
 
@@ -49,7 +49,7 @@ CREATE UNIQUE INDEX listed_file_by_key ON listed_file (file_key, collection);
 CREATE TABLE member (
     seq BIGINT PRIMARY KEY, at TIME_TEXT NOT NULL, session BIGINT NOT NULL, collection VARCHAR(32) NOT NULL,
     kind VARCHAR(32) NOT NULL, member_key VARCHAR(512) NOT NULL, attempt BIGINT NOT NULL, name VARCHAR(512) NOT NULL,
-    size BIGINT, digest VARCHAR(96) NOT NULL, md5 VARCHAR(32) NOT NULL, place VARCHAR(256) NOT NULL, reason REASON_TEXT
+    size BIGINT, digest VARCHAR(96) NOT NULL, md5 VARCHAR(32) NOT NULL, rank VARCHAR(256) NOT NULL, reason REASON_TEXT
 );
 CREATE INDEX member_by_key ON member (member_key);
 CREATE INDEX member_by_attempt ON member (attempt);
@@ -110,9 +110,9 @@ CREATE INDEX finding_by_item ON finding (item);
 -- capture is, or contains, the item, and `since` the fact from which the row follows.
 CREATE TABLE pending_step (
     item BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, step VARCHAR(32) NOT NULL, status STATUS_INT NOT NULL,
-    place VARCHAR(256) NOT NULL, attempt BIGINT NOT NULL, reason REASON_TEXT, since BIGINT NOT NULL
+    rank VARCHAR(256) NOT NULL, attempt BIGINT NOT NULL, reason REASON_TEXT, since BIGINT NOT NULL
 );
-CREATE INDEX pending_step_due ON pending_step (collection, step, status, place, item);
+CREATE INDEX pending_step_due ON pending_step (collection, step, status, rank, item);
 
 -- A mirror of a listed file: a source's entry when it last listed the file, and whether it still lists it.
 CREATE TABLE mirror (
@@ -138,12 +138,12 @@ CREATE TABLE rest (origin VARCHAR(512) PRIMARY KEY, until BIGINT NOT NULL) WITHO
 -- An address belongs to a host, so that each source has every address that it wants. `digest` has 64 bits of the hash
 -- of the request, which is the URL alone for a plain GET. `via` is the address of the same collection on which it was
 -- first found, 0 for a seed; addresses with a low `place` are requested first. The next columns are the present state:
--- `due` (seconds since 1970; 0 for never requested, 1 for next, NULL for never again), `pause`, the seconds after which
+-- `due` (seconds since 1970; 0 for never requested, 1 for next, NULL for never again), `interval`, the seconds after which
 -- it is expected to change (-1 if it is only known from a WARC file of another program), `capture`, the last attempt
 -- with a body, and `failures` in a row. `kind` is the collection's own number. The rows stay in the order of finding.
 CREATE TABLE address (
     digest BIGINT NOT NULL, host BIGINT NOT NULL, url VARCHAR(2048) NOT NULL, via BIGINT NOT NULL,
-    place INTEGER NOT NULL, due BIGINT, pause BIGINT NOT NULL, capture BIGINT NOT NULL, failures INTEGER NOT NULL,
+    place INTEGER NOT NULL, due BIGINT, interval BIGINT NOT NULL, capture BIGINT NOT NULL, failures INTEGER NOT NULL,
     kind INTEGER NOT NULL, PRIMARY KEY (digest, host)
 );
 CREATE INDEX address_due ON address (host, due, place);

@@ -30,7 +30,7 @@ class DueAddress(NamedTuple):
     url: str
     kind: int
     place: int
-    pause: int
+    interval: int
     failures: int
     etag: str
     modified: str
@@ -76,7 +76,7 @@ class DueCount(NamedTuple):
 class AddressRow(NamedTuple):
     """An address, its origin and source, and `via`, the address on which it was found (0 for a seed).
 
-    `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `pause` is in seconds, or
+    `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `interval` is in seconds, or
     `ELSEWHERE` if the address is only known from a WARC file of another program.
     """
 
@@ -88,7 +88,7 @@ class AddressRow(NamedTuple):
     via: int
     via_url: str | None
     due: int | None
-    pause: int
+    interval: int
     capture: int
     failures: int
     host: int
@@ -130,9 +130,9 @@ class InconsistentAddress(NamedTuple):
 
 
 def _make_due_address(row: tuple[Any, ...]) -> DueAddress:
-    digest, url, kind, place, pause, failures, etag, modified, last, at = row
+    digest, url, kind, place, interval, failures, etag, modified, last, at = row
     return DueAddress(
-        digest, url, kind, place, pause, failures, etag, modified, last, None if at is None else parse(at)
+        digest, url, kind, place, interval, failures, etag, modified, last, None if at is None else parse(at)
     )
 
 

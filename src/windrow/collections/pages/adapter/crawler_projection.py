@@ -36,7 +36,7 @@ MAX_INFLATION = 200
 END_SECONDS = 10.0
 """Longest time for files and addresses at the end of a session."""
 
-REBUILD_HINT = "remove the crawler database; the next windrow run makes it anew"
+REBUILD_HINT = "remove the crawler database; the next windrow run rebuilds it"
 
 
 class CrawlerProjection:

@@ -114,13 +114,13 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
     state, reason = _find_state(address_row, attempts, versions, judgement.reason)
     if any(tombstone.lifted is None for tombstone in tombstones):
         state, reason = "forgotten", Reason.FORGOTTEN
-    elif address_row is not None and address_row.due is None and address_row.pause != ELSEWHERE:
+    elif address_row is not None and address_row.due is None and address_row.interval != ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
     return PageState(
         url=url, source=address_row.source if address_row else judgement.source, state=state, reason=reason,
         rule=judgement.rule if judgement.reason else "", via=tuple(_yield_chain(ledger, address_row)),
         due=to_datetime(address_row.due) if address_row and address_row.due else None,
-        every=(address_row.pause or None) if address_row else None,
+        every=(address_row.interval or None) if address_row else None,
         failures=address_row.failures if address_row else 0,
         alike=related.same_text, near=related.near_duplicates, represented_by=related.representative,
         tombstones=tombstones, versions=tuple(versions), events=tuple(attempts),

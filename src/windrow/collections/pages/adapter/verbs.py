@@ -147,7 +147,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         refuse_foreign(index)
 
     def build(session: Session, new_path: Path) -> None:
-        """Write a new Summary Database from the captures, and record bodies that could not be read again."""
+        """Write a new Summary Database from the captures, and record the attempts that could not be read."""
         rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new_path)))
         if rebuilt.projection:
             rebuilt.projection.close()

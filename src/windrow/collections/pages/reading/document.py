@@ -221,7 +221,7 @@ class PageDocument:
 def read_html_page(
     raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = ""
 ) -> PageDocument:
-    """Read the bytes of an HTML page at the address `url`; never fails.
+    """Read the bytes of an HTML page at the address `url`; raises StepError if it has too many elements.
 
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
 

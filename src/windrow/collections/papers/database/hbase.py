@@ -121,7 +121,10 @@ class HbaseTable:
             if family.name not in existing:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
             if self._versions[family.name] != 1:
-                message = f"{family.name} of {self._name} keeps {self._versions[family.name]} versions of a cell, not 1"
+                kept = self._versions[family.name]
+                message = (
+                    f"the family {family.name} of the table {self._name} keeps {kept} versions of each cell; expected 1"
+                )
                 raise ConfigError(message, hint=hint)
             if family.compressed and not existing[family.name].compressed:
                 raise ConfigError(f"{family.name} of {self._name} is not compressed", hint=hint)
