@@ -15,6 +15,7 @@ import sys
 import tarfile
 import time
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,9 @@ from tests.toy_collection.site import Site, page
 from windrow.app.check import lift_takedowns, take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.adapter import rows as rows_module
 from windrow.collections.papers.collection import COLLECTION
-from windrow.collections.papers.columns import FAMILIES, Put, decode_row
+from windrow.collections.papers.columns import FAMILIES, Put, decode_row, make_cells
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import load
 from windrow.contract.registry import adapter as adapter_of
@@ -333,6 +335,41 @@ def test_rows_of_others_keep_where_their_file_was_first(tmp_path, hbase_gateway)
     row = dict(tables[0])[base64.b32decode(sha1(OTHER))]
     assert {name: row[name] for name in seen} == seen
     assert json.loads(row["file:meta"])["size"] == len(OTHER)
+
+
+def test_a_row_that_hbase_refuses_stops_no_other_and_is_reported_until_it_is_written(
+    tmp_path, hbase_gateway, monkeypatch
+):
+    """The TEI of a paper is larger than the messages that the gateway accepts."""
+    workspace = library(tmp_path, f'table = "{hbase_gateway}"\ntable_env = "l{os.getpid()}"')
+    refused_key = f"sha1:{sha1(GOOD)}"
+
+    def make_large_cells(value, *arguments):
+        cells = make_cells(value, *arguments)
+        return {**cells, "grobid0:tei_xml": b"x" * 3_000_000} if value["file"]["size"] == len(GOOD) else cells
+
+    assert workspace.run().failed == 0
+    row_count = len(workspace.rows())
+    monkeypatch.setattr(rows_module, "make_cells", make_large_cells)
+    monkeypatch.setattr(rows_module, "ROWS_VERSION", "changed")
+    for _ in range(2):  # nothing changes before the second run
+        session = workspace.run()
+        assert session.failed == 1
+        comments = failed_comments(workspace)
+        assert len(comments) == 1
+        assert f"the table refuses 1 row, such as that of {refused_key}: HBase at" in comments[0]
+        assert "max_frame_size_in_mb" in comments[0]
+    assert len(workspace.rows()) == row_count
+    monkeypatch.undo()
+    assert workspace.run().failed == 0
+    assert failed_comments(workspace) == []
+
+
+def failed_comments(workspace):
+    """Return the comments of the failed tasks of the last session."""
+    with closing(Ledger(workspace.workspace().ledger)) as ledger:
+        last_session = max(ledger.sessions.numbers())
+        return [task.comment for task in ledger.sessions.tasks((last_session, last_session + 10_000)) if task.failed]
 
 
 CHILD = """

@@ -199,13 +199,17 @@ def test_a_gateway_that_is_not_there_is_told():
             parse_gateway(wrong)
 
 
-def test_a_row_that_a_gateway_is_not_set_to_take_names_the_setting(hbase_gateway):
+def test_a_row_that_a_gateway_is_not_set_to_take_is_returned_with_the_setting_and_the_others_are_written(hbase_gateway):
     table = open_table(hbase_gateway, f"t-{uuid.uuid4().hex[:8]}", FAMILIES)
-    with pytest.raises(StoreError, match="does not accept a message of 2500000 bytes") as refused:
-        table.put([Put(b"k", {"grobid0:tei_xml": b"x" * 2_500_000})])
-    assert "max_frame_size_in_mb" in refused.value.hint
-    table.put([Put(b"k", {"f:c": b"goes on"})])
-    assert table.get(b"k") == {"f:c": b"goes on"}
+    large = Put(b"k", {"grobid0:tei_xml": b"x" * 2_500_000})
+    refused = table.put([Put(b"a", {"f:c": b"before"}), large, Put(b"z", {"f:c": b"after"})])
+    assert [*refused] == [b"k"]
+    assert "does not accept a message of 2500000 bytes" in refused[b"k"]
+    assert "max_frame_size_in_mb" in refused[b"k"]
+    assert table.put([Put(b"k", {"f:c": b"goes on"})]) == {}
+    assert table.get_many([b"a", b"k", b"z"]) == {
+        b"a": {"f:c": b"before"}, b"k": {"f:c": b"goes on"}, b"z": {"f:c": b"after"}
+    }  # fmt: skip
     table.close()
 
 

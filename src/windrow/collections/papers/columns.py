@@ -60,8 +60,8 @@ class WideTable(Protocol):
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> Mapping[bytes, Cells]:
         """Return the cells of rows by key; rows that do not exist are left out."""
 
-    def put(self, rows: Iterable[Put]) -> None:
-        """Set and clear cells in rows."""
+    def put(self, rows: Iterable[Put]) -> Mapping[bytes, str]:
+        """Set and clear cells in rows; return why the table refuses some rows by their content, by key."""
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""

@@ -35,6 +35,7 @@ from windrow.collections.papers.extract import is_declined
 from windrow.collections.papers.finding import parse_digest, row_key
 from windrow.collections.papers.verdict import STUBS, match_paper, matched_slug, read_paper
 from windrow.config import Workspace
+from windrow.engine.run import Derived
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
@@ -92,8 +93,11 @@ def open_rows(settings: PaperSettings, *, read_only: bool = False) -> Iterator[W
         yield table
 
 
-def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> str:
-    """Import new catalogue files, and write the rows of changed papers while `pulse` returns True; return a summary."""
+def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
+    """Import new catalogue files, and write the rows of changed papers while `pulse` returns True; return a summary.
+
+    A row that the table refuses stays out of date, so that each run tries to write it again.
+    """
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
         register = stack.enter_context(_open_register(settings))
@@ -106,17 +110,36 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> str:
             store.mark_stale(register.keys())
             register.put_meta("made", inputs)
         if not store.count_stale():
-            return "all rows are up to date"
+            return Derived("all rows are up to date")
         table = stack.enter_context(open_rows(settings))
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger)
-        totals = Counter[str]()
-        while pulse() and (keys := store.stale_keys(_PAGE_SIZE)):
-            totals.update(_write_rows(keys, settings, stores))
-            store.mark_written(keys)
+        totals, refused, last_key = Counter[str](), dict[str, str](), ""
+        while pulse() and (keys := store.stale_keys(_PAGE_SIZE, last_key)):
+            counts, refused_rows = _write_rows(keys, settings, stores)
+            totals.update(counts)
+            refused |= refused_rows
+            store.mark_written([key for key in keys if key not in refused_rows])
+            last_key = keys[-1]
+        errors = _describe_refused(refused, store, ledger)
     unread = counted(totals["unread"], "PDF")
     note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
-    return f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
+    return Derived(f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}", errors)
+
+
+def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
+    """Return a message for each source of papers whose rows the table refuses; `refused` has the reasons by key."""
+    papers = [paper for key in refused if (paper := store.paper(key))]
+    recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
+    source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
+    keys_by_source: dict[str, list[str]] = {}
+    for paper in papers:
+        keys_by_source.setdefault(source_of_attempt.get(paper.first_attempt, ""), []).append(paper.key)
+    return {
+        source: f"the table refuses {counted(len(keys), 'row')}, such as that of {keys[0]}: {refused[keys[0]]}"
+        "; each run tries to write them again"
+        for source, keys in keys_by_source.items()
+    }
 
 
 def _key_settings(settings: PaperSettings) -> list[str]:
@@ -144,8 +167,12 @@ class _OpenStores(NamedTuple):
     ledger: Ledger
 
 
-def _write_rows(keys: Sequence[str], settings: PaperSettings, stores: _OpenStores) -> dict[str, int]:
-    """Write the rows of papers; return how many were `written` and `removed`, and how many PDFs are `unread`.
+def _write_rows(
+    keys: Sequence[str], settings: PaperSettings, stores: _OpenStores
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Write the rows of papers; return counts of rows and PDFs, and why the table refuses some rows, by paper.
+
+    The counts are how many rows were `written` and `removed`, and how many PDFs are `unread`.
 
     A row that another program made keeps its cells: only the columns that windrow wrote are changed or cleared.
     """
@@ -175,14 +202,15 @@ def _write_rows(keys: Sequence[str], settings: PaperSettings, stores: _OpenStore
         puts.append(Put(row_keys[key], new_cells, cleared))
         registered_columns += [(key, column) for column in new_cells]
     register.add(((key, is_own_row[key]) for key in unregistered), registered_columns)
-    table.put(puts)
+    refused = table.put(puts)
     removed = [key for key in missing if key in is_own_row]
     foreign_rows = {key for key in removed if not is_own_row[key] and not store.taken_down(key)}
     table.put([Put(row_keys[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(foreign_rows)])
     table.delete([row_keys[key] for key in removed if key not in foreign_rows])
     register.remove(removed)
     unread_count = sum(is_declined(paper.value) for paper in present.values())
-    return {"written": len(puts), "removed": len(removed), "unread": unread_count}
+    counts = {"written": len(puts) - len(refused), "removed": len(removed), "unread": unread_count}
+    return counts, {key: refused[row_keys[key]] for key in present if row_keys[key] in refused}
 
 
 def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:

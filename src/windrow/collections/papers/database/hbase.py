@@ -145,8 +145,12 @@ class HbaseTable:
             cells_by_key |= {key: _decode_columns(cells) for key, cells in rows if cells}
         return cells_by_key
 
-    def put(self, rows: Iterable[Put]) -> None:
-        """Set and clear cells in rows, in messages of at most `_MAX_ROWS` and `_MAX_BATCH_SIZE`."""
+    def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
+        """Set and clear cells in rows, in messages of at most `_MAX_ROWS` and `_MAX_BATCH_SIZE`; return those refused.
+
+        The returned texts are the reasons, by key, why HBase refuses a row by its content.
+        """
+        refused: dict[bytes, str] = {}
         batch: list[Put] = []
         keys: set[bytes] = set()
         batch_size = 0
@@ -154,12 +158,29 @@ class HbaseTable:
             check_put(row, self._family_names)
             row_size = sum(map(len, row.cells.values()))
             if batch_size + row_size > _MAX_BATCH_SIZE or len(batch) >= _MAX_ROWS or row.key in keys:
-                self._send(batch)
+                refused |= self._send_all(batch)
                 batch, keys, batch_size = [], set(), 0
             batch.append(row)
             keys.add(row.key)
             batch_size += row_size
-        self._send(batch)
+        return refused | self._send_all(batch)
+
+    def _send_all(self, rows: Sequence[Put]) -> dict[bytes, str]:
+        """Write rows in one message or, if HBase refuses it, each row alone; return why it refuses some, by key."""
+        try:
+            self._send(rows)
+        except StoreUnreachable:
+            raise
+        except StoreError as error:
+            if len(rows) == 1:
+                return {rows[0].key: f"{error}; {error.hint}" if error.hint else str(error)}
+            refused: dict[bytes, str] = {}
+            for row in rows:
+                refused |= self._send_all([row])
+            if len(refused) == len(rows):  # the cause is not the content of a row
+                raise
+            return refused
+        return {}
 
     def _send(self, rows: Sequence[Put]) -> None:
         """Write rows in one message; raise StoreError with a hint if the gateway does not accept its size."""
@@ -180,6 +201,8 @@ class HbaseTable:
         except StoreUnreachable as error:
             if size < _SAFE_MESSAGE_SIZE:
                 raise
+            self.close()
+            self._connect()  # raises StoreUnreachable if the gateway does not answer at all
             # The gateway closes the connection on a message that is too large, without an error.
             message = f"HBase at {self._gateway.host}:{self._gateway.port} does not accept a message of {size} bytes"
             hint = "set hbase.regionserver.thrift.framed.max_frame_size_in_mb to 16 in the gateway's hbase-site.xml"

@@ -148,12 +148,11 @@ class PaperStore(RecordStore):
                 )
             run("UPDATE asked SET is_new = 0")
 
-    def stale_keys(self, limit: int) -> list[str]:
-        """Return the keys of up to `limit` papers whose rows are out of date."""
+    def stale_keys(self, limit: int, after: str = "") -> list[str]:
+        """Return up to `limit` keys, above the key `after`, of papers whose rows are out of date."""
+        query = "SELECT key FROM touched WHERE key > ? ORDER BY key LIMIT ?"
         with self._guarded():
-            return [
-                key for (key,) in self._connection.execute("SELECT key FROM touched ORDER BY key LIMIT ?", (limit,))
-            ]
+            return [key for (key,) in self._connection.execute(query, (after, limit))]
 
     def count_stale(self) -> int:
         """Count the papers whose rows are out of date."""

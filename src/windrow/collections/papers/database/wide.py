@@ -71,8 +71,8 @@ class SqliteTable(SqliteStore):
                 cells_by_key |= dict(_group_cells(self._connection.execute(query, (*page, *parameters))))
         return cells_by_key
 
-    def put(self, rows: Iterable[Put]) -> None:
-        """Set and clear cells in rows, in one transaction."""
+    def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
+        """Set and clear cells in rows, in one transaction; none is refused."""
         run = self._connection.execute
         with self._writing():
             for row in rows:
@@ -89,6 +89,7 @@ class SqliteTable(SqliteStore):
                     " SET packed = excluded.packed, value = excluded.value",
                     [(stored[0], column, *self._compress(column, cell)) for column, cell in row.cells.items()],
                 )
+        return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
         """Return whether a cell is compressed in the file, as 1 or 0, and the bytes to store."""
