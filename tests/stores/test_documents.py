@@ -4,13 +4,14 @@ import json
 import os
 import secrets
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests.servers.pouchdb import couchdb
+from tests.servers.pouchdb import couchdb, refusing_above
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.couchdb import DESIGN_ID, CouchDocuments, _map_function
 from windrow.stores.documents import DocumentDatabase, DocumentView, SqliteDocuments, ViewRange
@@ -68,9 +69,8 @@ def ids(documents):
 def test_documents_come_back_as_they_were_written_and_writing_them_again_is_no_news(opener):
     store, (first, _) = opener.make(), opener.names
     documents = [document(1, nested={"a": [1, None, True, "ä😀"]}, empty="", nothing=None), document(2)]
-    assert store.write(first, documents) == 2
-    assert store.write(first, documents) == 0
-    assert store.write(first, [document(2, title="new"), document(3)]) == 1
+    for written in (documents, documents, [document(2, title="new"), document(3)]):
+        assert store.write(first, written) == {}
     assert store.get(first, ["d1", "d2", "none"]) == {"d1": documents[0], "d2": document(2, title="new")}
     assert store.count(first) == 3
     assert sorted(store.ids(first)) == ["d1", "d2", "d3"]
@@ -107,7 +107,7 @@ def test_a_view_leaves_out_what_it_is_told_and_what_has_no_text_to_sort_by(opene
 def test_a_document_that_gets_another_id_goes_with_the_old_one_in_one_write(opener):
     store, (first, _) = opener.make(), opener.names
     store.write(first, [document(1)])
-    assert store.write(first, [document(2)], ["d1", "never"]) == 1
+    assert store.write(first, [document(2)], ["d1", "never"]) == {}
     assert ids(store.view(first, "all")) == ["d2"]
     store.write(first, [document(1)])  # one that was removed may come back
     assert ids(store.view(first, "all")) == ["d1", "d2"]
@@ -117,10 +117,12 @@ def test_a_document_that_gets_another_id_goes_with_the_old_one_in_one_write(open
 def test_a_long_text_is_whole_in_every_document_and_a_checkpoint_only_rises(opener):
     store, (_, second) = opener.make(), opener.names
     text = "x" * 100_000 + "\u2028\x00ä"
-    store.write(second, [document(1, text=text), document(2, text=text), document(3, text="")], checkpoint=5)
+    store.write(second, [document(1, text=text), document(2, text=text), document(3, text="")])
+    store.set_checkpoint(5)
     assert [len(document["text"]) for document in store.view(second, "all")] == [len(text), len(text), 0]
     assert store.get(second, ["d2"])["d2"] == document(2, text=text)
-    store.write(second, (), ["d1"], checkpoint=3)
+    store.write(second, (), ["d1"])
+    store.set_checkpoint(3)
     assert store.get(second, ["d2"])["d2"]["text"] == text
     assert store.checkpoint() == 5
     store.close()
@@ -134,9 +136,26 @@ def test_a_long_text_is_whole_in_every_document_and_a_checkpoint_only_rises(open
 def test_many_documents_are_written_in_several_requests_and_seen_in_pages(opener):
     store, (first, _) = opener.make(), opener.names
     documents = [{"_id": f"n{number:04}", "at": f"{number:04}", "kind": "k"} for number in range(1203)]
-    assert store.write(first, documents) == 1203
+    assert (store.write(first, documents), store.count(first)) == ({}, 1203)
     assert ids(store.view(first, "all", ViewRange(limit=2000))) == ids(documents)
     assert list(store.ids(first)) == ids(documents)
+    store.close()
+
+
+def test_each_database_has_a_checkpoint_so_that_a_new_one_is_filled_from_the_first_attempt(opener):
+    store, (_, second) = opener.make(), opener.names
+    store.set_checkpoint(7)
+    assert store.checkpoint() == 7
+    if isinstance(store, SqliteDocuments):
+        store._connection.execute(f'DROP TABLE "{second}"')
+    else:
+        store._request("DELETE", f"/{second}", good=(200, 202))
+    store.close()
+    store = opener.make()
+    assert store.checkpoint() == 0
+    store.set_checkpoint(7)
+    store.set_checkpoint(6)
+    assert store.checkpoint() == 7
     store.close()
 
 
@@ -212,12 +231,14 @@ def test_sqlite_finds_titles_first_then_the_newest_within_a_span_and_page_by_pag
 def test_sqlite_gives_up_the_tables_of_another_version_and_begins_at_checkpoint_0(tmp_path):
     declared = [DocumentDatabase("a", VIEWS, texts=("title",))]
     store = SqliteDocuments(tmp_path / "a.db", declared)
-    store.write("a", [document(1)], checkpoint=5)
+    store.write("a", [document(1)])
+    store.set_checkpoint(5)
     store._connection.execute("PRAGMA user_version = 1")
     store.close()
     store = SqliteDocuments(tmp_path / "a.db", declared)
     assert (store.checkpoint(), store.count("a")) == (0, 0)
-    store.write("a", [document(1)], checkpoint=5)
+    store.write("a", [document(1)])
+    store.set_checkpoint(5)
     store.close()
     store = SqliteDocuments(tmp_path / "a.db", declared)
     assert (store.checkpoint(), store.count("a")) == (5, 1)
@@ -250,6 +271,88 @@ def test_a_conflict_with_who_writes_at_the_same_time_is_written_over_and_those_o
     assert (stored["title"], stored.get("_conflicts", [])) == ("settled", [])
     store._request("DELETE", f"/{name}", good=(200, 202))
     store.close()
+
+
+VALIDATION = """function (doc) { if (doc.title === 'forbidden') { throw({forbidden: 'no such title'}); } }"""
+
+
+def test_documents_that_a_server_refuses_are_returned_with_the_reason_and_the_others_are_written(server):
+    url, secret = server
+    name = f"w{os.getpid()}_{secrets.token_hex(3)}_refused"
+    with refusing_above(20_000, url) as limited_url:
+        store = CouchDocuments(limited_url, [DocumentDatabase(name, VIEWS)], secret)
+        store._request("PUT", f"/{name}/_design/theirs", {"validate_doc_update": VALIDATION}, good=(201, 202))
+        documents = [document(number, text="x" * 3000) for number in range(1, 15)]
+        documents[4] = document(5, title="forbidden")
+        documents[9] = document(10, text="y" * 30_000)
+        documents[11] = document(12, _hidden="CouchDB keeps names with this beginning for itself")
+        refused = store.write(name, documents)
+        assert sorted(refused) == ["d10", "d12", "d5"]
+        assert refused["d10"] == "larger than the server accepts: document_too_large d10"
+        assert refused["d5"] == "forbidden no such title"
+        assert "_hidden" in refused["d12"]
+        assert sorted(store.ids(name)) == sorted({f"d{number}" for number in range(1, 15)} - {*refused})
+        store._request("DELETE", f"/{name}", good=(200, 202))
+        store.close()
+
+
+MALFORMED_ROWS = [
+    [7], [{"id": 7}], [{}], [{"id": "a", "doc": "text"}], [{"id": "a", "doc": {}}], [{"id": "a", "value": "text"}],
+    [{"id": "a", "doc": {"_id": "a"}}], [{"id": "a", "doc": {"_id": "a", "_rev": "1-a", "_conflicts": 7}}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", MALFORMED_ROWS)
+def test_rows_that_are_not_of_a_couchdb_are_an_error_that_names_the_setting(rows):
+    with answering(lambda _method, _path: (200, {"rows": rows, "total_rows": 1})) as url:
+        store = CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
+        for read in (
+            lambda: list(store.view("a", "all")),
+            lambda: list(store.ids("a")),
+            lambda: store.get("a", ["a"]),
+            lambda: store.write("a", [document(1)]),
+            lambda: store.count("a"),
+        ):
+            with pytest.raises(StoreError) as refused:
+                read()
+            assert refused.value.hint == "check the setting events.documents"
+        store.close()
+
+
+@pytest.mark.parametrize("rows", [[7], [None], [{}], [{"id": 7, "ok": True}]])
+def test_an_answer_to_a_write_that_is_not_of_a_couchdb_is_an_error(rows):
+    with answering(lambda _method, path: (201, rows) if path.endswith("_bulk_docs") else (200, {"rows": []})) as url:
+        store = CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
+        with pytest.raises(StoreError, match="not an answer of CouchDB"):
+            store.write("a", [document(1)])
+        store.close()
+
+
+@contextmanager
+def answering(answer):
+    """Yield the address of a server whose answers are (status, JSON) by `answer`, and whose designs are CouchDB's."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def respond(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            is_plain = self.path == "/a" or self.path.endswith(DESIGN_ID)
+            status = 201 if self.command == "PUT" else 200
+            status, content = (status, {}) if is_plain else answer(self.command, self.path)
+            body = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_PUT = do_POST = respond  # noqa: N815 as the library calls them
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
+        threading.Thread(target=http_server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{http_server.server_port}/"
+        http_server.shutdown()
 
 
 def test_views_of_others_in_a_couchdb_are_not_counted_and_half_a_surrogate_pair_is_no_error(server):
@@ -309,7 +412,7 @@ def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are(views
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
-        threading.Thread(target=http_server.serve_forever, daemon=True).start()
+        threading.Thread(target=http_server.serve_forever, args=(0.02,), daemon=True).start()
         store = CouchDocuments(
             f"http://127.0.0.1:{http_server.server_port}/", [DocumentDatabase("a", VIEWS)], "member:word"
         )
@@ -346,7 +449,7 @@ def test_an_answer_that_is_none_of_a_couchdb_is_said(body):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
-        threading.Thread(target=http_server.serve_forever, daemon=True).start()
+        threading.Thread(target=http_server.serve_forever, args=(0.02,), daemon=True).start()
         with pytest.raises(StoreError) as refused:
             CouchDocuments(f"http://127.0.0.1:{http_server.server_port}/", [DocumentDatabase("a", VIEWS)]).count("a")
         http_server.shutdown()

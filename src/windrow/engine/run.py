@@ -138,10 +138,14 @@ class Projection(Protocol):
 
 
 class Derived(NamedTuple):
-    """What a derivation did, as one line, and the errors by source, for sources that failed."""
+    """What a derivation did, as one line, and the errors by source, for sources that failed.
+
+    `failed` is the number of failed tasks that the derivation itself wrote to the ledger.
+    """
 
     message: str
     errors: Mapping[str, str] = {}
+    failed: int = 0
 
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]

@@ -27,11 +27,13 @@ _CHECKPOINT_ID = "_local/windrow"
 _CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000
 _PAGE_SIZE = 500
 _MAX_ATTEMPTS = 5
+_TOO_LARGE = 413
+_REFUSALS = (400, _TOO_LARGE)  # statuses of a request with a document that the server does not accept
 _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
 _Changes = dict[str, Mapping[str, Any] | None]
-"""Documents to write, by id; None stands for a removal."""
+"""Documents to write, by id; None is a removal."""
 
 
 class _Response(NamedTuple):
@@ -61,7 +63,6 @@ class CouchDocuments:
             self._headers["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
         self._connection: http.client.HTTPConnection | None = None
         self._databases = {check_name(database.name): database for database in databases}
-        self._first = next(iter(self._databases))
         for database in databases:
             self._create(database)
 
@@ -106,8 +107,10 @@ class CouchDocuments:
                 self.close()
                 problem = str(error) or type(error).__name__
                 continue
+            if status == 500 and b'"doc_validation"' in content:
+                status = 400  # servers use either status for a document that is not valid
             if status in good:
-                parsed = _parse_json(content)
+                parsed = _parse_json(content) if status < 300 else _parse_error(content)
                 if status < 300 and not isinstance(parsed, shape):
                     raise self._unexpected_answer()
                 return _Response(status, parsed)
@@ -119,9 +122,9 @@ class CouchDocuments:
         raise StoreUnreachable(f"{self._url}: {problem}")
 
     def _request_rows(self, method: str, path: str, document: Any = None) -> list[dict[str, Any]]:
-        """Send a request and return the rows of its answer."""
+        """Send a request and return the rows of its answer; raise StoreError if they do not have CouchDB's shape."""
         rows = self._request(method, path, document, shape=dict).content.get("rows")
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        if not isinstance(rows, list) or not all(map(_is_row, rows)):
             raise self._unexpected_answer()
         return rows
 
@@ -129,7 +132,7 @@ class CouchDocuments:
         """Get an object and return the number in its field `name`, or 0 if the object or the field is missing."""
         answer = self._request("GET", path, good=good, shape=dict)
         number = answer.content.get(name, 0) if answer.status == 200 else 0
-        if not isinstance(number, int):
+        if not isinstance(number, int) or isinstance(number, bool):
             raise self._unexpected_answer()
         return number
 
@@ -152,45 +155,48 @@ class CouchDocuments:
     # The methods of a document store.
 
     def checkpoint(self) -> int:
-        """Return the checkpoint that was last written with documents, or 0 if none was written."""
-        return self._read_number(f"/{self._first}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
+        """Return the lowest checkpoint of the databases; that of a new database is 0."""
+        return min(map(self._checkpoint_of, self._databases))
 
-    def _set_checkpoint(self, number: int) -> None:
-        """Write the checkpoint into the first database; repeat it if another client writes it at the same time."""
+    def _checkpoint_of(self, database: str) -> int:
+        return self._read_number(f"/{database}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
+
+    def _set_checkpoint(self, database: str, number: int) -> None:
+        """Write the checkpoint of a database; repeat it if another client writes it at the same time."""
         for _ in range(_MAX_ATTEMPTS):
-            answer = self._request("GET", f"/{self._first}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
+            answer = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
             document = {"_id": _CHECKPOINT_ID, "checkpoint": number}
             if answer.status == 200:
                 document["_rev"] = answer.content.get("_rev")
-            if self._request("PUT", f"/{self._first}/{_CHECKPOINT_ID}", document, good=(201, 202, 409)).status != 409:
+            if self._request("PUT", f"/{database}/{_CHECKPOINT_ID}", document, good=(201, 202, 409)).status != 409:
                 return
-        raise StoreError(f"{self._url}: another client keeps writing the checkpoint of {self._first}")
+        raise StoreError(f"{self._url}: another client keeps writing the checkpoint of {database}")
 
     def write(
-        self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
-        checkpoint: int | None = None,
-    ) -> int:  # fmt: skip
-        """Write documents, replacing those with the same ids, and remove the ids `removed`; return how many are new.
+        self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
+    ) -> Mapping[str, str]:
+        """Write documents, replacing those with the same ids, and remove the ids `removed`; return those refused.
 
         A document that another client writes at the same time is read and replaced by the next revision. Conflicting
         revisions that a replication left are removed.
         """
-        new_count = 0
+        refused: dict[str, str] = {}
         changes: _Changes = dict.fromkeys(removed)
         changes |= {str(document["_id"]): document for document in documents}
         for chunk in _split_into_chunks(changes):
-            new_count += self._write_chunk(database, chunk)
-        if checkpoint is not None:
-            self._set_checkpoint(max(checkpoint, self.checkpoint()))
-        return new_count
+            refused |= self._write_chunk(database, chunk)
+        return refused
 
-    def _write_chunk(self, database: str, documents: _Changes) -> int:
-        """Write or remove documents; return how many are new."""
-        remaining, new_count = dict(documents), 0
-        for attempt in range(_MAX_ATTEMPTS):
+    def set_checkpoint(self, checkpoint: int) -> None:
+        """Raise the checkpoint of each database to this number."""
+        for database in self._databases:
+            self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)))
+
+    def _write_chunk(self, database: str, documents: _Changes) -> dict[str, str]:
+        """Write or remove documents; return why the server refused some of them, by id."""
+        remaining, refused = dict(documents), dict[str, str]()
+        for _ in range(_MAX_ATTEMPTS):
             existing = self._read_existing(database, list(remaining))
-            if attempt == 0:
-                new_count = sum(document is not None and id_ not in existing for id_, document in remaining.items())
             revisions: list[dict[str, Any]] = []
             for id_, document in remaining.items():
                 stored = existing.get(id_)
@@ -200,37 +206,41 @@ class CouchDocuments:
                     revisions.append({"_id": id_, "_rev": stored["_rev"], "_deleted": True})
                 conflicts = stored.get("_conflicts", ()) if stored else ()
                 revisions += [{"_id": id_, "_rev": rev, "_deleted": True} for rev in conflicts]
-            remaining = self._write_bulk(database, revisions, remaining)
+            conflicting = self._write_bulk(database, revisions, refused)
+            remaining = {id_: remaining[id_] for id_ in remaining if id_ in conflicting}
             if not remaining:
-                return new_count
+                return refused
         raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(remaining))!r}")
 
-    def _write_bulk(self, database: str, revisions: list[dict[str, Any]], documents: _Changes) -> _Changes:
-        """Write revisions in one request; return their `documents` that another client has written meanwhile."""
-        if not revisions:
-            return {}
-        answer = self._request("POST", f"/{database}/_bulk_docs", {"docs": revisions}, good=(201, 202, 413), shape=list)
-        if answer.status == 413:
-            return self._write_split(database, revisions, documents)
-        conflicts: _Changes = {}
-        for row in answer.content:
-            if row.get("error") == "conflict":
-                conflicts[row["id"]] = documents[row["id"]]
-            elif row.get("error"):
-                raise StoreError(f"{self._url}: {database}: {row.get('id')}: {row['error']}: {row.get('reason')}")
-        return conflicts
+    def _write_bulk(self, database: str, revisions: list[dict[str, Any]], refused: dict[str, str]) -> set[str]:
+        """Write revisions in one request; return the ids of those that another client has written meanwhile.
 
-    def _write_split(self, database: str, revisions: list[dict[str, Any]], documents: _Changes) -> _Changes:
-        """Write too large a number of revisions in halves, and too large a single one without its long text."""
+        Revisions that the server refuses are added to `refused`, with the reason by id.
+        """
+        if not revisions:
+            return set()
+        body = {"docs": revisions}
+        answer = self._request("POST", f"/{database}/_bulk_docs", body, good=(201, 202, *_REFUSALS), shape=list)
+        if answer.status in _REFUSALS:
+            return self._write_split(database, revisions, answer, refused)
+        if not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in answer.content):
+            raise self._unexpected_answer()
+        errors = {row["id"]: row for row in answer.content if row.get("error")}
+        conflicting = {id_ for id_, row in errors.items() if row["error"] == "conflict"}
+        refused |= {id_: _describe_refusal(row) for id_, row in errors.items() if id_ not in conflicting}
+        return conflicting
+
+    def _write_split(
+        self, database: str, revisions: list[dict[str, Any]], answer: _Response, refused: dict[str, str]
+    ) -> set[str]:
+        """Write revisions that the server refused together in halves, to find those that it refuses alone."""
         if len(revisions) > 1:
             half = len(revisions) // 2
-            conflicts = self._write_bulk(database, revisions[:half], documents)
-            return conflicts | self._write_bulk(database, revisions[half:], documents)
-        long_field, document = self._databases[database].once, revisions[0]
-        if not long_field or not document.get(long_field):
-            raise StoreError(f"{self._url}: {database}: {document['_id']}: larger than the server accepts")
-        shorter = {**document, long_field: "", f"{long_field}_left_out": len(document[long_field])}
-        return self._write_bulk(database, [shorter], documents)
+            conflicting = self._write_bulk(database, revisions[:half], refused)
+            return conflicting | self._write_bulk(database, revisions[half:], refused)
+        problem = "larger than the server accepts" if answer.status == _TOO_LARGE else f"status {answer.status}"
+        refused[revisions[0]["_id"]] = f"{problem}: {_describe_refusal(answer.content)}"
+        return set()
 
     def _read_existing(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
         path = f"/{database}/_all_docs?include_docs=true&conflicts=true"
@@ -262,7 +272,7 @@ class CouchDocuments:
             path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
             rows = self._request_rows("GET", path)
             for row in rows:
-                if row.get("doc") and not (span.end and row["key"] == high):
+                if row.get("doc") and not (span.end and row.get("key") == high):
                     yield _without_server_fields(row["doc"])
             if len(rows) < _PAGE_SIZE:
                 return
@@ -281,15 +291,16 @@ class CouchDocuments:
             start = {"startkey": json.dumps(last_id)} if last_id else {}
             parameters = urlencode({"limit": _PAGE_SIZE + 1, **start})
             rows = self._request_rows("GET", f"/{database}/_all_docs?{parameters}")
-            ids = [row["id"] for row in rows if row["id"] != last_id]
+            ids = [row["id"] for row in rows if row.get("id", last_id) != last_id]
             yield from (id_ for id_ in ids if not id_.startswith("_"))
-            if len(rows) <= _PAGE_SIZE:
+            if len(rows) <= _PAGE_SIZE or not ids:
                 return
             last_id = ids[-1]
 
     def rewind(self) -> None:
-        """Set the checkpoint to 0; the documents stay."""
-        self._set_checkpoint(0)
+        """Set the checkpoint of each database to 0; the documents stay."""
+        for database in self._databases:
+            self._set_checkpoint(database, 0)
 
     def close(self) -> None:
         """Close the connection."""
@@ -338,13 +349,45 @@ def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
         yield chunk
 
 
+def _is_row(row: Any) -> bool:
+    """Return whether a row of a view has the fields that are read: texts `id` and `_id`, and a document if any.
+
+    A row with the field `error` is for a key without a document; it has no `id`.
+    """
+    if not isinstance(row, dict) or not isinstance(row.get("value", {}), dict | type(None)):
+        return False
+    document = row.get("doc")
+    if document is None:
+        return isinstance(row.get("id"), str) or "error" in row
+    return (
+        isinstance(document, dict) and isinstance(document.get("_id"), str) and isinstance(document.get("_rev"), str)
+        and isinstance(document.get("_conflicts", []), list)
+    )  # fmt: skip
+
+
 def _is_deleted(row: Mapping[str, Any]) -> bool:
-    return bool(row.get("value", {}).get("deleted"))
+    return bool((row.get("value") or {}).get("deleted"))
+
+
+def _describe_refusal(answer: Any) -> str:
+    """Return CouchDB's error and reason, from a row or the body of an answer, as one line."""
+    error, reason = (
+        (str(answer.get(name) or "") for name in ("error", "reason")) if isinstance(answer, dict) else ("", "")
+    )
+    return " ".join(filter(None, (error, reason)))[:300] or "the server gave no reason"
 
 
 def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
     """Return a document without the fields that the server adds."""
     return {name: content for name, content in document.items() if name not in {"_rev", "_conflicts"}}
+
+
+def _parse_error(content: bytes) -> Any:
+    """Return the JSON of an error, or an object with its text if it is not JSON, as a proxy may send it."""
+    try:
+        return _parse_json(content)
+    except StoreError:
+        return {"reason": content[:300].decode("utf-8", "replace")}
 
 
 def _parse_json(content: bytes) -> Any:

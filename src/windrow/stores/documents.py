@@ -61,17 +61,23 @@ FIRST_THOUSAND = ViewRange()
 
 
 class DocumentStore(Protocol):
-    """Databases of documents. A write may be repeated."""
+    """Databases of documents, each with a checkpoint. A write may be repeated."""
 
     def checkpoint(self) -> int:
-        """Return the checkpoint that was last written with documents, or 0 if none was written."""
+        """Return the lowest checkpoint of the databases; that of a new database is 0."""
+        ...
+
+    def set_checkpoint(self, checkpoint: int) -> None:
+        """Raise the checkpoint of each database to this number."""
         ...
 
     def write(
-        self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
-        checkpoint: int | None = None,
-    ) -> int:  # fmt: skip
-        """Write documents, replacing those with the same ids, and remove the ids `removed`; return how many are new."""
+        self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
+    ) -> Mapping[str, str]:
+        """Write documents, replacing those with the same ids, and remove the ids `removed`; return those refused.
+
+        The returned texts are the reasons, by id, why the store refuses a document by its content.
+        """
         ...
 
     def get(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
@@ -91,7 +97,7 @@ class DocumentStore(Protocol):
         ...
 
     def rewind(self) -> None:
-        """Set the checkpoint to 0; the documents stay."""
+        """Set the checkpoint of each database to 0; the documents stay."""
         ...
 
     def close(self) -> None:
@@ -128,6 +134,10 @@ class SqliteDocuments(SqliteStore):
                 "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
             )
             for database in databases:
+                if not self._has_table(database.name):  # it is new, or another program dropped it
+                    self._connection.execute(
+                        "DELETE FROM windrow_meta WHERE name = ?", (_checkpoint_name(database.name),)
+                    )
                 self._connection.executescript(_schema(database))
 
     def _drop_old_tables(self) -> None:
@@ -145,33 +155,38 @@ class SqliteDocuments(SqliteStore):
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
+    def _has_table(self, name: str) -> bool:
+        query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+        return self._connection.execute(query, (name,)).fetchone() is not None
+
     def checkpoint(self) -> int:
-        """Return the checkpoint that was last written with documents, or 0 if none was written."""
+        """Return the lowest checkpoint of the databases; that of a new database is 0."""
         with self._guarded():
-            row = self._connection.execute("SELECT value FROM windrow_meta WHERE name = 'checkpoint'").fetchone()
-        return int(row[0]) if row else 0
+            checkpoints = dict(self._connection.execute("SELECT name, value FROM windrow_meta"))
+        return min(int(checkpoints.get(_checkpoint_name(database), 0)) for database in self._databases)
+
+    def set_checkpoint(self, checkpoint: int) -> None:
+        """Raise the checkpoint of each database to this number."""
+        with self._writing():
+            self._connection.executemany(
+                "INSERT INTO windrow_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+                [(_checkpoint_name(database), checkpoint) for database in self._databases],
+            )
 
     def write(
-        self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = (), *,
-        checkpoint: int | None = None,
-    ) -> int:  # fmt: skip
-        """Write documents, replacing those with the same ids, and remove the ids `removed`; return how many are new."""
-        declared, new_count = self._databases[database], 0
+        self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
+    ) -> Mapping[str, str]:
+        """Write documents, replacing those with the same ids, and remove the ids `removed`; none is refused."""
+        declared = self._databases[database]
         with self._writing():
             for document_id in removed:
                 self._remove(declared, document_id)
             for document in _by_row_number(declared, documents):
-                new_count += self._write_document(declared, document)
-            if checkpoint is not None:
-                self._connection.execute(
-                    "INSERT INTO windrow_meta VALUES ('checkpoint', ?)"
-                    " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
-                    (checkpoint,),
-                )
-        return new_count
+                self._write_document(declared, document)
+        return {}
 
-    def _write_document(self, database: DocumentDatabase, document: Mapping[str, Any]) -> bool:
-        """Write a document with its long text and its search entry; return whether it is new."""
+    def _write_document(self, database: DocumentDatabase, document: Mapping[str, Any]) -> None:
+        """Write a document with its long text and its search entry."""
         run, table = self._connection.execute, database.name
         body, document_id, text_digest = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
@@ -199,7 +214,6 @@ class SqliteDocuments(SqliteStore):
             texts = [str(body.get(field) or "") for field in database.texts]
             names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
             run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *texts))
-        return existing is None
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
         """Return a row number for a document, which rises with its time; `current` is its present row, if it has one.
@@ -345,9 +359,13 @@ class SqliteDocuments(SqliteStore):
                 yield document_id
 
     def rewind(self) -> None:
-        """Set the checkpoint to 0; the documents stay."""
+        """Set the checkpoint of each database to 0; the documents stay."""
         with self._writing():
             self._connection.execute("DELETE FROM windrow_meta")
+
+
+def _checkpoint_name(database: str) -> str:
+    return f"checkpoint of {database}"
 
 
 def _json_field(name: str) -> str:

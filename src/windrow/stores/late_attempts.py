@@ -1,11 +1,14 @@
-"""A store of records that lists the attempts that were read, or read differently, after later attempts were settled."""
+"""A store of records that lists the attempts that were read, or read differently, after later attempts were settled.
+
+It also remembers the documents, derived from its records, that another store refuses.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
@@ -14,6 +17,9 @@ from windrow.stores.sqlite import close_on_failure
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS refused_document (
+    key TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY (key, attempt)
 ) WITHOUT ROWID;
 CREATE TRIGGER IF NOT EXISTS list_late_statement AFTER INSERT ON observation
 WHEN new.attempt <= coalesce((SELECT value FROM meta WHERE name = 'checkpoint'), 0) BEGIN
@@ -36,6 +42,18 @@ SELECT (SELECT o.attempt FROM observation o WHERE o.record = r.id
 FROM late_statement s JOIN record r ON r.key = s.key
 WHERE s.attempt IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
 """
+
+
+class RefusedDocument(NamedTuple):
+    """A document of a record that its store refused, or if `key` is empty, of the requests that begin with `attempt`.
+
+    `attempt` is 0 for the document of a record.
+    """
+
+    key: str
+    attempt: int
+    source: str
+    message: str
 
 
 class LateAttemptStore(RecordStore):
@@ -85,9 +103,25 @@ class LateAttemptStore(RecordStore):
                 "DELETE FROM late_statement WHERE attempt = ?", ((attempt,) for attempt in attempts)
             )
 
+    def refused_documents(self) -> list[RefusedDocument]:
+        """Return the documents that their store refused when they were last written."""
+        query = "SELECT key, attempt, source, message FROM refused_document ORDER BY source, key, attempt"
+        with self._guarded():
+            return [RefusedDocument(*row) for row in self._connection.execute(query)]
+
+    def replace_refused(self, written: Iterable[tuple[str, int]], refused: Iterable[RefusedDocument]) -> None:
+        """Remove the documents that were `written`, by (key, attempt), from those refused, and add others to them."""
+        refused = [*refused]
+        if not refused and not self.refused_documents():
+            return
+        with self._writing():
+            self._connection.executemany("DELETE FROM refused_document WHERE key = ? AND attempt = ?", written)
+            self._connection.executemany("INSERT OR REPLACE INTO refused_document VALUES (?, ?, ?, ?)", refused)
+
     def forget(self, attempts: Iterable[int]) -> int:
         """Remove the statements of attempts and their list entries; return the number of removed observations."""
         numbers = [*attempts]
         count = super().forget(numbers)
         self.remove_late_attempts(numbers)
+        self.replace_refused((("", number) for number in numbers), ())
         return count

@@ -4,12 +4,13 @@ import json
 import os
 import secrets
 import subprocess
+from contextlib import contextmanager
 
 import pytest
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
-from tests.servers.pouchdb import NPM, couchdb
+from tests.servers.pouchdb import NPM, couchdb, refusing_above
 from tests.sessions import session_settings
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.engine.progress import Progress
@@ -63,6 +64,100 @@ def test_events_are_written_to_a_couchdb_as_to_sqlite_and_replicated_unchanged(t
         with open_databases(workspace) as held:
             for name in (held.events, held.log):
                 held.store._request("DELETE", f"/{name}", good=(200, 202))
+
+
+@contextmanager
+def workspace_on_couchdb(folder, url, secret, address, **source):
+    """Yield a workspace whose databases are on a server; they are deleted at the end."""
+    mark = f"t{os.getpid()}_{secrets.token_hex(3)}"
+    settings = f'documents = "{url}"\nevent_database = "{mark}_events"\nlog_database = "{mark}_log"\n'
+    if secret:
+        (folder / "secret").write_text(secret)
+        settings += f'documents_secret = "file:{folder}/secret"\n'
+    workspace = configured(folder, address, settings, every="1s", **source)
+    yield workspace
+    with open_databases(workspace) as held:
+        for name in (held.events, held.log):
+            held.store._request("DELETE", f"/{name}", good=(200, 202))
+
+
+def failures(workspace):
+    """Return the comments of the failed tasks of the last session."""
+    ledger = Ledger(workspace.ledger)
+    last = max(ledger.sessions.numbers())
+    comments = [
+        task.comment for task in ledger.sessions.tasks_of_source("council") if task.session == last and task.failed
+    ]
+    ledger.close()
+    return comments
+
+
+VALIDATION = """function (doc) { if (doc.title === 'Forbidden') { throw({forbidden: 'no such title'}); } }"""
+
+
+def test_a_document_that_the_server_refuses_stops_no_other_and_is_reported_until_it_is_written(tmp_path):
+    """A huge inline ATTACH costs the source text alone; an event that the server refuses is tried by each run."""
+    folder = tmp_path / "couchdb"
+    folder.mkdir()
+    attachment = ";ENCODING=BASE64;VALUE=BINARY:" + "QUJD" * 30_000
+    with (
+        couchdb(folder) as (url, secret), refusing_above(60_000, url) as limited_url, serving() as site,
+        workspace_on_couchdb(tmp_path, limited_url, secret, f"{site.url}/a.ics") as workspace,
+    ):  # fmt: skip
+        with open_databases(workspace) as databases:
+            design = {"validate_doc_update": VALIDATION}
+            databases.store._request("PUT", f"/{databases.events}/_design/theirs", design, good=(201, 202))
+        large = event("b@x", ":20990116T150000Z", "Large", attach=attachment)
+        calendars = [event("a@x", ":20990115T150000Z"), large, event("c@x", ":20990117T150000Z", "Forbidden")]
+        site.put("/a.ics", calendar(*calendars, event("d@x", ":20990118T150000Z")))
+        assert run(workspace).failed == 1
+        documents = {document["uid"][-3:]: document for document in events(workspace)}
+        assert sorted(documents) == ["a@x", "b@x", "d@x"]
+        assert documents["b@x"]["source_text"] == ""
+        assert documents["b@x"]["source_text_left_out"] > 120_000
+        (comment,) = failures(workspace)
+        assert (
+            "the store refuses 1 document, such as 2099-01-17T15:00:00Z - council - c@x: forbidden no such" in comment
+        )
+        (log,) = logs(workspace)
+        assert (log["events"], log["source_text"]) == (4, "")
+        pass_time(1.05)
+        assert run(workspace).failed == 1  # nothing changed, and it is still reported
+        assert failures(workspace) == [comment]
+        with open_databases(workspace) as databases:
+            path = f"/{databases.events}/_design/theirs"
+            revision = databases.store._request("GET", path).content["_rev"]
+            databases.store._request("DELETE", f"{path}?rev={revision}", good=(200, 202))
+        pass_time(1.05)
+        assert run(workspace).failed == 0
+        assert [document["title"] for document in events(workspace)] == ["Hearing", "Large", "Forbidden", "Hearing"]
+        assert failures(workspace) == []
+        pass_time(1.05)
+        assert run(workspace).failed == 0
+
+
+def test_a_database_that_is_deleted_alone_is_filled_again(tmp_path):
+    folder = tmp_path / "couchdb"
+    folder.mkdir()
+    with (
+        couchdb(folder) as (url, secret), serving() as site,
+        workspace_on_couchdb(tmp_path, url, secret, f"{site.url}/a.ics") as workspace,
+    ):  # fmt: skip
+        for number in range(3):
+            site.put("/a.ics", calendar(event("a@x", f":2099011{number}T150000Z"), event("b@x", ":20990116T150000Z")))
+            run(workspace)
+            pass_time(1.05)
+        before = (events(workspace), logs(workspace))
+        assert len(before[1]) == 3
+        with open_databases(workspace) as databases:
+            names = (databases.log, databases.events)
+        for name in names:
+            with open_databases(workspace) as databases:
+                databases.store._request("DELETE", f"/{name}", good=(200, 202))
+            run(workspace)
+            pass_time(1.05)
+            assert events(workspace) == before[0]
+            assert [log for log in logs(workspace) if log["session"] <= before[1][-1]["session"]] == before[1]
 
 
 def replicated(url):

@@ -1,7 +1,7 @@
 """`windrow status` shows a source that failed as failed."""
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, run, serving
+from tests.collections.events.place import ADAPTER, calendar, configured, event, logs, run, serving
 from tests.sessions import session_settings
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
@@ -30,3 +30,25 @@ def test_a_source_that_answers_with_an_error_is_shown_as_trouble_in_its_first_ru
         run(workspace)
         ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
         assert troubles(workspace) == [message] * 2
+
+
+def test_a_document_of_which_no_event_can_be_read_is_trouble_until_one_can(tmp_path):
+    """A calendar whose every event is broken is no empty one."""
+    broken = [event("a@x", ":soon", "First"), event("b@x", ":later", "Second")]
+    with serving() as site:
+        site.put("/a.ics", calendar(*broken))
+        workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+        assert run(workspace).failed == 1
+        (log,) = logs(workspace)
+        assert (log["outcome"], log["events"], log["rejected"]) == ("failed", 0, 2)
+        assert log["result"] != "success"
+        assert "none of the document's 2 events could be read, such as council/a@x: " in log["traceback"]
+        assert len(troubles(workspace)) == 1
+        site.put("/a.ics", calendar(*broken, event("c@x", ":20990115T150000Z")))
+        pass_time(1.05)
+        assert run(workspace).failed == 0
+        assert [log["outcome"] for log in logs(workspace)] == ["failed", "partial"]
+        site.put("/a.ics", calendar())
+        pass_time(1.05)
+        assert run(workspace).failed == 0
+        assert logs(workspace)[-1]["outcome"] == "empty"

@@ -22,6 +22,9 @@ LOG_KEYS = (
     "result", "traceback",
 )  # fmt: skip
 SUCCESS = "success"
+LEFT_OUT_KEY = "source_text_left_out"
+"""The key with the length, in characters, of a `source_text` that the store did not accept."""
+
 MISSING, WITHDRAWN = "missing", "withdrawn"
 """Status of an event that its source no longer lists, and of one that its source withdrew."""
 
@@ -148,6 +151,23 @@ def _is_standard_time(text: Any) -> TypeGuard[str]:
         return format_utc(parse_utc(text)) == text
     except ValueError:
         return False
+
+
+def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document for a store that refuses its size: without `source_text`, whose length is kept."""
+    return {**document, "source_text": "", LEFT_OUT_KEY: len(document["source_text"])}
+
+
+def is_stored(stored: Mapping[str, Any] | None, document: Mapping[str, Any]) -> bool:
+    """Return whether a stored document has the content of `document`, or the same without a `source_text` too long."""
+    return stored is not None and not differing_keys(stored, document)
+
+
+def differing_keys(stored: Mapping[str, Any], document: Mapping[str, Any]) -> set[str]:
+    """Return the keys that differ between a stored document and what it should be, except those of the store."""
+    expected = without_source_text(document) if LEFT_OUT_KEY in stored else document
+    return {name for name in {*stored, *expected} - {"_rev"} if name not in stored or name not in expected
+            or stored[name] != expected[name]}  # fmt: skip
 
 
 def id_of(event: Mapping[str, Any]) -> str:

@@ -253,7 +253,8 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
     try:
         with rare_gc():
             derived = derivation(pulse)
-            message, errors_by_source = derived if isinstance(derived, Derived) else (derived, {})
+            message, errors_by_source, failed = derived if isinstance(derived, Derived) else Derived(derived)
+            run.failed += failed
     except WindrowError as error:
         # The derivation keeps what it has committed, and the next run continues there.
         run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)

@@ -12,7 +12,13 @@ from typing import Any, TextIO
 from windrow.adapters.adapter import Explanation, Export, ReplayResult
 from windrow.adapters.records import RecordAdapter
 from windrow.clock import now
-from windrow.collections.events.adapter.databases import location_of, open_databases, remember_parsers, removed_sources
+from windrow.collections.events.adapter.databases import (
+    EventDatabases,
+    location_of,
+    open_databases,
+    remember_parsers,
+    removed_sources,
+)
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
 from windrow.collections.events.discover import CHANGING_FIELDS, fill_address
@@ -23,7 +29,7 @@ from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest
+from windrow.engine.run import Derived, Harvest
 from windrow.engine.session import SessionSettings
 from windrow.errors import StoreError
 from windrow.formats.text import json_text
@@ -31,6 +37,7 @@ from windrow.ledger import Ledger
 from windrow.model import Source
 from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.records import RecordStore
 
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
@@ -76,19 +83,23 @@ class EventAdapter(RecordAdapter):
         """Return why an event counts as removed, or an empty text if its source still lists it."""
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
-    def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> str:
+    def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
         """Update both databases from the records and the ledger until `pulse` returns False; return a summary."""
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
-                return "no documents have been read yet"
-            assert isinstance(records, LateAttemptStore)
+                return Derived("no documents have been read yet")
             with open_databases(workspace) as databases:
                 remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
-                sources = tuple(map(_with_current_address, self._replayed_sources(workspace, ledger)))
-                projection = EventProjection(
-                    records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
-                )
-                return projection.run(pulse)
+                return self._projection(workspace, records, ledger, databases).run(pulse)
+
+    def _projection(
+        self, workspace: Workspace, records: RecordStore, ledger: Ledger, databases: EventDatabases
+    ) -> EventProjection:
+        assert isinstance(records, LateAttemptStore)
+        sources = tuple(map(_with_current_address, self._replayed_sources(workspace, ledger)))
+        return EventProjection(
+            records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
+        )
 
     def _open_store(self, path: Path) -> LateAttemptStore:
         return LateAttemptStore(path)
@@ -112,11 +123,12 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records and the documents, and that the documents are not ahead of the records."""
+        """Check the records, and compare each document with them and with the ledger."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
                 return
+            assert isinstance(records, LateAttemptStore)
             with open_databases(workspace) as databases:
                 location, remedy = location_of(workspace), "windrow replay rewrites the documents"
                 if isinstance(databases.store, SqliteDocuments):
@@ -126,6 +138,13 @@ class EventAdapter(RecordAdapter):
                 if documents_end > records_end:
                     message = f"has documents up to attempt {documents_end}; the records end at attempt {records_end}"
                     yield Fault(location, message, remedy)
+                elif documents_end < records_end or records.late_attempts(1):
+                    yield Fault(location, "some documents are not written yet", "windrow run events")
+                else:
+                    refused = {document.message for document in records.refused_documents()}
+                    yield from (Fault(location, f"refuses {message}", "windrow run events") for message in refused)
+                    for message in self._projection(workspace, records, ledger, databases).differences():
+                        yield Fault(location, message, remedy)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain an event or an address; `name` is the event's uid, the address, or the id of a document of either."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
 from typing import Any, NamedTuple
 
 from windrow.collections.events.collection import ADDRESS, PARSER
-from windrow.collections.events.documents import SUCCESS
+from windrow.collections.events.documents import SUCCESS, without_source_text
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.config import Workspace
 from windrow.errors import ConfigError
@@ -42,6 +42,24 @@ class EventDatabases(NamedTuple):
     store: DocumentStore
     events: str
     log: str
+
+    def write(self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()) -> Written:
+        """Write documents, and those that the store refuses once more without their `source_text`."""
+        refused = self.store.write(database, documents, removed)
+        refused_documents = [document for document in documents if document["_id"] in refused]
+        shorter = [without_source_text(document) for document in refused_documents if document["source_text"]]
+        if not shorter:
+            return Written(refused)
+        still_refused = self.store.write(database, shorter)
+        shortened = [document["_id"] for document in shorter if document["_id"] not in still_refused]
+        return Written({id_: reason for id_, reason in refused.items() if id_ not in shortened}, len(shortened))
+
+
+class Written(NamedTuple):
+    """Why the store refuses some documents, by id, and how many others were written without their `source_text`."""
+
+    refused: Mapping[str, str]
+    shortened: int = 0
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:

@@ -18,14 +18,17 @@ from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.documents import (
     EventDocument,
     EventVersion,
+    differing_keys,
     distinct_id,
     event_document,
     id_of,
+    is_stored,
 )
+from windrow.engine.run import Derived
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Limits, Source
-from windrow.stores.late_attempts import LateAttemptStore
+from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 
 PAGE_SIZE = 256
 
@@ -46,27 +49,75 @@ class EventProjection:
         self._logs = RunLogs(records, ledger, databases, sources_by_name, archive=archive, limits=limits)
         self._written: Counter[str] = Counter()
 
-    def run(self, pulse: Callable[[], bool]) -> str:
+    def run(self, pulse: Callable[[], bool]) -> Derived:
         """Write the documents that changed since the checkpoint, until `pulse` returns False; return a summary.
 
         From checkpoint 0 all documents are written, and others removed. Documents that change because an earlier
-        attempt was read late, or again, are rewritten.
+        attempt was read late, or again, are rewritten. Documents that the store refused are written again.
         """
+        self._write_all(pulse)
+        return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
+
+    def _write_all(self, pulse: Callable[[], bool]) -> None:
         checkpoint, last_attempt = self._store.checkpoint(), self._records.checkpoint()
         event_ids: set[str] | None = set() if checkpoint == 0 else None
         log_ids: set[str] | None = set() if checkpoint == 0 else None
-        for uids in _chunks(self._records.changed_keys((checkpoint + 1, last_attempt)), PAGE_SIZE):
+        refused = self._records.refused_documents()
+        refused_uids = [document.key for document in refused if document.key]
+        changed_uids = self._records.changed_keys((checkpoint + 1, last_attempt))
+        for uids in _chunks(list(dict.fromkeys((*refused_uids, *changed_uids))), PAGE_SIZE):
             self._write_events(uids, event_ids)
             if not pulse():
-                return self._summarize()
-        if not self._logs.write(checkpoint, last_attempt, log_ids, pulse):
-            return self._summarize()
+                return
+        refused_attempts = [document.attempt for document in refused if not document.key]
+        if not self._logs.write(checkpoint, last_attempt, log_ids, pulse, refused_attempts):
+            return
         if event_ids is not None and log_ids is not None:
             self._remove_stale(self._databases.events, event_ids, "uid")
             self._remove_stale(self._databases.log, log_ids, "attempt")
-        self._store.write(self._databases.log, (), checkpoint=last_attempt)
+        self._store.set_checkpoint(last_attempt)
         self._write_late(last_attempt, pulse)
-        return self._summarize()
+
+    def differences(self) -> Iterator[str]:
+        """Yield a message for each document that is missing, differs from what was read, or belongs to no event or run.
+
+        Nothing is written.
+        """
+        last_attempt = self._records.checkpoint()
+        event_ids, log_ids = set[str](), set[str]()
+        for uids in _chunks(self._records.changed_keys((1, last_attempt)), PAGE_SIZE):
+            events = {uid: event for uid in uids if (event := self._event_document(uid, ()))}
+            for changes in self._plan_events(events, event_ids):
+                yield from self._compare(self._databases.events, changes.documents)
+        for document in self._logs.documents(last_attempt):
+            log_ids.add(document["_id"])
+            yield from self._compare(self._databases.log, [document])
+        databases = ((self._databases.events, event_ids, "uid"), (self._databases.log, log_ids, "attempt"))
+        for database, current_ids, own_key in databases:
+            for stale_ids in self._stale_ids(database, current_ids, own_key):
+                yield from (f"{database}: {id_}: belongs to nothing that was read" for id_ in stale_ids)
+
+    def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield a message for each document that the store lacks, or has with other content."""
+        stored_documents = self._store.get(database, [document["_id"] for document in documents])
+        for document in documents:
+            stored = stored_documents.get(document["_id"])
+            if stored is None:
+                yield f"{database}: {document['_id']}: is missing"
+            # The version of a parser in a log is that of the configuration, so that an edit does not change old logs.
+            elif names := differing_keys(stored, document) - {"parser_version"}:
+                yield f"{database}: {document['_id']}: has another {', '.join(sorted(names))} than was read"
+
+    def _describe_refused(self) -> dict[str, str]:
+        """Return a message for each source with documents that the store refuses."""
+        refused: dict[str, list[RefusedDocument]] = {}
+        for document in self._records.refused_documents():
+            refused.setdefault(document.source, []).append(document)
+        return {
+            source: f"the store refuses {counted(len(documents), 'document')}, such as {documents[0].message}"
+            "; each run tries to write them again"
+            for source, documents in refused.items()
+        }
 
     def _write_late(self, last_attempt: int, pulse: Callable[[], bool]) -> None:
         """Rewrite the documents that changed because an earlier attempt was read late, or again."""
@@ -86,14 +137,21 @@ class EventProjection:
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")
         rejected = self._logs.rejected
         unread = f"; {counted(rejected, 'event')} could not be read: see windrow why ADDRESS" if rejected else ""
-        return f"{events} new, {self._written['changed']:,} changed, {logs}{unread}"
+        shortened_count = self._written["shortened"] + self._logs.shortened
+        shortened = f"; {counted(shortened_count, 'document')} too large, written without source_text"
+        return (
+            f"{events} new, {self._written['changed']:,} changed, {logs}{unread}{shortened if shortened_count else ''}"
+        )
 
     def _remove_stale(self, database: str, current_ids: set[str], own_key: str) -> None:
-        """Remove all documents with other ids than `current_ids` that have the key `own_key`, which windrow writes."""
+        for stale_ids in self._stale_ids(database, current_ids, own_key):
+            self._store.write(database, (), stale_ids)
+
+    def _stale_ids(self, database: str, current_ids: set[str], own_key: str) -> Iterator[list[str]]:
+        """Yield the ids, beside `current_ids`, of documents that have the key `own_key`, which windrow writes."""
         for ids in _chunks([id_ for id_ in self._store.ids(database) if id_ not in current_ids], PAGE_SIZE):
-            stale_ids = [id_ for id_, document in self._store.get(database, ids).items() if own_key in document]
-            if stale_ids:
-                self._store.write(database, (), stale_ids)
+            if stale_ids := [id_ for id_, document in self._store.get(database, ids).items() if own_key in document]:
+                yield stale_ids
 
     def _write_events(
         self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
@@ -107,6 +165,15 @@ class EventProjection:
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}
         events = {uid: event for uid, event in event_documents.items() if event is not None}
         self._remove_events({uid: removed_ids[uid] for uid in uids if uid in removed_ids and uid not in events})
+        refused: list[RefusedDocument] = []
+        for changes in self._plan_events(events, current_ids):
+            refused += self._write(changes)
+        self._records.replace_refused(((uid, 0) for uid in uids), refused)
+
+    def _plan_events(
+        self, events: Mapping[str, EventDocument], current_ids: set[str] | None
+    ) -> Iterator[DocumentChanges]:
+        """Yield the changes that bring the documents of events up to date, and add their ids to `current_ids`."""
         plain_ids = {uid: (event.document["_id"], *event.previous_ids) for uid, event in events.items()}
         possible_ids = [plain_id for own_ids in plain_ids.values() for plain_id in own_ids]
         possible_ids += [distinct_id(plain_id, uid) for uid, own_ids in plain_ids.items() for plain_id in own_ids]
@@ -129,18 +196,26 @@ class EventProjection:
             former_ids = [id_ for id_ in own_ids if id_ != id_now and uid_by_id.get(id_) == uid]
             for id_ in former_ids:
                 uid_by_id.pop(id_)
-            to_write = [document] if stored is None or _without_revision(stored) != document else []
+            to_write = [] if is_stored(stored, document) else [document]
             if to_write:
                 self._written["new" if stored is None and not former_ids else "changed"] += 1
             if former_ids:
                 moved.append(DocumentChanges(to_write, former_ids))
             else:
                 unmoved += to_write
-        for to_write, former_ids in group_changes(moved):
+        for to_write, former_ids in (*group_changes(moved), DocumentChanges(unmoved, [])):
             stale_ids = list(filterfalse(used_ids.__contains__, former_ids))
-            self._store.write(self._databases.events, to_write, stale_ids)
-        if unmoved:
-            self._store.write(self._databases.events, unmoved)
+            if to_write or stale_ids:
+                yield DocumentChanges(to_write, stale_ids)
+
+    def _write(self, changes: DocumentChanges) -> list[RefusedDocument]:
+        """Write changes of the documents of events; return the documents that the store refuses."""
+        written = self._databases.write(self._databases.events, *changes)
+        self._written["shortened"] += written.shortened
+        return [
+            RefusedDocument(document["uid"], 0, document["source"], f"{document['_id']}: {reason}")
+            for document in changes.documents if (reason := written.refused.get(document["_id"]))
+        ]  # fmt: skip
 
     def _event_document(self, uid: str, removed_ids: Sequence[str]) -> EventDocument | None:
         """Return the document of an event, with `removed_ids` as previous ids, too, or None if it has no versions."""
@@ -181,11 +256,6 @@ def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChange
         size += added_size
     if documents or removed_ids:
         yield DocumentChanges(documents, removed_ids)
-
-
-def _without_revision(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document without `_rev`, which the store adds."""
-    return {name: value for name, value in document.items() if name != "_rev"}
 
 
 def _chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -11,19 +11,20 @@ from windrow.archive import open_response
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.collection import ADDRESS
 from windrow.collections.events.discover import DRIFT
-from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, log_document
+from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, is_stored, log_document
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
+from windrow.formats.text import counted
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.model import Attempt, KeptResponse, Limits, RecordedAttempt, Source
 from windrow.reasons import Reason
+from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 from windrow.stores.record_versions import Skipped
-from windrow.stores.records import RecordStore
 
 COLLECTION = "events"
 PAGE_SIZE = 256
@@ -56,11 +57,12 @@ class RunLogs:
     """The documents of the log of a workspace's events."""
 
     def __init__(
-        self, records: RecordStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
+        self, records: LateAttemptStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
         *, archive: Path, limits: Limits,
     ) -> None:  # fmt: skip
         self._records = records
         self._ledger = ledger
+        self._databases = databases
         self._store, self._database = databases.store, databases.log
         self._sources = sources
         self._archive = archive
@@ -68,6 +70,8 @@ class RunLogs:
         self.written = 0
         self._runs_by_id: dict[str, tuple[int, str]] = {}  # (session, source) of the logs written, by id
         self.rejected = 0  # events that could not be read, in the logs written
+        self.shortened = 0  # logs written without their source_text
+        self.failed = 0  # failed tasks added to the ledger
 
     def write(
         self, checkpoint: int, last_attempt: int, log_ids: set[str] | None, pulse: Callable[[], bool],
@@ -78,33 +82,55 @@ class RunLogs:
         The ids of the logs are added to `log_ids`. Return False if `pulse` did, which stops the writing.
         """
         for runs in self._sessions(checkpoint, last_attempt, late_attempts):
-            for run in sorted(runs, key=lambda source_run: source_run.first_number):
-                parser_run = self._parser_run(run)
-                if parser_run is not None:
-                    self.write_log(parser_run, log_ids)
+            for run in self._parser_runs(runs):
+                self.write_log(run, log_ids)
             if not pulse():
                 return False
         return True
 
-    def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
-        """Write the log of a run under the first id that no other run has, and add the id to `log_ids`."""
+    def documents(self, last_attempt: int) -> Iterator[dict[str, Any]]:
+        """Yield the log that each run should have whose documents were all read up to `last_attempt`."""
+        for runs in self._sessions(0, last_attempt, ()):
+            for run in self._parser_runs(runs):
+                yield self._log_of_run(run)[0]
+
+    def _parser_runs(self, runs: Iterable[_SourceRun]) -> Iterator[ParserRun]:
+        """Yield the runs of a session with their outcomes, in the order of their first attempts."""
+        for run in sorted(runs, key=lambda source_run: source_run.first_number):
+            parser_run = self._parser_run(run)
+            if parser_run is not None:
+                yield parser_run
+
+    def _log_of_run(self, run: ParserRun) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """Return the log of a run under the first id that no other run has, and the stored document with this id."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
             stored = self._store.get(self._database, [document["_id"]]).get(document["_id"])
             if stored is None or (stored.get("session"), stored.get("source")) == (run.session, run.source):
-                break
+                return document, stored
             ordinal += 1
+
+    def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
+        """Write the log of a run, and add its id to `log_ids`."""
+        document, stored = self._log_of_run(run)
         self._runs_by_id[document["_id"]] = run.session, run.source
         if log_ids is not None:
             log_ids.add(document["_id"])
-        if stored is None or {name: value for name, value in stored.items() if name != "_rev"} != document:
+        refused: list[RefusedDocument] = []
+        if not is_stored(stored, document):
             is_trouble = bool(document.get("drift")) or document["outcome"] == "failed"
             if is_trouble and stored is None and run.session == max(self._ledger.sessions.numbers(), default=0):
                 self.add_failed_task(document)
-            self._store.write(self._database, [document])
+            written = self._databases.write(self._database, [document])
             self.written += 1
+            self.shortened += written.shortened
             self.rejected += document.get("rejected", 0)
+            refused = [
+                RefusedDocument("", run.attempt, run.source, f"{id_}: {reason}")
+                for id_, reason in written.refused.items()
+            ]
+        self._records.replace_refused([("", run.attempt)], refused)
 
     def remove_former(self) -> None:
         """Remove former logs of the runs just written, whose ids contain another result."""
@@ -131,6 +157,7 @@ class RunLogs:
         with self._ledger.writing() as writer:
             new_task = writer.sessions.open_task(session, COLLECTION, source, _READ_PHASE)
             writer.sessions.close_task(new_task, None, comment, failed=True)
+        self.failed += 1
 
     def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
         """Yield the runs of each session whose documents were all read, and that `write` selects by its attempts."""
@@ -235,6 +262,8 @@ class RunLogs:
         reason, message = attempt.reason, attempt.message
         if reason is None and document_skip is not None:
             reason, message = document_skip.reason, document_skip.message
+        if reason is None and rejected and not counts[0]:
+            reason, message = _describe_rejected(skips)
         if reason is None and attempt.status not in _GOOD_STATUSES:
             default = Reason.SERVER_ERROR if _is_server_error(attempt) else Reason.PROTOCOL_ERROR
             reason = _REASONS_BY_STATUS.get(attempt.status or 0, default)
@@ -270,6 +299,14 @@ class RunLogs:
         except (ArchiveError, StepError):
             return ""
         return decode_text(content, answer.fields.get("content-type", ""))
+
+
+def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
+    """Return the reason and a message for a document with events of which none could be read."""
+    rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
+    first = rejected[0]
+    message = f"none of the document's {counted(len(rejected), 'event')} could be read, such as {first.key}"
+    return first.reason, f"{message}: {first.message or first.reason.meaning}"
 
 
 def _time_in_id(log_id: str) -> str:
