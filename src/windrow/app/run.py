@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -30,7 +31,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest, WarcFile, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
-from windrow.errors import ArchiveError, ConfigError, Stopped, UsageError, WindrowError
+from windrow.errors import ArchiveError, ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
 from windrow.formats.text import json_message
 from windrow.ledger import Ledger
 from windrow.model import Source
@@ -311,14 +312,11 @@ def run(
         code = None
         try:
             with session.polite_stop():
-                for harvest in imports.values() if imports else _harvests(config, arguments.names, spans):
-                    span = spans[harvest.collection.name]
-                    if arguments.again:
-                        frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
-                    fetch = span.fetch and not imports
-                    session.harvest(
-                        harvest, phases=span.phases, limit=arguments.limit, fetch=fetch, since=arguments.since
-                    )
+                if imports:
+                    for name, harvest in imports.items():
+                        _harvest(session, harvest, spans[name], arguments, fetch=False)
+                else:
+                    _harvest_all(config, session, spans, arguments)
         except (KeyboardInterrupt, Stopped):
             code = 130
         except BaseException as error:
@@ -328,6 +326,35 @@ def run(
             raise
         session.close(code)
         return _summarise_and_notify(config, session, unusable)
+
+
+def _harvest(
+    session: Session, harvest: Harvest, span: PhaseSpan, arguments: RunArguments, *, fetch: bool = True
+) -> None:
+    """Run a harvest's phases of `span`; nothing is fetched if `fetch` is false."""
+    if arguments.again:
+        frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
+    session.harvest(
+        harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch and fetch, since=arguments.since
+    )
+
+
+def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
+    """Harvest each chosen collection; one whose database cannot be reached does not prevent the others.
+
+    Raises StoreUnreachable at the end if the database of every chosen collection cannot be reached.
+    """
+    unreachable: list[StoreUnreachable] = []
+    for name, open_harvest in _harvests(config, arguments.names, spans):
+        failed_before = session.failed
+        try:
+            _harvest(session, open_harvest(), spans[name], arguments)
+        except StoreUnreachable as error:
+            unreachable.append(error)
+            if session.failed == failed_before:  # no task reports it yet
+                session.add_failed_task(name, error)
+    if unreachable and len(unreachable) == len(spans):
+        raise unreachable[0]
 
 
 def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
@@ -387,15 +414,22 @@ def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"source {source.name}: {source.unusable}" for source in chosen if source.unusable)
 
 
-def _harvests(config: Workspace, names: Sequence[str], spans: Mapping[str, PhaseSpan]) -> Iterator[Harvest]:
-    """Yield the harvest of each chosen collection, with its stores opened, once all adapters are ready for requests."""
+def _harvests(
+    config: Workspace, names: Sequence[str], spans: Mapping[str, PhaseSpan]
+) -> Iterator[tuple[str, Callable[[], Harvest]]]:
+    """Yield each chosen collection with a function that opens its stores, once all adapters are ready for requests."""
     chosen = choose_sources(config, names)
     for collection_name in chosen:
         if spans[collection_name].fetch:  # reading kept captures makes no requests
             adapter(collection_name).require_ready(config)
-    for collection_name, source_names in chosen.items():
-        harvest = adapter(collection_name).harvest(config)
-        yield replace(harvest, sources=tuple(source for source in harvest.sources if source.name in source_names))
+    for collection_name in chosen:
+        yield collection_name, partial(_open_harvest, config, collection_name, chosen[collection_name])
+
+
+def _open_harvest(config: Workspace, collection_name: str, source_names: AbstractSet[str]) -> Harvest:
+    """Return the harvest of a collection's chosen sources, with its stores opened."""
+    harvest: Harvest = adapter(collection_name).harvest(config)
+    return replace(harvest, sources=tuple(source for source in harvest.sources if source.name in source_names))
 
 
 def _import_harvest(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:

@@ -36,7 +36,16 @@ from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import crawl_of
-from windrow.engine.run import Close, Harvest, HarvestRun, Projection, SessionRequests, close_all, closing_all
+from windrow.engine.run import (
+    MAX_COMMENT_LENGTH,
+    Close,
+    Harvest,
+    HarvestRun,
+    Projection,
+    SessionRequests,
+    close_all,
+    closing_all,
+)
 from windrow.engine.runtime import signals_to, warm_up
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.settling import settle_step
@@ -220,6 +229,13 @@ class Session:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
         remove_old_parts(self.settings.archive)  # removes old partial transfers
+
+    def add_failed_task(self, collection: str, error: WindrowError) -> None:
+        """Record that a collection could not be harvested."""
+        with self.ledger.writing() as writer:
+            task = writer.sessions.open_task(self.number, collection, "", 1)
+            writer.sessions.close_task(task, error.reason, f"{collection}: {error}"[:MAX_COMMENT_LENGTH], failed=True)
+        self.failed += 1
 
     def follow(self, projection: Projection) -> None:
         """Have a projection updated and closed at the end of the session."""
