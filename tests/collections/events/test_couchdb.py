@@ -12,8 +12,10 @@ from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
 from tests.servers.pouchdb import NPM, couchdb, refusing_above
 from tests.sessions import session_settings
-from windrow.collections.events.adapter.databases import open_databases
+from windrow.collections.events.adapter import databases as databases_module
+from windrow.collections.events.adapter.databases import connect_databases, open_databases
 from windrow.engine.progress import Progress
+from windrow.errors import ConfigError
 from windrow.ledger import Ledger
 
 REPLICATE = """
@@ -158,6 +160,29 @@ def test_a_database_that_is_deleted_alone_is_filled_again(tmp_path):
             pass_time(1.05)
             assert events(workspace) == before[0]
             assert [log for log in logs(workspace) if log["session"] <= before[1][-1]["session"]] == before[1]
+
+
+def test_a_password_is_not_sent_unencrypted_beyond_this_machine_unless_the_setting_allows_it(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(databases_module, "CouchDocuments", lambda url, *_: opened.append(url))
+    (tmp_path / "secret").write_text("user:word")
+    secret = f'documents_secret = "file:{tmp_path}/secret"'
+    far, near = "http://couch.example.org:5984/", "http://127.0.0.1:5984/"
+
+    def connect(url, settings):
+        connect_databases(configured(tmp_path, "http://a.example/a.ics", f'documents = "{url}"\n{settings}\n'))
+
+    with pytest.raises(ConfigError, match="would be sent unencrypted") as refused:
+        connect(far, secret)
+    assert "events.documents_unencrypted" in refused.value.hint
+    for url in (far.upper().replace("HTTP:", "http:"), "http://10.0.0.7/", "http://127.0.0.1.example.org/"):
+        with pytest.raises(ConfigError):
+            connect(url, secret)
+    connect(far, "")
+    connect(near, secret)
+    connect("https://couch.example.org/", secret)
+    connect(far, f"{secret}\ndocuments_unencrypted = true")
+    assert opened == [far, near, "https://couch.example.org/", far]
 
 
 def replicated(url):

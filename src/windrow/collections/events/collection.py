@@ -22,7 +22,7 @@ from windrow.contract import Captures, Collection, Derive, Requests, Settle, lat
 from windrow.errors import ConfigError
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, OPEN, SECRET, TEXT, TEXTS, ValueKind, choice, count
+from windrow.settings.kinds import DURATION, OPEN, SECRET, SWITCH, TEXT, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
@@ -227,6 +227,7 @@ CONFIGURATION = Configuration(
         store_of("events"),
         Setting("events.documents", OPEN, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
         Setting("events.documents_secret", SECRET, "", "place of user:password of that CouchDB: env:NAME or file:PATH"),
+        Setting("events.documents_unencrypted", SWITCH, False, "whether user:password may be sent to it over http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
         Setting("events.log_database", TEXT, "vd_log", "name of the database of scraping attempts"),
         Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),

@@ -13,7 +13,9 @@ from windrow.collections.events.documents import SUCCESS, without_source_text
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.config import Workspace
 from windrow.errors import ConfigError
+from windrow.fetch.politeness.guard import is_loopback
 from windrow.fetch.secret import read_secret
+from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.model import Site, Source
 from windrow.stores.couchdb import CouchDocuments
@@ -74,9 +76,20 @@ def connect_databases(workspace: Workspace) -> EventDatabases:
     )
     location, secret = str(settings["events.documents"]), settings["events.documents_secret"]
     if location.startswith(("http://", "https://")):
+        if secret and not settings["events.documents_unencrypted"]:
+            _refuse_unencrypted(location)
         password = read_secret(secret) if secret else ""
         return EventDatabases(CouchDocuments(location, declared, password), events, log)
     return EventDatabases(SqliteDocuments(workspace.root / location, declared), events, log)
+
+
+def _refuse_unencrypted(url: str) -> None:
+    """Raise ConfigError for an address to which a password would be sent unencrypted beyond this machine."""
+    if url.startswith("http://") and not is_loopback(parts(url).host):
+        raise ConfigError(
+            f"{url}: the password of events.documents_secret would be sent unencrypted",
+            hint="use an https address or, in a network that you trust, set events.documents_unencrypted = true",
+        )
 
 
 def location_of(workspace: Workspace) -> str:
