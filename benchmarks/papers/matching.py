@@ -41,8 +41,9 @@ def matching(works: int = WORKS, papers: int = PAPERS) -> Iterator[Comparison]:
         closing(CatalogueIndex(Path(folder) / "catalogue.db", stubs=STUBS)) as index,
     ):
         began = time.perf_counter()
-        taken = index.import_lines(work(number) for number in range(works)).works
-        assert taken == works, taken
+        taken = index.import_file("works", "", (work(number) for number in range(works)))
+        assert taken is not None
+        assert taken.works == works, taken
         note = f"{works / (time.perf_counter() - began):,.0f} works/s taken in"
         accepted, began = 0, time.perf_counter()
         for metadata in sample:

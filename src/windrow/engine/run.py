@@ -138,7 +138,7 @@ class Projection(Protocol):
 
 
 class Derived(NamedTuple):
-    """What a derivation did, as one line, and the errors by source, for sources that failed.
+    """What a derivation did, as one line, and the errors by source; an error of none has the name "".
 
     `failed` is the number of failed tasks that the derivation itself wrote to the ledger.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -145,6 +146,7 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
         raise StepError(f"the PDF has {len(raw)} bytes; the limit is {_MAX_BYTES}", Reason.TOO_LARGE)
     from pypdfium2 import PdfDocument, PdfiumError  # noqa: PLC0415 an extra
 
+    _reset_last_error()
     try:
         with closing(PdfDocument(raw)) as document:
             yield document
@@ -154,6 +156,16 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
     except OverflowError as error:  # a page has an impossible size
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
+
+
+def _reset_last_error() -> None:
+    """Set PDFium's last error to that of a document which is not a PDF.
+
+    PDFium does not set it for each document that it cannot open, so that the error of an earlier one would be reported.
+    """
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
+    pdfium.FPDF_LoadMemDocument64(b"-", 1, None)
 
 
 def _read_document(document: PdfDocument) -> Pdf:
@@ -218,7 +230,8 @@ def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
     lines: list[_Piece] = []
     try:
         for index in range(min(text_page.count_rects(), _MAX_PIECES)):
-            piece = _Piece(*text_page.get_rect(index))
+            box = _Piece(*text_page.get_rect(index))
+            piece = box._replace(size=_font_size(text_page, box))
             lines.append(lines.pop().join(piece) if lines and lines[-1].is_beside(piece) else piece)
         sizes = [round(line.height(), 1) for line in lines]
         for index in sorted(range(len(lines)), key=lambda index: (-sizes[index], index)):
@@ -231,8 +244,23 @@ def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
     return []
 
 
+def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
+    """Return the size of the font of the first letter of a piece in points, or the height of its box if it has none.
+
+    The box is only as high as its letters: it is lower in a line without letters such as g or T.
+    """
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
+    height, middle = piece.top - piece.bottom, (piece.top + piece.bottom) / 2
+    index = pdfium.FPDFText_GetCharIndexAtPos(text_page.raw, piece.left, middle, 2.0, height)
+    matrix = pdfium.FS_MATRIX()
+    if index < 0 or not pdfium.FPDFText_GetMatrix(text_page.raw, index, matrix):
+        return height
+    return float(pdfium.FPDFText_GetFontSize(text_page.raw, index) * math.hypot(matrix.c, matrix.d)) or height
+
+
 class _Piece(NamedTuple):
-    """The box of a piece of a line on its page, in points; `size` is the height of letters in its widest part."""
+    """The box of a piece of a line on its page, and the size of the font in its widest part, in points."""
 
     left: float
     bottom: float

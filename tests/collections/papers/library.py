@@ -32,8 +32,15 @@ def pdf(
     pages: int = 1,
     stream: bytes = b"",
 ) -> bytes:
-    """Make a PDF: a title in large letters, names, an abstract, text, and two references."""
-    lines = [(20, title), (11, authors), (10, "Abstract"), (10, abstract), (12, "1 Introduction"), *[(10, BODY)] * 20]
+    """Make a PDF: the lines of a title in large letters, names, an abstract, text, and two references."""
+    lines = [
+        *((20, line) for line in title.split("\n")),
+        (11, authors),
+        (10, "Abstract"),
+        (10, abstract),
+        (12, "1 Introduction"),
+        *[(10, BODY)] * 20,
+    ]
     lines += [
         (12, "References"),
         (10, "[1] A. Writer. On the measure of all things, 1999."),

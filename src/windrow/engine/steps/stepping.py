@@ -262,8 +262,7 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
     else:
         run.close_task(task, message)
         for source, error_text in errors_by_source.items():
-            run.close_task(
-                run.open_task(run.collection.phase(step.phase), source), f"{source}: {error_text}", failed=True
-            )
+            text = f"{source}: {error_text}" if source else error_text
+            run.close_task(run.open_task(run.collection.phase(step.phase), source), text, failed=True)
     finally:
         run.progress.end()

@@ -13,8 +13,10 @@ from importlib.util import find_spec
 from typing import Any, BinaryIO, TextIO
 
 from windrow.adapters.adapter import Export
+from windrow.collections.papers.adapter.catalogue_files import describe_refused
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
 from windrow.collections.papers.columns import ENCODINGS, decode, decode_row
+from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.finding import PDF, digest_of, hex_of
 from windrow.collections.papers.verdict import STUBS, matched_slug
@@ -57,6 +59,8 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", write_versions),
         Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, with tabs between fields", bind(_write_dump)),
         Export("paper-count", ("outcome", *_COUNTED_COLUMNS, "column"), "counts of rows", bind(_write_counts)),
+        Export("paper-catalogue", ("tsv",), "the files of the catalogue, with works and refused records",
+               bind(_write_catalogue), "files"),
         Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", bind(_write_keys)),
         Export("paper-tei", ("tar",), "the TEI of each paper, in folders by digest", bind(_write_tei), "files"),
         Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", bind(_write_thumbnails), "files"),
@@ -188,6 +192,19 @@ def _outcomes(cells: Cells) -> Iterator[str]:
     if not has_outcome:
         kind = decode("file:mime", cells.get("file:mime", b""))
         yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
+
+
+def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write path, number of works, refused records by reason, and problem of each file; return the number of files."""
+    del form
+    if not settings.catalogue_index.is_file():
+        return 0
+    with closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)) as index:
+        files = index.files()
+    for file in files:
+        refused = describe_refused(file.refused) if file.refused else "none refused"
+        output.write("\t".join((file.path, str(file.works), refused, " ".join(file.problem.split()))) + "\n")
+    return len(files)
 
 
 def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.archive import record_id
+from windrow.collections.papers.adapter.catalogue_files import CatalogueState, update_index
 from windrow.collections.papers.collection import KeyForm
 from windrow.collections.papers.columns import (
     FAMILIES,
@@ -28,7 +29,7 @@ from windrow.collections.papers.columns import (
     make_cells,
     merge_with_foreign,
 )
-from windrow.collections.papers.database.index import CatalogueIndex, read_lines
+from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowRegister
 from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import is_declined
@@ -36,14 +37,13 @@ from windrow.collections.papers.finding import parse_digest, row_key
 from windrow.collections.papers.verdict import STUBS, match_paper, matched_slug, read_paper
 from windrow.config import Workspace
 from windrow.engine.run import Derived
-from windrow.errors import ArchiveError, UsageError
+from windrow.errors import ArchiveError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import CapturedRow
 from windrow.model import KeptResponse
 
 _PAGE_SIZE = 64  # rows that are written at once
-_LINES_PER_PULSE = 50_000
 _MAX_RECORD_ID_CHARACTERS = 256
 
 
@@ -94,15 +94,16 @@ def open_rows(settings: PaperSettings, *, read_only: bool = False) -> Iterator[W
 
 
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
-    """Import new catalogue files, and write the rows of changed papers while `pulse` returns True; return a summary.
+    """Update the catalogue's index, and write the rows of changed papers while `pulse` returns True; return a summary.
 
     A row that the table refuses stays out of date, so that each run tries to write it again.
     """
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
         register = stack.enter_context(_open_register(settings))
-        index = _open_catalogue(stack, settings, register, pulse)
-        catalogue_version = index.version() if index else 0
+        index = _open_catalogue(stack, settings)
+        catalogue = update_index(index, settings.catalogue, pulse) if index else CatalogueState()
+        catalogue_version = index.version() if index else ""
         options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
         inputs = json.dumps([*_key_settings(settings), *options])
         if register.meta("made") != inputs:
@@ -110,7 +111,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
             store.mark_stale(register.keys())
             register.put_meta("made", inputs)
         if not store.count_stale():
-            return Derived("all rows are up to date")
+            return _as_derived("all rows are up to date", catalogue, {})
         table = stack.enter_context(open_rows(settings))
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger)
@@ -124,7 +125,16 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         errors = _describe_refused(refused, store, ledger)
     unread = counted(totals["unread"], "PDF")
     note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
-    return Derived(f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}", errors)
+    message = f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
+    return _as_derived(message, catalogue, errors)
+
+
+def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
+    """Return a message with the changes of the catalogue, and errors with its problems, which belong to no source."""
+    problems = f"the catalogue: {catalogue.problems}; its former works are kept" if catalogue.problems else ""
+    no_source = "; ".join(filter(None, (errors.get(""), problems)))
+    message = "; ".join(filter(None, (message, catalogue.changes)))
+    return Derived(message, {**errors, **({"": no_source} if no_source else {})})
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
@@ -289,42 +299,11 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
     return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
 
 
-def _open_catalogue(
-    stack: ExitStack, settings: PaperSettings, register: RowRegister, pulse: Callable[[], bool]
-) -> CatalogueIndex | None:
-    """Open the index of the catalogue and import new or changed files; return None if there is no catalogue."""
-    files = sorted({file for path in settings.catalogue for file in _files_in(path)})
-    if not files and not settings.catalogue_index.is_file():
+def _open_catalogue(stack: ExitStack, settings: PaperSettings) -> CatalogueIndex | None:
+    """Open the index of the catalogue; return None if there is neither a catalogue nor an index."""
+    if not settings.catalogue and not settings.catalogue_index.is_file():
         return None
-    index = stack.enter_context(closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)))
-    for path in files:
-        stat = path.stat()
-        size_and_time = f"{stat.st_size} {stat.st_mtime_ns}"
-        if register.meta(f"file {path}") == size_and_time:
-            continue
-        lines = _yield_until_stopped(read_lines(path), pulse)
-        index.import_lines(lines)
-        if not pulse():
-            break
-        register.put_meta(f"file {path}", size_and_time)
-    return index
-
-
-def _yield_until_stopped(lines: Iterator[bytes], pulse: Callable[[], bool]) -> Iterator[bytes]:
-    """Yield lines until `pulse` returns False; imported works stay, and the next run begins the file again."""
-    for number, line in enumerate(lines):
-        if not number % _LINES_PER_PULSE and not pulse():
-            return
-        yield line
-
-
-def _files_in(path: Path) -> list[Path]:
-    """Return the files in a folder, or a file itself; raise UsageError if the path does not exist."""
-    if path.is_dir():
-        return [file for file in path.rglob("*") if file.is_file()]
-    if path.is_file():
-        return [path]
-    raise UsageError(f"the catalogue {path} does not exist", hint="windrow config papers.catalogue")
+    return stack.enter_context(closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)))
 
 
 def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> bool:

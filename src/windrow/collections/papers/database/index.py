@@ -1,7 +1,11 @@
-"""The index of the catalogue, which finds works by identifier and by slug: an SQLite file made from JSON lines."""
+"""The index of the catalogue, which finds works by identifier and by slug: an SQLite file made from files of works.
+
+If several files have a work of the same name, the file that was imported last counts.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
 import zlib
 from collections import Counter
@@ -21,12 +25,16 @@ from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS record (
-    id INTEGER PRIMARY KEY, name INTEGER NOT NULL, slug INTEGER, json TEXT NOT NULL
+    id INTEGER PRIMARY KEY, name INTEGER NOT NULL, file INTEGER NOT NULL, slug INTEGER, json TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS identifier (value INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (value, record))
     STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX IF NOT EXISTS record_by_name ON record (name);
+CREATE TABLE IF NOT EXISTS file (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL, stamp TEXT NOT NULL, works INTEGER NOT NULL, refused TEXT NOT NULL,
+    problem TEXT NOT NULL DEFAULT '', problem_stamp TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS record_by_name ON record (name, file);
+CREATE INDEX IF NOT EXISTS record_by_file ON record (file);
 CREATE INDEX IF NOT EXISTS record_by_slug ON record (slug) WHERE slug IS NOT NULL;
 """
 _LINES_PER_TRANSACTION = 20_000
@@ -34,11 +42,22 @@ _MAX_LINE_SIZE = 16 << 20  # bytes
 _open_gzip = cast("Callable[[Path], BinaryIO]", igzip.open)
 
 
-class Imported(NamedTuple):
-    """The number of works that were imported from lines, and of lines that were refused, by reason."""
+_NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
+
+class CatalogueFile(NamedTuple):
+    """An imported file: its works, and the number of its records that were refused, by reason.
+
+    `stamp` shows whether the file has changed since. If it could not be read again, `problem` is why, and its former
+    works are kept; `problem_stamp` is the stamp with which it failed, or empty if it is to be read again in any case.
+    """
+
+    path: str
+    stamp: str
     works: int
     refused: Counter[str]
+    problem: str = ""
+    problem_stamp: str = ""
 
 
 class CatalogueIndex(SqliteStore):
@@ -50,50 +69,101 @@ class CatalogueIndex(SqliteStore):
         with close_on_failure(self.close), self._guarded():
             self._connection.execute("PRAGMA cache_size = -131072")
 
-    def version(self) -> int:
-        """Return a number that rises with each import."""
+    def files(self) -> list[CatalogueFile]:
+        """Return the files that were imported, or failed, in the order of their paths."""
+        columns = "path, stamp, works, refused, problem, problem_stamp"
         with self._guarded():
-            row = self._connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
-        return int(row[0]) if row else 0
+            rows = self._connection.execute(
+                f"SELECT {columns} FROM file WHERE stamp || problem <> '' ORDER BY path, id"
+            )
+            return [CatalogueFile(*row)._replace(refused=Counter(json.loads(row[3]))) for row in rows]
+
+    def version(self) -> str:
+        """Return a text that changes if the works do."""
+        with self._guarded():
+            rows = self._connection.execute("SELECT id, path, stamp, works FROM file ORDER BY id").fetchall()
+        return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
 
     def count(self) -> int:
         """Return the number of works."""
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
-    def import_lines(self, lines: Iterable[bytes]) -> Imported:
-        """Import works from lines of JSON; a work that was imported before is replaced."""
-        imported, refused = 0, Counter[str]()
-        remaining = iter(lines)
-        while page := list(islice(remaining, _LINES_PER_TRANSACTION)):
-            with self._writing():
-                imported += sum(self._import_line(line, refused) for line in page)
-                self._connection.execute(
-                    "INSERT INTO meta VALUES ('version', 1) ON CONFLICT DO UPDATE SET value = value + 1"
-                )
-        return Imported(imported, refused)
+    def import_file(
+        self, path: str, stamp: str, lines: Iterable[bytes], pulse: Callable[[], bool] = lambda: True
+    ) -> CatalogueFile | None:
+        """Import the works of a file from lines of JSON in place of those that it had; return its counts.
 
-    def _import_line(self, line: bytes, refused: Counter[str]) -> bool:
-        """Import a line and return True; if it has no usable work, count the reason in `refused` and return False."""
-        if not line.strip():
-            return False
+        Return None, and keep the former works, if `pulse` returns False. An error of `lines` is its problem.
+        """
+        with self._writing():
+            self._remove_files("stamp || problem = ''")  # an import that was stopped
+            insert = "INSERT INTO file (path, stamp, works, refused) VALUES (?, '', 0, '{}')"
+            number = self._connection.execute(insert, (path,)).lastrowid
+        assert number is not None
+        refused = Counter[str]()
+        remaining = iter(lines)
         try:
-            self._store_work(parse_record(line))
+            while page := list(islice(remaining, _LINES_PER_TRANSACTION)):
+                with self._writing():
+                    for line in page:
+                        self._import_line(line, number, refused)
+                if not pulse():
+                    return None
+        except UsageError as error:
+            return self._record_problem(path, number, str(error), stamp if _is_damaged(error) else "")
+        with self._writing():
+            run = self._connection.execute
+            self._remove_files("path = ? AND id <> ?", path, number)
+            works = run("SELECT count(*) FROM record WHERE file = ?", (number,)).fetchone()[0]
+            update = "UPDATE file SET stamp = ?, works = ?, refused = ? WHERE id = ?"
+            run(update, (stamp, works, json.dumps(refused, sort_keys=True), number))
+        return CatalogueFile(path, stamp, works, refused)
+
+    def _record_problem(self, path: str, number: int, problem: str, stamp: str) -> CatalogueFile:
+        """Record why a file could not be read, and remove the works that import `number` took from it."""
+        with self._writing():
+            run = self._connection.execute
+            run("INSERT INTO file (path, stamp, works, refused) SELECT ?1, '', 0, '{}'"
+                " WHERE NOT EXISTS (SELECT 1 FROM file WHERE path = ?1 AND id <> ?2)", (path, number))  # fmt: skip
+            self._remove_files("id = ?", number)
+            run("UPDATE file SET problem = ?, problem_stamp = ? WHERE path = ?", (problem, stamp, path))
+        return next(file for file in self.files() if file.path == path)
+
+    def remove_file(self, path: str) -> None:
+        """Remove a file and its works."""
+        with self._writing():
+            self._remove_files("path = ?", path)
+
+    def _remove_files(self, condition: str, *parameters: str | int) -> None:
+        """Remove the files that a condition of SQL selects, and their works."""
+        run = self._connection.execute
+        numbers = [number for (number,) in run(f"SELECT id FROM file WHERE {condition}", parameters)]
+        for number in numbers:
+            run("DELETE FROM identifier WHERE record IN (SELECT id FROM record WHERE file = ?)", (number,))
+            run("DELETE FROM record WHERE file = ?", (number,))
+            run("DELETE FROM file WHERE id = ?", (number,))
+
+    def _import_line(self, line: bytes, file: int, refused: Counter[str]) -> None:
+        """Import a line of the file with a number; if it has no usable work, count the reason in `refused`."""
+        if not line.strip():
+            return
+        try:
+            self._store_work(parse_record(line), file)
         except StepError as error:
             refused[str(error.reason)] += 1
-            return False
-        return True
 
-    def _store_work(self, work: CatalogueRecord) -> None:
-        """Store a work and its identifiers; replace the work with the same name."""
+    def _store_work(self, work: CatalogueRecord, file: int) -> None:
+        """Store a work and its identifiers; replace the work of the same name in the same file."""
         run = self._connection.execute
         name_hash = _hash_text(work.name or work.identifiers[0])
         slug = matched_slug(work.title, self._stubs)
         slug_hash = _hash_text(slug) if slug else None
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
-        stored = run("SELECT id, json FROM record WHERE name = ?", (name_hash,)).fetchone()
+        stored = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file)).fetchone()
         if stored is None:
-            id_ = run("INSERT INTO record (name, slug, json) VALUES (?,?,?)", (name_hash, slug_hash, text)).lastrowid
+            row = (name_hash, file, slug_hash, text)
+            id_ = run("INSERT INTO record (name, file, slug, json) VALUES (?,?,?,?)", row).lastrowid
         else:
             id_, former_text = stored
             for identifier in _parse_work(former_text).identifiers:
@@ -108,10 +178,10 @@ class CatalogueIndex(SqliteStore):
         run = self._connection.execute
         with self._guarded():
             for identifier in paper.identifiers:
-                query = "SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE i.value = ?"
-                works.update(run(f"{query} LIMIT {MAX_SAME_SLUG + 1}", (_hash_text(identifier),)))
+                query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
+                works.update(run(f"{query} AND i.value = ? LIMIT {MAX_SAME_SLUG + 1}", (_hash_text(identifier),)))
             if paper.slug:
-                query = f"SELECT id, json FROM record WHERE slug = ? LIMIT {MAX_SAME_SLUG + 1}"
+                query = f"SELECT r.id, r.json FROM record r WHERE r.slug = ? AND {_NEWEST} LIMIT {MAX_SAME_SLUG + 1}"
                 works.update(run(query, (_hash_text(paper.slug),)))
         return [_parse_work(text) for text in works.values()]
 
@@ -126,6 +196,12 @@ def read_lines(path: Path) -> Iterator[bytes]:
                 yield line
     except (OSError, EOFError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise UsageError(f"{path} cannot be read: {error}") from None
+
+
+def _is_damaged(error: UsageError) -> bool:
+    """Return whether an error of `read_lines` is about the file's bytes, so that it is the same until they change."""
+    cause = error.__context__
+    return not isinstance(cause, OSError) or isinstance(cause, gzip.BadGzipFile)
 
 
 def _hash_text(text: str) -> int:

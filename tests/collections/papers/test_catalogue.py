@@ -1,0 +1,132 @@
+"""The catalogue's files: what is taken from each, and what is reported when one changes, fails or is gone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.adapter.rows import bring_up_to_date
+from windrow.collections.papers.columns import decode_row
+
+TITLES = ("A careful measure of everything", "Another measure of the whole thing")
+CONTENTS = [pdf(title) for title in TITLES]
+
+
+def work(number: int) -> bytes:
+    fields = {"doi": f"10.5000/{number}", "title": TITLES[number], "authors": ["Nobody Known"], "year": 2001}
+    return json.dumps(fields).encode()
+
+
+@pytest.fixture
+def library(tmp_path) -> Library:
+    (tmp_path / "warcs").mkdir()
+    (tmp_path / "works").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "shelf.warc.gz")
+    for number, content in enumerate(CONTENTS):
+        shelf.put(f"http://example.org/{number}.pdf", content)
+    shelf.index(tmp_path / "shelf.cdx")
+    return Library(tmp_path, 'catalogue = ["works"]', f'cdx = ["{tmp_path}/shelf.cdx"]\nwarc = ["{tmp_path}/warcs"]\n')
+
+
+def matched(library: Library) -> list[str | None]:
+    """Return the name of the work that each paper was matched with, or None."""
+    rows = [decode_row(library.rows()[f"sha1:{sha1(content)}"]) for content in CONTENTS]
+    return [row["match0:minfo"].get("record") for row in rows]
+
+
+def update(library: Library) -> tuple[str, str]:
+    """Bring the rows up to date as a run does; return the message, and the error that ends the run with 3."""
+    derived = bring_up_to_date(ADAPTER._paper_settings(library.workspace()), lambda: True)
+    return derived.message, derived.errors.get("", "")
+
+
+def put(path: Path, content: bytes, at: int = 1) -> None:
+    path.write_bytes(content)
+    os.utime(path, ns=(at, at))
+
+
+def test_works_leave_when_their_file_does_and_the_counts_of_each_file_are_reported(library):
+    works = library.root / "works"
+    put(works / "a.jsonl", work(0) + b"\noops\n[]\n" + json.dumps({"id": "no title"}).encode())
+    put(works / "b.jsonl", work(1))
+    assert not library.run().failed
+    assert matched(library) == ["10.5000/0", "10.5000/1"]
+    index = ADAPTER._paper_settings(library.workspace()).catalogue_index
+    index.unlink()
+    message, error = update(library)
+    assert "2 works read from 2 files, 3 records refused: bad_line 2, not_wanted 1" in message
+    assert f"{works}/a.jsonl: 1 work, 3 records refused: bad_line 2, not_wanted 1; {works}/b.jsonl: 1 work" in message
+    assert error == ""
+    assert matched(library) == ["10.5000/0", "10.5000/1"], "the index was deleted, and is made anew"
+    assert update(library) == ("all rows are up to date", "")
+    (works / "b.jsonl").unlink()
+    assert f"{works}/b.jsonl is gone: 1 work removed" in update(library)[0]
+    assert matched(library) == ["10.5000/0", None]
+    put(works / "a.jsonl", work(0) + b"\n" + work(1), 2)
+    assert "2 works (1 before)" in update(library)[0]
+    assert matched(library) == ["10.5000/0", "10.5000/1"]
+    put(works / "a.jsonl", work(1), 3)
+    assert "1 work (2 before)" in update(library)[0], "a catalogue of half its size is reported"
+    assert matched(library) == [None, "10.5000/1"]
+
+
+def test_the_index_elsewhere_is_another_index(library):
+    put(library.root / "works" / "a.jsonl", work(0))
+    library.run()
+    library.section += '\ncatalogue_index = "elsewhere.db"'
+    put(library.root / "works" / "a.jsonl", work(1), 2)
+    update(library)
+    assert matched(library) == [None, "10.5000/1"]
+
+
+def test_one_bad_file_costs_itself_alone_and_keeps_its_former_works(library):
+    works = library.root / "works"
+    put(works / "a.jsonl.gz", gzip.compress(work(0), mtime=0))
+    put(works / "b.jsonl", work(1))
+    library.run()
+    put(works / "a.jsonl.gz", gzip.compress(work(0) * 50, mtime=0)[:60], 2)
+    put(works / "c.jsonl.gz", gzip.compress(work(0) * 50, mtime=0)[:60])
+    for _ in range(2):
+        session = library.run()
+        assert session.failed, "the run ends with exit code 3 as long as a file cannot be read"
+    error = update(library)[1]
+    assert f"{works}/a.jsonl.gz cannot be read" in error
+    assert f"{works}/c.jsonl.gz cannot be read" in error
+    assert matched(library) == ["10.5000/0", "10.5000/1"]
+    put(works / "a.jsonl.gz", gzip.compress(b"", mtime=0), 3)
+    (works / "c.jsonl.gz").unlink()
+    assert "0 works (1 before)" in update(library)[0]
+    assert update(library) == ("all rows are up to date", "")
+    assert matched(library) == [None, "10.5000/1"]
+
+
+def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library):
+    works = library.root / "works"
+    put(works / "a.jsonl", work(0))
+    library.run()
+    works.rename(library.root / "away")
+    assert library.run().failed
+    works.mkdir()
+    assert f"{works} does not exist or has no files; its former works are kept" in update(library)[1]
+    assert matched(library) == ["10.5000/0", None]
+    library.section = 'catalogue = ["away"]'
+    update(library)
+    assert matched(library) == ["10.5000/0", None]
+    library.section = ""
+    assert "no catalogue is configured, the index has 1 work" in update(library)[0]
+
+
+def test_the_files_of_the_catalogue_are_exported(library, tmp_path):
+    put(library.root / "works" / "a.jsonl", work(0) + b"\noops")
+    library.run()
+    export = next(export for export in ADAPTER.EXPORTS if export.name == "paper-catalogue")
+    with (tmp_path / "out.tsv").open("w") as output:
+        assert export.write(library.workspace(), "tsv", output) == 1
+    fields = (tmp_path / "out.tsv").read_text().rstrip("\n").split("\t")
+    assert fields == [str(library.root / "works" / "a.jsonl"), "1", "1 record refused: bad_line 1", ""]

@@ -1,0 +1,45 @@
+"""PDFs: the same bytes have the same outcome, and titles of several lines are guessed whole."""
+
+from __future__ import annotations
+
+import random
+
+from tests.collections.papers.library import pdf
+from windrow.collections.papers.extract import guess_metadata
+from windrow.errors import StepError
+from windrow.formats.pdf import read_pages
+
+
+def outcome(content: bytes) -> str:
+    try:
+        return f"{read_pages(content).number} pages"
+    except StepError as error:
+        return f"{error.reason}: {error}"
+
+
+def test_the_outcome_of_a_pdf_does_not_depend_on_the_one_before(shared):
+    """PDFium leaves its last error as it was for some broken files."""
+    folder = shared / "data" / "papers" / "grobid" / "pdf"
+    earlier = [(folder / "err-user-password.pdf").read_bytes(), pdf("A title of some length"), b"no PDF", b""]
+    chance, whole = random.Random(1), (folder / "nine-words.pdf").read_bytes()
+    outcomes = set()
+    for _ in range(40):
+        content = bytearray(whole)
+        for _ in range(30):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        reasons = set()
+        for first in earlier:
+            outcome(first)
+            reasons.add(outcome(bytes(content)))
+        assert len(reasons) == 1
+        outcomes |= reasons
+    assert any(name.startswith("corrupt") for name in outcomes)
+
+
+def test_a_title_keeps_its_lines_without_tall_letters(shared):
+    content = pdf("Tall Objects are Typically\nseen across an ocean")
+    guess = guess_metadata(read_pages(content)._replace(title=""))
+    assert guess.info["title"] == "Tall Objects are Typically seen across an ocean"
+    content = (shared / "data" / "papers" / "grobid" / "pdf" / "submission_363.pdf").read_bytes()
+    guess = guess_metadata(read_pages(content)._replace(title=""))
+    assert guess.info["title"] == "COHERENCE PROPERTIES OF QUANTUM DOT RESONANCE FLUORESCENCE"
