@@ -90,9 +90,8 @@ class Settling:
         store, run = self._version_store, self._run
         waiting_before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
         store.finish(int(run.clock().timestamp()), self._pulse)
-        if (
-            isinstance(store, SearchedStore) and not run.harvest.reread
-        ):  # after a replay, the new store must first replace the old one
+        # After a replay, the new store must first replace the old one.
+        if isinstance(store, SearchedStore) and not run.harvest.reread:
             store.update_index(self._pulse)
         if not isinstance(store, WaitingStore):
             return
