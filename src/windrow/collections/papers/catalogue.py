@@ -65,19 +65,21 @@ def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read a work of Crossref; raise StepError if its type is not matched or no author has a family name."""
+    """Read a work of Crossref; raise StepError if its type is not matched or no author has a name."""
     kind = _text(record.get("type"))
     if kind not in _CROSSREF_TYPES:
         raise StepError(f"records of type {kind[:40]!r} are not matched", Reason.NOT_WANTED)
+    people = _objects(record.get("author"))
     names = [f"{_text(author.get('given'))} {_text(author.get('family'))}".strip()
-             for author in _objects(record.get("author")) if _text(author.get("family"))]  # fmt: skip
+             for author in people if _text(author.get("family"))]  # fmt: skip
+    names = names or [name for author in people if (name := _text(author.get("name") or author.get("given")))]
     if not names:
-        raise StepError("the record has no author with a family name", Reason.NOT_WANTED)
+        raise StepError("the record has no author with a name", Reason.NOT_WANTED)
     title, subtitle = _first_text(record.get("title")), _first_text(record.get("subtitle"))
     date_parts = _object(record.get("published") or record.get("issued") or record.get("created")).get("date-parts")
     doi = _text(record.get("DOI")).lower()
     return CatalogueRecord(
-        doi, f"{title}:{subtitle}" if subtitle else title, tuple(names[:_MAX_AUTHORS]),
+        doi, _whole_title(title, subtitle), tuple(names[:_MAX_AUTHORS]),
         _year(_first_element(_first_element(date_parts))), _first_text(record.get("container-title")), kind,
         tuple(_identifiers(doi=doi)),
     )  # fmt: skip
@@ -89,7 +91,7 @@ def _read_fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
     names = [name for contributor in _objects(record.get("contribs")) if (name := _text(contributor.get("raw_name")))]
     container = _object(record.get("container"))
     return CatalogueRecord(
-        f"release_{_text(record.get('ident'))}", f"{title}:{subtitle}" if subtitle else title,
+        f"release_{_text(record.get('ident'))}", _whole_title(title, subtitle),
         tuple(names[:_MAX_AUTHORS]), _year(record.get("release_year")), _text(container.get("name")),
         _text(record.get("release_type")),
         tuple(_identifiers(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
@@ -121,6 +123,15 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
         _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
         tuple(_identifiers(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
     )  # fmt: skip
+
+
+def _whole_title(title: str, subtitle: str) -> str:
+    """Return a title with its subtitle, unless it has it already.
+
+    >>> _whole_title("Main", "Sub"), _whole_title("Main: sub", "Sub"), _whole_title("Main", "")
+    ('Main:Sub', 'Main: sub', 'Main')
+    """
+    return title if title.casefold().endswith(subtitle.casefold()) else f"{title}:{subtitle}"
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:

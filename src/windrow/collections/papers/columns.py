@@ -194,7 +194,7 @@ STATUS_CODE_COLUMN = "grobid0:status_code"
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
 """The columns, for two queries, which show whether a row exists and what others wrote in it, without large cells."""
 
-ROWS_VERSION = 2
+ROWS_VERSION = 3
 """The version of the code that makes rows; if it is raised, the next run writes all rows again."""
 
 

@@ -2,14 +2,15 @@
 
 A slug is a title without case, accents, punctuation and white space. The verdicts are:
 exact: an identifier is the same, and so are the title or at least half of the authors.
-strong: the titles have the same slug, and most authors are the same.
-weak: the titles have the same slug but too little else is known, or an identifier is the same but nothing else.
+strong: the titles have the same slug, or nearly the same, and most authors are the same.
+weak: as strong, but too little else is known; or an identifier is the same but nothing else.
 ambiguous: several works match equally well.
 different: there is no candidate, or the authors or the year differ too much.
 """
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -21,11 +22,20 @@ MAX_TITLE_CHARACTERS = 1023
 """A paper or work with a longer title is not matched by its title."""
 _MIN_SLUG_CHARACTERS = 8
 
+_GREEK_NAMES = (
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
+    "omicron", "pi", "rho", "sigma", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+)  # fmt: skip
+_SPELLED_LETTERS = {0x3B1 + index: name for index, name in enumerate(_GREEK_NAMES)}
+_INVISIBLE = dict.fromkeys([0xAD, *range(0x200B, 0x2010), 0x2060, 0xFEFF])  # soft hyphens, and spaces without width
+_DASHES = dict.fromkeys([*range(0x2010, 0x2016), 0x2212], "-")
+_TAG = re.compile(r"</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>")  # of HTML or MathML
 _UNDECOMPOSED_LETTERS = str.maketrans("\u0141\u0142\u00d8\u00f8", "LlOo")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _PUNCTUATION = re.compile(
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~\u2019\u00b7\u201c\u201d\u2018\u00ab\u00bb\u300c\u300d\u00bf\u2013\u00b1\u00a7\u02bf]"
 )
+_ASCII_PUNCTUATION = dict.fromkeys(map(ord, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"))
 _SPACE = re.compile("[ \t\n\r\x0b\x0c]")
 
 
@@ -35,8 +45,24 @@ def plain_title(title: str) -> str:
     >>> plain_title("Søren ŁÓDŹ: a très-long “title”!")
     'soren lodz a treslong title'
     """
+    if title.isascii():
+        return title.lower().translate(_ASCII_PUNCTUATION)
     decomposed = unicodedata.normalize("NFD", title).translate(_UNDECOMPOSED_LETTERS)
     return _PUNCTUATION.sub("", _ACCENTS.sub("", decomposed).lower())
+
+
+def unify_letters(title: str) -> str:
+    """Return a title without markup, and with letters that are written in several ways in one, Greek ones by name.
+
+    >>> unify_letters("The <i>\u03b2</i>\u00ad\u2010e\ufb00ect &amp; H<sub>2</sub>O"), unify_letters("Weiß")
+    ('the beta-effect & h2o', 'weiss')
+    """
+    if "&" in title or "<" in title:
+        title = _TAG.sub("", html.unescape(title))
+    if title.isascii():
+        return title
+    decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", title.translate(_INVISIBLE)).casefold())
+    return unicodedata.normalize("NFC", decomposed.translate(_SPELLED_LETTERS | _DASHES))
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
@@ -51,7 +77,7 @@ def slug(title: str, stubs: frozenset[str]) -> str:
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
     """Return the slug by which a paper or work is matched, or an empty text if it has none or its title is too long."""
-    return slug(title, stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
+    return slug(unify_letters(title), stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
 
 
 def title_score(first: str, second: str) -> int:
@@ -102,6 +128,18 @@ MAX_SAME_SLUG = 10
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
+_MIN_NEAR_SLUG = 24  # characters of a slug that may differ in a letter
+_KEY_CHARACTERS = 12  # of a slug, by which works with nearly the same title are found
+_LIGATURES = re.compile("ffi|ffl|ff|fi|fl")
+_SUBTITLE_MARK = re.compile(r"\s*:\s*|\s+[-\u2010-\u2015]+\s+|\s*[\u2014\u2015]\s*|[.?!]\s+|\s+(?=\()")
+_ROMAN_MATCH = re.compile("[ivxl]+").fullmatch
+_OTHER_WORK_WORDS = frozenset({
+    "abstract", "addendum", "appendix", "author", "authors", "book", "chapter", "comment", "commentary", "comments",
+    "corrected", "correction", "corrections", "corrigendum", "discussion", "editorial", "erratum", "followup", "letter",
+    "part", "preface", "protocol", "rejoinder", "reply", "response", "retraction", "review", "supplement",
+    "supplementary", "volume",
+})  # fmt: skip
+"""Words of a subtitle that is not of the same work, but of one about it or of another part."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -176,55 +214,150 @@ def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
 def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
     """Compare a paper with one work; scores of title and authors are in thousandths."""
     same_identifiers = [name for name in paper.identifiers if name in work.identifiers]
-    score = title_score(paper.title, work.title)
-    authors = _share_of_authors(paper.authors, work.authors)
+    score = title_score(unify_letters(paper.title), unify_letters(work.title))
+    authors, is_complete = _share_of_authors(paper.authors, work.authors)
     year_distance = None if paper.year is None or work.year is None else abs(paper.year - work.year)
     is_same_journal = bool(paper.journal) and plain_title(paper.journal) == plain_title(work.journal)
     is_same_title = score >= _MIN_SCORE_OF_SAME_TITLE
-    is_same_slug = bool(paper.slug) and is_same_title
+    is_same_slug = bool(paper.slug) and paper.slug == _slug_letters(work.title)
+    is_near = bool(paper.slug) and not is_same_slug and _are_near_titles(paper.title, work.title)
     is_short = len(paper.slug) < _MIN_CHARACTERS_OF_STRONG_SLUG
     parts = {"title": score, "authors": authors or 0, "year": year_distance, "journal": is_same_journal,
              "identifiers": same_identifiers}  # fmt: skip
     reasons = [name.partition(":")[0] for name in same_identifiers] + ["slug"] * is_same_slug
-    reasons += ["title_differs"] * (not is_same_title) + ["journal"] * is_same_journal
+    reasons += ["near_title"] * is_near
+    reasons += ["title_differs"] * (not is_same_title and not is_near) + ["journal"] * is_same_journal
     reasons.append("authors_unknown" if authors is None else
                    "authors" if authors == 1000 else "authors_differ" if authors == 0 else "some_authors")  # fmt: skip
     if year_distance is not None:
         reasons.append("year" if year_distance == 0 else "year_near" if year_distance <= 2 else "year_differs")
-    if is_same_slug and is_short:
+    if (is_same_slug or is_near) and is_short:
         reasons.append("short_title")
     is_contradicted = authors == 0 or (year_distance is not None and year_distance > 2)
     if same_identifiers:
-        status = EXACT if is_same_title or (authors or 0) >= 500 else WEAK
-    elif not is_same_slug or is_contradicted:
+        status = EXACT if is_same_title or is_near or (authors or 0) >= 500 else WEAK
+    elif not (is_same_slug or is_near) or is_contradicted:
         status = DIFFERENT
-    elif authors is None or authors < 500 or (is_short and authors < 1000):
+    elif authors is None or authors < 500 or (is_short and not is_complete) or (is_near and (year_distance or 0) > 1):
         status = WEAK
     else:
         status = STRONG
     return _Candidate(status, parts, tuple(reasons), work)
 
 
-def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> int | None:
-    """Return the share of a work's authors that a paper has, in thousandths, or None if either has no usable names.
+def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
+    """Return the keys under which works by these authors with nearly the same slug are found: its start and its end.
 
-    A paper has an author if the family name, which has two letters or more, is a word in its names.
+    >>> near_keys("anefficientmeasureofthewholething", ["Ann Lee"])
+    ['lee<anecientmeas', 'lee>hewholething']
     """
-    words = {word for name in paper_authors for word in _words(name)}
-    family_names = [family_name for name in work_authors if (family_name := _family_name(name))]
-    if not words or not family_names:
-        return None
-    return 1000 * sum(family_name in words for family_name in family_names) // len(family_names)
+    letters = _LIGATURES.sub("", slug)
+    if len(letters) < _MIN_CHARACTERS_OF_STRONG_SLUG:
+        return []
+    family_names = [family_name for name in authors if (family_name := _family_name(name))]
+    start, end = letters[:_KEY_CHARACTERS], letters[-_KEY_CHARACTERS:]
+    return [key for name in family_names for key in (f"{name}<{start}", f"{name}>{end}")]
 
 
-def _words(name: str) -> list[str]:
-    return [word for word in plain_title(name.replace("-", " ").replace(".", " ")).split() if len(word) > 1]
+def _slug_letters(title: str) -> str:
+    return _SPACE.sub("", plain_title(unify_letters(title)))
+
+
+def _are_near_titles(first: str, second: str) -> bool:
+    """Return whether titles differ only in lost ligatures, in one letter of a word, or in a subtitle that one lacks."""
+    shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
+    short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
+    if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
+        return False
+    if _LIGATURES.sub("", short_slug) == _LIGATURES.sub("", long_slug):
+        return True
+    if len(long_slug) - len(short_slug) > 1:
+        return long_slug.startswith(short_slug) and _is_subtitle(longer, short_slug)
+    if len(short_slug) < _MIN_NEAR_SLUG or edit_distance(short_slug, long_slug) > 1:
+        return False
+    short_words, long_words = set(plain_title(shorter).split()), set(plain_title(longer).split())
+    only_short, only_long = short_words - long_words, long_words - short_words
+    return not any(map(_is_number, only_short | only_long)) and not any(
+        long_word == f"a{short_word}" for short_word in only_short for long_word in only_long
+    )  # such as typical and atypical
+
+
+def _is_number(word: str) -> bool:
+    """Return whether a word of a title may be a number, or the name of a part or type, such as 2, iv, or b."""
+    return len(word) == 1 or bool(_ROMAN_MATCH(word)) or any(map(str.isdigit, word))
+
+
+def _is_subtitle(title: str, main_slug: str) -> bool:
+    """Return whether a title consists of one with a slug and of a subtitle, which does not name another work."""
+    for mark in _SUBTITLE_MARK.finditer(title):
+        if _slug_letters(title[: mark.start()]) == main_slug:
+            words = plain_title(title[mark.end() :]).split()
+            return len(words) > 1 and _OTHER_WORK_WORDS.isdisjoint(words) and not any(map(_is_number, words[-1:]))
+    return False
+
+
+def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
+    """Return the share of authors that paper and work have in common, and whether the paper has all of the work's.
+
+    The share is in thousandths of the authors of that side which has fewer; it is None if a side has no usable names.
+    """
+    names = [words for name in paper_authors if (words := _name_words(name))]
+    people = [(family_name, name) for name in work_authors if (family_name := _family_name(name))]
+    if not any(len(word) > 1 or not word.isascii() for words in names for word in words) or not people:
+        return None, False
+    count = sum(any(_is_same_person(words, *person) for words in names) for person in people)
+    return 1000 * count // max(count, min(len(names), len(people))), count == len(people)
+
+
+def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
+    """Return whether the words of a name have a family name, and given names or initials that fit those of `name`."""
+    if family_name not in words:
+        return False
+    given_names = _without(_name_words(name), family_name)
+    other_words = _without(words, family_name)
+    if not given_names or not other_words:
+        return True
+    first, second = other_words[0], given_names[0]
+    if first[0] == second[0] and (
+        first.startswith(second) or second.startswith(first) or edit_distance(first, second) < 2
+    ):
+        return True
+    return any(len(word) > 1 and word not in _NAME_PARTICLES and word in given_names for word in other_words)
+
+
+def _without(words: Sequence[str], word: str) -> list[str]:
+    """Return the words except the last one that is equal to `word`."""
+    index = len(words) - 1 - [*reversed(words)].index(word)
+    return [*words[:index], *words[index + 1 :]]
+
+
+def _name_words(name: str) -> list[str]:
+    """Return the words of a name, given names first; initials that are written together, such as JA, are apart.
+
+    >>> _name_words("Smith JA"), _name_words("Østergård, S.-E."), _name_words("JANE SMITH")
+    (['smith', 'j', 'a'], ['s', 'e', 'ostergard'], ['jane', 'smith'])
+    """
+    family_part, comma, given_part = _NAME_SUFFIX.sub("", name).partition(",")
+    ordered = f"{given_part} {family_part}" if comma else name
+    tokens = ordered.replace("-", " ").replace(".", " ").split()
+    is_mixed = not ordered.isupper()
+    words = [
+        word for token in tokens for word in (token if is_mixed and _INITIALS_MATCH(token) else (token,))
+    ]  # fmt: skip
+    return [plain for word in words if (plain := plain_title(unify_letters(word)))]
+
+
+_INITIALS_MATCH = re.compile("[A-Z]{2,4}|[A-Z]{2,3}[a-z]").fullmatch
+_NAME_PARTICLES = frozenset(
+    {"al", "bin", "da", "de", "del", "den", "der", "di", "dos", "du", "el", "la", "le", "van", "von"}
+)
 
 
 def _family_name(name: str) -> str:
+    """Return the family name in a name, or its only word, or an empty text; initials are no family names."""
     family_part, comma, _ = name.partition(",")
-    words = _words(_NAME_SUFFIX.sub("", family_part if comma else name))
-    return words[-1] if words else ""
+    words = _name_words(_NAME_SUFFIX.sub("", family_part if comma else name))
+    return next((word for word in reversed(words) if len(word) > 1 or not word.isascii()), "")
 
 
 _COMMON_HEADINGS = (

@@ -19,7 +19,7 @@ from windrow.collections.papers.columns import ENCODINGS, decode, decode_row
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.finding import PDF, digest_of, hex_of
-from windrow.collections.papers.verdict import STUBS, matched_slug
+from windrow.collections.papers.verdict import MAX_TITLE_CHARACTERS, STUBS, slug
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
 from windrow.formats.text import json_text
@@ -147,11 +147,12 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
             metadata = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
-            slug = matched_slug((metadata or {}).get("title") or "", STUBS)
-            if metadata and slug and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
+            title = (metadata or {}).get("title") or ""
+            letters = slug(title, STUBS) if len(title) <= MAX_TITLE_CHARACTERS else ""
+            if metadata and letters and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
                 authors = [author.get("name") for author in metadata.get("authors") or ()]
                 features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": _key_text(key)}
-                yield slug, json.dumps(features)
+                yield letters, json.dumps(features)
 
 
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {

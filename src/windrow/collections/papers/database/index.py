@@ -19,7 +19,7 @@ from isal import igzip
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
-from windrow.collections.papers.verdict import MAX_SAME_SLUG, Paper, matched_slug
+from windrow.collections.papers.verdict import MAX_SAME_SLUG, Paper, matched_slug, near_keys
 from windrow.errors import StepError, UsageError
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
@@ -166,24 +166,38 @@ class CatalogueIndex(SqliteStore):
             id_ = run("INSERT INTO record (name, file, slug, json) VALUES (?,?,?,?)", row).lastrowid
         else:
             id_, former_text = stored
-            for identifier in _parse_work(former_text).identifiers:
-                run("DELETE FROM identifier WHERE value = ? AND record = ?", (_hash_text(identifier), id_))
+            for key in self._keys(_parse_work(former_text)):
+                run("DELETE FROM identifier WHERE value = ? AND record = ?", (_hash_text(key), id_))
             run("UPDATE record SET slug = ?, json = ? WHERE id = ?", (slug_hash, text, id_))
-        for identifier in work.identifiers:
-            run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(identifier), id_))
+        for key in self._keys(work):
+            run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
+
+    def _keys(self, work: CatalogueRecord) -> list[str]:
+        """Return the keys by which a work is found besides its slug: identifiers, and those of its first author."""
+        return [*work.identifiers, *near_keys(matched_slug(work.title, self._stubs), work.authors[:1])]
 
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
-        """Return the works with an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each of these."""
-        works: dict[int, str] = {}  # JSON by id
-        run = self._connection.execute
+        """Return the works with an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each of these.
+
+        If there are none, works of one of its first two authors are returned whose slug begins or ends alike.
+        """
         with self._guarded():
-            for identifier in paper.identifiers:
-                query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
-                works.update(run(f"{query} AND i.value = ? LIMIT {MAX_SAME_SLUG + 1}", (_hash_text(identifier),)))
+            works = self._find_works(paper.identifiers)
             if paper.slug:
                 query = f"SELECT r.id, r.json FROM record r WHERE r.slug = ? AND {_NEWEST} LIMIT {MAX_SAME_SLUG + 1}"
-                works.update(run(query, (_hash_text(paper.slug),)))
+                works.update(self._connection.execute(query, (_hash_text(paper.slug),)))
+            works = works or self._find_works(near_keys(paper.slug, paper.authors[:2]))
         return [_parse_work(text) for text in works.values()]
+
+    def _find_works(self, keys: Iterable[str]) -> dict[int, str]:
+        """Return the JSON of the works with these keys by the number of their record."""
+        query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
+        works: dict[int, str] = {}
+        for key in keys:
+            works.update(
+                self._connection.execute(f"{query} AND i.value = ? LIMIT {MAX_SAME_SLUG + 1}", (_hash_text(key),))
+            )
+        return works
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
