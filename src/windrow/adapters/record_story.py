@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TextIO
 from windrow.adapters.adapter import DocumentFinding, SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.contract import FollowResult
+from windrow.engine.captures.index_lines import IndexedCapture
 from windrow.engine.captures.rules import ExplainedCapture
 from windrow.formats.text import json_text, show
 from windrow.ledger.typed.addresses import AddressRow
@@ -73,13 +74,24 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
         yield DocumentFinding(url, phase, Level.NOTE, "End", follow_result.end)
 
 
-def describe_capture(source: str, capture: ExplainedCapture) -> tuple[str, dict[str, Any]]:
-    """Return a line and a JSON object on why a source takes a capture of another collection or leaves it out."""
+def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) -> tuple[str, dict[str, Any]]:
+    """Return a line and a JSON object on why a source takes a capture of a collection or index or leaves it out."""
+    if isinstance(capture, IndexedCapture):
+        return _describe_index_line(source, capture)
     left_out, started = capture.left_out, show(capture.recorded.attempt.started)
     verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted: the next run will take it"
     message = {"source": source, "from": capture.found_in, "attempt": capture.recorded.seq}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
     return f"  {source} looks at what {capture.found_in} kept at {started}: {verdict}", message | rule_fields
+
+
+def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dict[str, Any]]:
+    left_out, line = capture.left_out, capture.line
+    verdict = f"left out: {left_out.rule} ({left_out.reason})" if left_out else "wanted: the next run will take it"
+    kind = f"status {line.status or '-'}, {line.mime or 'no media type'}"
+    message = {"source": source, "index": str(capture.file), "timestamp": line.timestamp, "digest": line.digest}
+    rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
+    return f"  {source} has a line of {line.timestamp} in {capture.file}, {kind}: {verdict}", message | rule_fields
 
 
 def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:

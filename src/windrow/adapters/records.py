@@ -38,7 +38,7 @@ from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, hash64
-from windrow.engine.captures.rules import explain_captures
+from windrow.engine.captures.index_lines import explain_all
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import settle_unread
@@ -295,15 +295,15 @@ class RecordAdapter:
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain why no source took an address that other collections captured, or return None if none did."""
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
-        lines, messages = [], []
+        described = []
         for source in workspace.of(self._collection.name) if url else ():
-            for capture in explain_captures(ledger, self._collection, source, self._options(workspace), hash64(url)):
-                line, message = record_story.describe_capture(source.name, capture)
-                lines.append(line)
-                messages.append(Message("capture", message))
-        if not lines:
+            options, piped = self._options(workspace), workspace.archive.folder / "indexes"
+            captures = explain_all(ledger, self._collection, source, options, url=url, piped=piped)
+            described += [record_story.describe_capture(source.name, capture) for capture in captures]
+        if not described:
             return None
-        return Explanation(url, tuple(messages), (f"{url}: it is not in {self._collection.name}", *lines))
+        lines = (f"{url}: it is not in {self._collection.name}", *(line for line, _ in described))
+        return Explanation(url, tuple(Message("capture", message) for _, message in described), lines)
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""

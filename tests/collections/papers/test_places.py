@@ -113,3 +113,23 @@ def test_f_has_no_id_where_the_record_s_own_is_no_plain_one(tmp_path, ident):
     workspace = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\n')
     workspace.run()
     assert set(only_row(workspace)["f:c"]) == {"u", "d", "f", "o", "c"}
+
+
+def test_why_names_the_rule_that_leaves_a_line_of_an_index_out(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "shelf.warc.gz")
+    shelf.put("http://www.example.org/taken.pdf", pdf("A paper that is taken"))
+    shelf.put("http://example.org/page.html", b"<html>", mime="text/html")
+    shelf.lines.append(shelf.lines[0].replace("taken", "other").replace(" 200 ", " 404 "))
+    shelf.index(tmp_path / "shelf.cdx")
+    library = Library(tmp_path, "", f'cdx = ["{tmp_path}/shelf.cdx"]\nwarc = ["{tmp_path}/warcs"]\n')
+    library.run()
+    assert "left out: media type (not_wanted)" in library.why("http://example.org/page.html")
+    assert "status 200, text/html" in library.why("http://example.org/page.html#top")
+    assert "status 404, application/pdf: left out: status (not_wanted)" in library.why(
+        "http://www.example.org/other.pdf"
+    )
+    assert "left out" not in library.why("http://www.example.org/taken.pdf")
+    assert library.why("http://example.org/none.pdf") == ""
+    library.source += 'media_types = ["text/html"]\n'
+    assert "wanted: the next run will take it" in library.why("http://example.org/page.html")
