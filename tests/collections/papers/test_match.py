@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
-from windrow.collections.papers.database.index import CatalogueIndex, read_lines
+from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.verdict import (
     ACCEPTED,
     MAX_TITLE_CHARACTERS,
@@ -26,6 +26,7 @@ from windrow.collections.papers.verdict import (
     slug,
     title_score,
 )
+from windrow.collections.papers.work_files import read_works
 from windrow.errors import StepError, UsageError
 
 
@@ -83,7 +84,7 @@ def test_the_benchmark_of_the_originals_gives_725_pairs_and_says_how_many_are_ri
     assert sum(title_score(first["title"], second["title"]) == 1000 for first, second in pairs) == 700
     index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
     assert (
-        index.import_file("sample", "1", read_lines(folder / "crossref_sample.bibjson")).works == 960
+        index.import_file("sample", "1", read_works(folder / "crossref_sample.bibjson")).works == 960
     )  # four have no DOI nor title
     files = {paper["doi"].lower(): paper["sha"] for paper in left if paper["doi"]}
     for with_doi, accepted in ((False, 722), (True, 728)):
@@ -212,7 +213,7 @@ def test_a_packed_catalogue_that_is_damaged_is_told_as_such(tmp_path):
     for at in range(20, len(content), len(content) // 50):
         (tmp_path / "lines.gz").write_bytes(content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :])
         with suppress(UsageError):
-            list(read_lines(tmp_path / "lines.gz"))
+            list(read_works(tmp_path / "lines.gz"))
 
 
 def test_numbers_of_a_catalogue_that_no_year_and_no_pmid_has_leave_its_record_without_them():
@@ -229,7 +230,7 @@ def test_the_catalogue_is_found_by_identifier_and_slug_and_taken_again_without_d
     packed = tmp_path / "lines.json.gz"
     packed.write_bytes(gzip.compress(b"\n".join([*lines, b"", b"oops"])))
     for _ in range(2):
-        imported = index.import_file(str(packed), "1", read_lines(packed))
+        imported = index.import_file(str(packed), "1", read_works(packed))
         assert (imported.works, imported.refused) == (2, {"bad_line": 1})
     assert index.count() == 2
     assert [candidate.name for candidate in index.candidates(seen("A Much-longer TITLE"))] == ["10.5000/abc"]
@@ -244,7 +245,7 @@ def test_the_catalogue_is_found_by_identifier_and_slug_and_taken_again_without_d
     ]
     index.close()
     with pytest.raises(UsageError):
-        list(read_lines(tmp_path / "none"))
+        list(read_works(tmp_path / "none"))
 
 
 def test_any_title_is_matched_without_harm(tmp_path):

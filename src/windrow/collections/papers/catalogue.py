@@ -1,4 +1,4 @@
-"""Read the records of a catalogue from the JSON lines of Crossref, fatcat and OpenAlex."""
+"""Read the records of catalogues: Crossref, DataCite, OpenAlex, Semantic Scholar, arXiv, fatcat, and plain ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from windrow.collections.papers.work_files import RawWork
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -16,6 +17,7 @@ _CROSSREF_TYPES = frozenset({
 })  # fmt: skip
 _MAX_AUTHORS = 200  # more are left out
 _MAX_PMID_DIGITS = 18
+_YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
 _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
@@ -37,10 +39,10 @@ class CatalogueRecord(NamedTuple):
         return next((identifier[4:] for identifier in self.identifiers if identifier.startswith("doi:")), "")
 
 
-def parse_record(line: bytes) -> CatalogueRecord:
-    """Parse a line of JSON; raise `StepError` if it is not a record, or not one that papers are matched with."""
+def parse_record(raw: RawWork) -> CatalogueRecord:
+    """Read a record; raise `StepError` if it is not a record, or not one that papers are matched with."""
     try:
-        record = json.loads(line)
+        record = json.loads(raw) if isinstance(raw, bytes) else raw
     except (ValueError, RecursionError):
         raise StepError("the line is not JSON", Reason.BAD_LINE) from None
     if not isinstance(record, dict):
@@ -54,9 +56,15 @@ def parse_record(line: bytes) -> CatalogueRecord:
     return work
 
 
-def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:
+def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:  # noqa: PLR0911 one return for each catalogue
     if "DOI" in record:
         return _read_crossref(record)
+    if isinstance(record.get("attributes"), dict):
+        return _read_datacite(record["attributes"])
+    if "corpusid" in record or "paperId" in record:
+        return _read_semantic_scholar(record)
+    if "categories" in record and "update_date" in record:
+        return _read_arxiv(record)
     if "ident" in record or "ext_ids" in record:
         return _read_fatcat(record)
     if str(record.get("id", "")).startswith("https://openalex.org/"):
@@ -111,6 +119,48 @@ def _read_openalex(record: Mapping[str, Any]) -> CatalogueRecord:
         _text(record.get("id")).rpartition("/")[2], _text(record.get("title") or record.get("display_name")),
         tuple(names[:_MAX_AUTHORS]), _year(record.get("publication_year")), _text(journal.get("display_name")),
         _text(record.get("type")), tuple(_identifiers(doi=_text(record.get("doi") or ids.get("doi")), pmid=pmid)),
+    )  # fmt: skip
+
+
+def _read_datacite(record: Mapping[str, Any]) -> CatalogueRecord:
+    titles = _objects(record.get("titles"))
+    title = next((_text(title.get("title")) for title in titles if not title.get("titleType")), "")
+    subtitle = next((_text(title.get("title")) for title in titles if title.get("titleType") == "Subtitle"), "")
+    names = [name for creator in _objects(record.get("creators")) if (name := _text(creator.get("name")))]
+    types = _object(record.get("types"))
+    doi = _text(record.get("doi")).lower()
+    return CatalogueRecord(
+        doi, _whole_title(title, subtitle), tuple(names[:_MAX_AUTHORS]), _year(record.get("publicationYear")),
+        _text(_object(record.get("container")).get("title")), _text(types.get("resourceTypeGeneral")),
+        tuple(_identifiers(doi=doi)),
+    )  # fmt: skip
+
+
+def _read_semantic_scholar(record: Mapping[str, Any]) -> CatalogueRecord:
+    ids = _object(record.get("externalids") or record.get("externalIds"))
+    names = [name for author in _objects(record.get("authors")) if (name := _text(author.get("name")))]
+    journal = _text(_object(record.get("journal")).get("name")) or _text(record.get("venue"))
+    doi, arxiv, pmid = (str(ids.get(name) or "") for name in ("DOI", "ArXiv", "PubMed"))
+    return CatalogueRecord(
+        f"s2:{record.get('corpusid') or record.get('paperId')}", _text(record.get("title")),
+        tuple(names[:_MAX_AUTHORS]), _year(record.get("year")), journal, "article",
+        tuple(_identifiers(doi=doi, arxiv=arxiv, pmid=pmid)),
+    )  # fmt: skip
+
+
+def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
+    """Read a work of arXiv's metadata; its year is that of the first version."""
+    parsed = record.get("authors_parsed")
+    names = [", ".join(filter(None, map(_text, name[:2]))) for name in parsed if isinstance(name, list)] \
+        if isinstance(parsed, list) else []  # fmt: skip
+    versions = _objects(record.get("versions"))
+    first_date = _text(versions[0].get("created")) if versions else _text(record.get("update_date"))
+    year = _YEAR_SEARCH(first_date)
+    return CatalogueRecord(
+        f"arxiv:{_text(record.get('id'))}", _text(record.get("title")),
+        tuple(name for name in names[:_MAX_AUTHORS] if name), _year(year[0]) if year else None,
+        _text(record.get("journal-ref")), "article",
+        tuple(_identifiers(doi=_text(record.get("doi")), arxiv=_text(record.get("id")))),
     )  # fmt: skip
 
 

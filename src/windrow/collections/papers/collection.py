@@ -44,7 +44,7 @@ CONFIGURATION = Configuration(
         Setting("papers.force_existing", SWITCH, False, "replace cells of other programs by new outcomes and matches"),
         Setting("papers.coordinates", SWITCH, False, "request the coordinates of elements on pages from GROBID"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
-        Setting("papers.catalogue", TEXTS, [], "JSON lines of Crossref, fatcat, OpenAlex: files or folders"),
+        Setting("papers.catalogue", TEXTS, [], "files of Crossref, DataCite, OpenAlex, PubMed and others, or folders"),
         Setting("papers.catalogue_index", TEXT, "catalogue.db", "place of the index of the catalogue", written=True),
     ),
     source=(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.collections.papers.database.index import CatalogueFile, CatalogueIndex, read_lines
+from windrow.collections.papers.database.index import CatalogueFile, CatalogueIndex
+from windrow.collections.papers.work_files import read_works
 from windrow.formats.text import counted
 
 _MAX_NAMED_FILES = 5  # in a message
@@ -38,7 +39,7 @@ def update_index(index: CatalogueIndex, places: Sequence[Path], pulse: Callable[
         file, stamp = earlier.get(str(path)), _stamp(path)
         if file and stamp and stamp == (file.problem_stamp if file.problem else file.stamp):
             continue
-        new_file = index.import_file(str(path), stamp, read_lines(path), pulse)
+        new_file = index.import_file(str(path), stamp, read_works(path), pulse)
         if new_file is None:
             return CatalogueState("the catalogue is not read to its end")
         imported.append(new_file)

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
-
-from isal import igzip
-from isal.igzip_lib import error as IsalError  # noqa: N812
+from typing import NamedTuple
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
 from windrow.collections.papers.verdict import MAX_SAME_SLUG, Paper, matched_slug, near_keys
+from windrow.collections.papers.work_files import RawWork
 from windrow.errors import StepError, UsageError
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
@@ -38,8 +35,6 @@ CREATE INDEX IF NOT EXISTS record_by_file ON record (file);
 CREATE INDEX IF NOT EXISTS record_by_slug ON record (slug) WHERE slug IS NOT NULL;
 """
 _LINES_PER_TRANSACTION = 20_000
-_MAX_LINE_SIZE = 16 << 20  # bytes
-_open_gzip = cast("Callable[[Path], BinaryIO]", igzip.open)
 
 
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
@@ -90,11 +85,11 @@ class CatalogueIndex(SqliteStore):
             return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
     def import_file(
-        self, path: str, stamp: str, lines: Iterable[bytes], pulse: Callable[[], bool] = lambda: True
+        self, path: str, stamp: str, works: Iterable[RawWork], pulse: Callable[[], bool] = lambda: True
     ) -> CatalogueFile | None:
-        """Import the works of a file from lines of JSON in place of those that it had; return its counts.
+        """Import the works of a file in place of those that it had; return its counts.
 
-        Return None, and keep the former works, if `pulse` returns False. An error of `lines` is its problem.
+        Return None, and keep the former works, if `pulse` returns False. An error of `works` is its problem.
         """
         with self._writing():
             self._remove_files("stamp || problem = ''")  # an import that was stopped
@@ -102,23 +97,25 @@ class CatalogueIndex(SqliteStore):
             number = self._connection.execute(insert, (path,)).lastrowid
         assert number is not None
         refused = Counter[str]()
-        remaining = iter(lines)
+        remaining = iter(works)
         try:
             while page := list(islice(remaining, _LINES_PER_TRANSACTION)):
                 with self._writing():
-                    for line in page:
-                        self._import_line(line, number, refused)
+                    for work in page:
+                        self._import_work(work, number, refused)
                 if not pulse():
                     return None
+        except StepError as error:
+            refused[str(error.reason)] += 1
         except UsageError as error:
             return self._record_problem(path, number, str(error), stamp if _is_damaged(error) else "")
         with self._writing():
             run = self._connection.execute
             self._remove_files("path = ? AND id <> ?", path, number)
-            works = run("SELECT count(*) FROM record WHERE file = ?", (number,)).fetchone()[0]
+            count = run("SELECT count(*) FROM record WHERE file = ?", (number,)).fetchone()[0]
             update = "UPDATE file SET stamp = ?, works = ?, refused = ? WHERE id = ?"
-            run(update, (stamp, works, json.dumps(refused, sort_keys=True), number))
-        return CatalogueFile(path, stamp, works, refused)
+            run(update, (stamp, count, json.dumps(refused, sort_keys=True), number))
+        return CatalogueFile(path, stamp, count, refused)
 
     def _record_problem(self, path: str, number: int, problem: str, stamp: str) -> CatalogueFile:
         """Record why a file could not be read, and remove the works that import `number` took from it."""
@@ -144,12 +141,12 @@ class CatalogueIndex(SqliteStore):
             run("DELETE FROM record WHERE file = ?", (number,))
             run("DELETE FROM file WHERE id = ?", (number,))
 
-    def _import_line(self, line: bytes, file: int, refused: Counter[str]) -> None:
-        """Import a line of the file with a number; if it has no usable work, count the reason in `refused`."""
-        if not line.strip():
+    def _import_work(self, work: RawWork, file: int, refused: Counter[str]) -> None:
+        """Import a record of the file with a number; if it has no usable work, count the reason in `refused`."""
+        if isinstance(work, bytes) and not work.strip():
             return
         try:
-            self._store_work(parse_record(line), file)
+            self._store_work(parse_record(work), file)
         except StepError as error:
             refused[str(error.reason)] += 1
 
@@ -200,20 +197,8 @@ class CatalogueIndex(SqliteStore):
         return works
 
 
-def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a plain or gzipped file, long ones in pieces; raise UsageError if it cannot be read."""
-    try:
-        with path.open("rb") as start:
-            is_gzip = start.read(2) == b"\x1f\x8b"
-        with _open_gzip(path) if is_gzip else path.open("rb") as file:
-            while line := file.readline(_MAX_LINE_SIZE):
-                yield line
-    except (OSError, EOFError, zlib.error, IsalError) as error:  # type: ignore[misc]
-        raise UsageError(f"{path} cannot be read: {error}") from None
-
-
 def _is_damaged(error: UsageError) -> bool:
-    """Return whether an error of `read_lines` is about the file's bytes, so that it is the same until they change."""
+    """Return whether an error of `read_works` is about the file's bytes, so that it is the same until they change."""
     cause = error.__context__
     return not isinstance(cause, OSError) or isinstance(cause, gzip.BadGzipFile)
 
