@@ -17,7 +17,7 @@ from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.engine.fetchers.message import Job
 from windrow.engine.heartbeat import SLEEP_FACTOR
 from windrow.engine.runtime import CONTEXT
-from windrow.engine.steps.pool import Pool
+from windrow.engine.steps.pool import MAX_EXTRA_WORKERS, Pool
 from windrow.engine.steps.worker import Outbox, WorkerConfig, receive_results
 from windrow.model import FetchJob, Finding, Item, Limits, Reading
 from windrow.reasons import Reason
@@ -267,3 +267,50 @@ def test_twice_as_many_jobs_travel_together_while_every_worker_is_quick(tmp_path
     assert pool._batch_size() == 8
     pool._workers[1].is_quick = False
     assert pool._batch_size() == 4
+
+
+def collect_all(pool, words):
+    """Collect the results of submitted jobs, given by their numbers, until none is left; return their words in turn."""
+    collected = []
+    while len(collected) < len(words):
+        collected += [(words[number], done.result.reason) for number, done in pool.collect(0.1)]
+    return collected
+
+
+@pytest.mark.parametrize(("long", "size"), [(1, 2), (1, 1), (2, 2), (MAX_EXTRA_WORKERS, 1)])
+def test_submitted_jobs_are_not_queued_behind_long_ones(tmp_path, long, size):
+    words = [*["sleep"] * long, "a", "bb", "die", "ccc"]
+    jobs = keep_words(tmp_path, words)
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(cpu_time=0.5), {}), size=size)
+    numbers = {pool.submit(job): job.item.key for job in jobs}
+    collected = collect_all(pool, numbers)
+    quick, stopped = collected[:-long], collected[-long:]
+    assert sorted(quick) == sorted([("a", None), ("bb", None), ("ccc", None), ("die", Reason.WORKER_DIED)])
+    assert stopped == [("sleep", Reason.TIME_LIMIT)] * long
+    pool.close()
+
+
+def test_workers_beyond_the_size_are_bounded_and_ended_before_the_next_run(tmp_path):
+    jobs = keep_words(tmp_path, ["sleep"] * (MAX_EXTRA_WORKERS + 2) + ["a"])
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(cpu_time=0.3), {}), size=1)
+    numbers = {pool.submit(job): job.item.key for job in jobs}
+    most_workers = 0
+    while numbers:
+        most_workers = max(most_workers, len(pool.pipes))
+        for number, _ in pool.collect(0.1):
+            del numbers[number]
+    assert 1 < most_workers <= MAX_EXTRA_WORKERS + 1
+    assert [done.result.count for _, done in pool.run([jobs[-1]] * 3)] == [1, 1, 1]
+    assert len(pool.pipes) <= 1
+    pool.close()
+
+
+def test_a_run_is_refused_while_submitted_jobs_are_not_collected(tmp_path):
+    jobs = keep_words(tmp_path, ["a", "b"])
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=1)
+    number = pool.submit(jobs[0])
+    with pytest.raises(AssertionError, match="collect them first"):
+        pool.run_alone(jobs[1])
+    assert collect_all(pool, {number: "a"}) == [("a", None)]
+    assert pool.run_alone(jobs[1]).result.reason is None
+    pool.close()

@@ -158,15 +158,21 @@ class FetcherPool:
         member.batches[batch].update(job.target for job in jobs)
         member.send(MoreJobs(batch, tuple(jobs)))
 
-    def events(self, timeout: float) -> list[Event]:
-        """Return the events that arrive, after at most `timeout` seconds; kill processes that stopped reporting."""
+    def events(self, timeout: float, others: Sequence[Pipe] = ()) -> list[Event]:
+        """Return the events that arrive, after at most `timeout` seconds; kill processes that stopped reporting.
+
+        It does not wait any longer if one of the `others`, which are not pipes of fetchers, can be read.
+        """
         received: list[Event] = []
         for member in self._members.values():
             if not member.is_killed and member.watch.overdue(member.process.pid or 0, stopping=self._halted):
                 member.is_killed, member.is_overdue = True, not self._halted
                 member.process.kill()
-        for pipe in wait(list(self._members), timeout) if self._members else []:
-            member = self._members[pipe]  # type: ignore[index]
+        pipes = [*self._members, *others]
+        for pipe in wait(pipes, timeout) if pipes else ():
+            member = self._members.get(pipe)  # type: ignore[call-overload]
+            if member is None:
+                continue
             try:
                 while member.pipe.poll():
                     received += self._track_events(member, member.pipe.recv())

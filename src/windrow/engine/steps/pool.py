@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection as Pipe
@@ -32,16 +33,20 @@ MAX_BATCHES_AHEAD = 4
 """The most batches that a worker has at a time, which bounds memory."""
 QUICK_SECONDS = 0.2
 """A worker whose last batch took longer gets no further batch until it is idle."""
+MAX_EXTRA_WORKERS = 6
+"""The most workers beyond the pool's size, which are started for submitted jobs while all others are at long jobs."""
 MAX_PIPE_BYTES = 1 << 15
 """The most bytes of jobs that are sent to a busy worker: its pipe buffers these, so that sending does not block."""
+RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
 
 class _Batch:
     """Jobs that are sent together, and their results so far, by the job's index."""
 
-    def __init__(self, number: int, jobs: tuple[Any, ...]) -> None:
+    def __init__(self, number: int, jobs: Sequence[Any], *, may_queue: bool = True) -> None:
         self.number = number
         self.jobs = [*jobs]
+        self.may_queue = may_queue  # whether it may be sent to a worker that has another batch
         self.done: dict[int, Done] = {}  # by index
         self.suspect: int | None = None  # the job at which a worker died: it is sent alone
 
@@ -107,6 +112,7 @@ class _Worker:
         self.in_hand: deque[_Sent] = deque()
         self.is_quick = False
         self._sent_jobs = 0
+        self._busy_since = 0.0  # by time.monotonic
         self._clock = ReadingClock()
         self._was_overdue = False  # it was killed because it slept too long
 
@@ -114,6 +120,11 @@ class _Worker:
     def is_open(self) -> bool:
         """Whether the worker may get another batch: if it is idle, or quick and has fewer than MAX_BATCHES_AHEAD."""
         return not self.in_hand or (self.is_quick and len(self.in_hand) < MAX_BATCHES_AHEAD)
+
+    @property
+    def is_at_long_job(self) -> bool:
+        """Whether the worker has been busy for longer than quick jobs take."""
+        return bool(self.in_hand) and time.monotonic() - self._busy_since > QUICK_SECONDS
 
     def has_room(self, message: bytes) -> bool:
         """Return whether a message can be sent without blocking, since it fits in the pipe or the worker is idle."""
@@ -123,6 +134,7 @@ class _Worker:
         """Send jobs of a batch, given by index and pickled in `message`; `receive` notices if the worker is dead."""
         if not self.in_hand:
             self._clock = ReadingClock()  # the time while the worker was idle does not count
+            self._busy_since = time.monotonic()
         self.in_hand.append(_Sent(batch, jobs, self._sent_jobs, len(message)))
         self._sent_jobs += len(jobs)
         with suppress(OSError):
@@ -171,7 +183,7 @@ class _Worker:
 
 
 class Pool:
-    """Runs jobs in worker processes, and returns results in the order of the jobs."""
+    """Runs jobs in worker processes: many with results in the order of the jobs, or each by itself."""
 
     def __init__(self, config: worker.WorkerConfig, size: int, batch: int = BATCH_SIZE) -> None:
         """Use up to `size` workers, each of which is started when there is work for it; `batch` is the batch size."""
@@ -179,7 +191,37 @@ class Pool:
         self._size = size
         self._batch = batch
         self._workers: dict[Pipe, _Worker] = {}
+        self._unsent: deque[_Batch] = deque()
+        self._last_number = 0  # of a batch
         self._is_running = False
+
+    def submit(self, job: AnyJob) -> int:
+        """Send a job to an idle worker, or else to the first that becomes idle; return its number, for `collect`.
+
+        If every worker is at a long job, up to MAX_EXTRA_WORKERS further ones are started.
+        """
+        assert not self._is_running, RUN_IN_PROGRESS
+        number = self._add_batch([job], may_queue=False)
+        self._hand_out()
+        return number
+
+    def collect(self, timeout: float = 0.0) -> list[tuple[int, Done]]:
+        """Return the numbers and results of submitted jobs that are complete; wait for one for up to `timeout` seconds.
+
+        Must be called several times a second while there are submitted jobs.
+        """
+        results = [(batch.number, batch.done[0]) for batch in self._receive(timeout)]
+        self._hand_out()
+        return results
+
+    @property
+    def _has_jobs(self) -> bool:
+        return bool(self._unsent) or any(reader.in_hand for reader in self._workers.values())
+
+    @property
+    def pipes(self) -> list[Pipe]:
+        """The pipes of the workers; one of them can be read when a submitted job is complete."""
+        return [*self._workers]
 
     def run(
         self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
@@ -187,16 +229,16 @@ class Pool:
         """Yield each job with its result, in order, while `jobs` is read ahead by some batches.
 
         `pulse` is called at least once a second while waiting for results. Only one run may be in progress: take all of
-        its results, or close it, before the next one.
+        its results, or close it, before the next one, and collect all submitted jobs.
         """
-        assert not self._is_running, (
-            "another run of the pool is in progress: take all of its results, or close it, first"
-        )
+        assert not self._is_running, RUN_IN_PROGRESS
+        assert not self._has_jobs, "jobs were submitted to the pool: collect them first"
         self._is_running = True
+        self._end_workers([*self._workers.values()][self._size :])
         try:
             yield from self._results(iter(jobs), batch, pulse)
         finally:
-            self._kill_busy()
+            self._give_up_jobs()
             self._is_running = False
 
     def _results(
@@ -205,27 +247,25 @@ class Pool:
         """Yield each job with its result, in order; batches are numbered in the order in which they are read."""
         for reader in self._workers.values():
             reader.is_quick = False  # these may be of another kind
-        unsent: deque[_Batch] = deque()
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
-        next_batch = next_result = 0
+        next_result = self._last_number + 1
         ended = False
         while True:
-            while not ended and next_batch - next_result < self._size * MAX_BATCHES_AHEAD:
+            while not ended and self._last_number - next_result + 1 < self._size * MAX_BATCHES_AHEAD:
                 jobs = tuple(islice(stream, batch or self._batch_size()))
                 ended = not jobs
                 if jobs:
-                    unsent.append(_Batch(next_batch, jobs))
-                    next_batch += 1
-            self._hand_out(unsent)
+                    self._add_batch(jobs)
+            self._hand_out()
             while next_result in ready:
                 yield from ready.pop(next_result)
                 next_result += 1
-            if ended and next_result == next_batch:
+            if ended and next_result > self._last_number:
                 return
             if next_result not in ready:
                 if pulse is not None:
                     pulse()
-                for finished in self._collect(unsent):
+                for finished in self._receive(1.0):
                     ready[finished.number] = [(job, finished.done[index]) for index, job in enumerate(finished.jobs)]
 
     def resolve(
@@ -256,26 +296,38 @@ class Pool:
         are_quick = bool(self._workers) and all(reader.is_quick for reader in self._workers.values())
         return 2 * self._batch if are_quick else self._batch
 
-    def _hand_out(self, waiting: deque[_Batch]) -> None:
+    def _add_batch(self, jobs: Sequence[AnyJob], *, may_queue: bool = True) -> int:
+        """Add a batch to those that are to be sent, and return its number."""
+        self._last_number += 1
+        self._unsent.append(_Batch(self._last_number, jobs, may_queue=may_queue))
+        return self._last_number
+
+    def _hand_out(self) -> None:
         """Send batches to the workers that have the fewest batches, and start workers up to the pool's size."""
-        while waiting:
+        while self._unsent:
+            batch = self._unsent[0]
             member = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)
-            if (member is None or member.in_hand) and len(self._workers) < self._size:
+            if (member is None or member.in_hand) and len(self._workers) < self._allowed_workers(batch):
                 member = _Worker(self._config)
                 self._workers[member.pipe] = member
-            if member is None or not member.is_open:
+            if member is None or not member.is_open or (member.in_hand and not batch.may_queue):
                 return
-            jobs = waiting[0].jobs_to_send()
-            message = bytes(ForkingPickler.dumps([waiting[0].jobs[index] for index in jobs]))
+            jobs = batch.jobs_to_send()
+            message = bytes(ForkingPickler.dumps([batch.jobs[index] for index in jobs]))
             if not member.has_room(message):
                 return
-            member.send(waiting.popleft(), jobs, message)
+            member.send(self._unsent.popleft(), jobs, message)
 
-    def _collect(self, waiting: deque[_Batch]) -> Iterator[_Batch]:
-        """Receive results for up to a second; yield complete batches, and put others at the front of `waiting`."""
+    def _allowed_workers(self, batch: _Batch) -> int:
+        """Return how many workers there may be: more than the pool's size if a batch would wait for long jobs."""
+        is_late = not batch.may_queue and all(reader.is_at_long_job for reader in self._workers.values())
+        return self._size + MAX_EXTRA_WORKERS if is_late else self._size
+
+    def _receive(self, timeout: float) -> Iterator[_Batch]:
+        """Receive results for up to `timeout` seconds; yield complete batches, and have the others sent first."""
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
-        for pipe in wait(list(self._workers), 1.0):
+        for pipe in wait(list(self._workers), timeout):
             reader = self._workers[pipe]  # type: ignore[index]
             try:
                 batches = [reader.receive()]
@@ -286,24 +338,29 @@ class Pool:
                 if len(batch.done) == len(batch.jobs):
                     yield batch
                 else:
-                    waiting.appendleft(batch)
+                    self._unsent.appendleft(batch)
 
-    def _kill_busy(self) -> None:
-        """Kill the workers whose results are no longer needed."""
+    def _give_up_jobs(self) -> None:
+        """Forget jobs that were not sent, and kill the workers whose results are no longer needed."""
+        self._unsent.clear()
         for reader in [busy for busy in self._workers.values() if busy.in_hand]:
             del self._workers[reader.pipe]
             reader.kill()
 
-    def close(self, *, at_once: bool = False) -> None:
-        """End the workers; if `at_once`, kill them."""
-        self._kill_busy()
-        for reader in self._workers.values():
+    def _end_workers(self, workers: Sequence[_Worker], *, at_once: bool = False) -> None:
+        """End workers that are idle; if `at_once`, kill them."""
+        for reader in workers:
             if at_once:
                 reader.process.kill()
                 continue
             with suppress(OSError):
                 reader.pipe.send(None)
-        for reader in self._workers.values():
+        for reader in workers:
             reader.process.join(timeout=5)
             reader.kill()
-        self._workers.clear()
+            del self._workers[reader.pipe]
+
+    def close(self, *, at_once: bool = False) -> None:
+        """End the workers; if `at_once`, kill them."""
+        self._give_up_jobs()
+        self._end_workers([*self._workers.values()], at_once=at_once)
