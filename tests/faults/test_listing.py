@@ -45,6 +45,26 @@ def test_a_size_of_64_bits_in_sftp_attributes_is_refused(size):
     assert offer == Offer(KEY, KEY, reason=Reason.TOO_LARGE, unkeyed=True)
 
 
+def test_a_missing_folder_that_had_files_is_a_failed_listing_and_nothing_is_gone(make_workspace):
+    workspace = make_workspace()
+    folder = workspace.add_folder("own")
+    for name, content in (drop("H", DAY, number) for number in (5, 6)):
+        put(folder, name, content)
+    assert workspace.run().code == 0
+    shutil.move(folder / "add", folder / "unadd")
+    assert workspace.run().code == 3
+    failed, reason, comment = workspace.tasks("own")[-1]
+    assert (failed, reason) == (1, "not_found")
+    assert "the folder 'add' is missing, so its 2 files are not listed as gone" in comment
+    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(0,)]
+    shutil.move(folder / "unadd", folder / "add")
+    assert workspace.run().code == 0
+    shutil.rmtree(folder / "add")
+    (folder / "add").mkdir()
+    assert workspace.run().code == 0
+    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(2,)]
+
+
 def test_a_base_folder_without_any_of_the_three_is_a_failed_listing_and_nothing_is_gone(make_workspace):
     workspace = make_workspace()
     good = workspace.add_healthy()
@@ -59,7 +79,7 @@ def test_a_base_folder_without_any_of_the_three_is_a_failed_listing_and_nothing_
     assert "add, edit, delete" in comment
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(0,)]
     workspace.assert_complete(good, KEY)
-    (folder / "edit").mkdir()  # an empty drop is no failure
+    (folder / "add").mkdir()  # an empty drop is no failure
     assert workspace.run().code == 0
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(1,)]
 

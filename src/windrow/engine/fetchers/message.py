@@ -78,6 +78,13 @@ class ListedEntries(NamedTuple):
     entries: tuple[ListingEntry, ...]
 
 
+class FolderMissing(NamedTuple):
+    """A site does not have one of the folders to list, but has others."""
+
+    batch: int
+    folder: str
+
+
 class BatchBroken(NamedTuple):
     """Why a batch ended before all its jobs, for example because the site could not be reached."""
 
@@ -141,7 +148,7 @@ class AttemptEnded(NamedTuple):
     held: int = 0  # the attempt of another collection whose response was used; 0 if a request was made
 
 
-Event = TransferBegun | TransferProgress | ListedEntries | AttemptEnded | BatchEnded
+Event = TransferBegun | TransferProgress | ListedEntries | FolderMissing | AttemptEnded | BatchEnded
 
 
 class Job(NamedTuple):

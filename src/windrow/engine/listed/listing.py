@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from windrow.digest import digest
-from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
+from windrow.engine.fetchers.message import BatchBroken, BatchEnded, FolderMissing, ListedEntries, TransferBatch
 from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.queue import describe_choice
 from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_after, worth_waiting
@@ -28,6 +28,7 @@ class _SourceListing:
     source: Source
     task: int
     entries: list[ListingEntry] = field(default_factory=list)
+    missing_folders: list[str] = field(default_factory=list)
     attempts: int = 0
     due: float = 0.0  # when it may be asked, by time.monotonic
 
@@ -91,6 +92,7 @@ def list_all(run: HarvestRun) -> set[str]:
         for listing in listings.take_due(now)[: run.harvest.listers - len(running)]:
             waiting.remove(listing)
             listing.entries.clear()
+            listing.missing_folders.clear()
             number = run.next_batch()
             running[number] = listing
             site, folders = listing.source.site, run.collection.listing.folders
@@ -100,6 +102,8 @@ def list_all(run: HarvestRun) -> set[str]:
         for event in run.fetchers.events(0.1):
             if isinstance(event, ListedEntries):
                 running[event.batch].entries.extend(event.entries)
+            elif isinstance(event, FolderMissing):
+                running[event.batch].missing_folders.append(event.folder)
             elif isinstance(event, BatchEnded):
                 listings.record_end(running.pop(event.batch), event.broken)
         run.tick()
@@ -140,12 +144,16 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 
 
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
-    """Record the files that a source offers now, and those that it no longer offers."""
+    """Record the files that a source offers now, and those that it no longer offers.
+
+    If a folder that had files is missing, the listing has failed, and these files are not recorded as gone.
+    """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
     new = refused = gone = 0
+    lost: dict[str, int] = {}  # files by missing folder
     with run.ledger.writing() as writer:
         for offer in offers:
             if offer.unkeyed:
@@ -165,13 +173,26 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
                 new += offer.reason is None
         for key, known_mirror in known_mirrors.items():
             if key not in keyed and known_mirror.present:
+                if (folder := _missing_folder(listing, known_mirror.path)) is not None:
+                    lost[folder] = lost.get(folder, 0) + 1
+                    continue
                 writer.mirrors.add(
                     run.session, listing.source.name, known_mirror.file, Offer(key, known_mirror.path), "gone"
                 )
                 gone += 1
     comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
-    run.close_task(listing.task, comment)
-    run.progress.step()
+    for folder, count in lost.items():
+        comment += (
+            f"; the folder {folder!r} is missing, so its {count:,} files are not listed as gone: if it was removed"
+        )
+        comment += " on purpose, make it again, empty"
+    run.close_task(listing.task, comment, Reason.NOT_FOUND if lost else None, failed=bool(lost))
+    run.progress.step(1, bool(lost))
+
+
+def _missing_folder(listing: _SourceListing, path: str) -> str | None:
+    """Return the missing folder of a listing in which a file was, or None if its folder is there."""
+    return next((name for name in listing.missing_folders if not name or path.startswith(f"{name}/")), None)
 
 
 def _first_event(offer: Offer) -> str:

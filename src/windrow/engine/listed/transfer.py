@@ -19,6 +19,7 @@ from windrow.engine.fetchers.message import (
     BatchBroken,
     BatchEnded,
     Event,
+    FolderMissing,
     ListedEntries,
     TransferBatch,
     TransferBegun,
@@ -110,6 +111,7 @@ async def _run_jobs(
             raise
         if entries is None:
             missing_folders += 1
+            report(FolderMissing(batch.number, folder))
             entries = []
         for start in range(0, len(entries), ENTRIES_PER_MESSAGE):
             report(ListedEntries(batch.number, tuple(entries[start : start + ENTRIES_PER_MESSAGE])))
