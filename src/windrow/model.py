@@ -178,6 +178,7 @@ class Offer(NamedTuple):
     reason: Reason | None = None
     unkeyed: bool = False
     sidecar: str = ""  # path of a checksum file beside it, where the listing has one
+    sidecar_modified: datetime | None = None
 
 
 class OfferingHost(NamedTuple):

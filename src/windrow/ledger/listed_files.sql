@@ -1,13 +1,13 @@
 -- Queries on listed files, at whichever sources. Files and attempts are given by their numbers.
 
 -- row: KnownFile
--- A listed file: whether its name is refused, and the latest attempt to fetch it, or 0.
+-- A listed file: the step at which it failed ('' if its name is refused), and its last attempt, or 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
 -- Return the listed files of a collection with these keys, by key.
-SELECT f.file_key AS key, f.seq AS file, p.item IS NOT NULL AS "is_refused: bool",
+SELECT f.file_key AS key, f.seq AS file, CASE WHEN p.status = 5 THEN p.step END AS "failed_step: str | None",
        coalesce((SELECT max(v.seq) FROM attempt v WHERE v.listed_file = f.seq), 0) AS "attempt: int"
-FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq AND p.step = '' AND p.status = 5
+FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq
 WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(:keys)) ORDER BY f.seq;
 
 -- def numbers(collection: str) -> list[int]

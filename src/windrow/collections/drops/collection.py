@@ -7,6 +7,7 @@ Files in other folders than `FOLDERS`, and names that do not end in `.zip`, are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from windrow.collections.drops import name as names
@@ -30,7 +31,9 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
     del source
     centres = declared_centres(options)
     pattern = str(options.get("zip_name") or names.ZIP_PATTERN)
-    listed_files = {(_folder(entry), entry.name) for entry in entries if entry.is_file and entry.reason is None}
+    listed_files = {
+        (_folder(entry), entry.name): entry.modified for entry in entries if entry.is_file and entry.reason is None
+    }
     offers = [
         _make_offer(entry, centres, pattern, listed_files)
         for entry in entries
@@ -64,10 +67,12 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
     return [short for part in parts if (short := str(part).strip())]
 
 
-def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, listed_files: set[tuple[str, str]]) -> Offer:
+def _make_offer(
+    entry: ListingEntry, centres: list[str], pattern: str, listed_files: Mapping[tuple[str, str], datetime | None]
+) -> Offer:
     """Return the offer of one listed entry; it has a reason if the entry's name or size is not allowed.
 
-    `listed_files` are the (folder, name) of all files in the listing, among which side-cars are looked for.
+    `listed_files` has the times of all files in the listing by (folder, name); side-cars are looked for among them.
     """
     folder = _folder(entry)
     key = path = join_path(folder, entry.name) if folder else entry.name
@@ -94,6 +99,7 @@ def _make_offer(entry: ListingEntry, centres: list[str], pattern: str, listed_fi
         rank=f"{name_parts.date}.{name_parts.inc:020d}.{declared_name}",
         owner=name_parts.centre,
         sidecar=join_path(folder, sidecar) if sidecar else "",
+        sidecar_modified=listed_files.get((folder, sidecar)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -171,6 +172,7 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
                     run.session, listing.source.name, _add_file(run, writer, offer), offer, _first_event(offer)
                 )
                 new += offer.reason is None
+        _retry_renewed(run, writer, keyed, files)
         for key, known_mirror in known_mirrors.items():
             if key not in keyed and known_mirror.present:
                 if (folder := _missing_folder(listing, known_mirror.path)) is not None:
@@ -188,6 +190,19 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
         comment += " on purpose, make it again, empty"
     run.close_task(listing.task, comment, Reason.NOT_FOUND if lost else None, failed=bool(lost))
     run.progress.step(1, bool(lost))
+
+
+def _retry_renewed(
+    run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
+) -> None:
+    """Have files fetched again that failed before they, or the checksum files beside them, were last changed."""
+    step = run.collection.listing.fetch_phase
+    failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
+    failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}
+    for file, failure in failures.items():
+        offer = failed_files[file]
+        if any(changed and changed > failure.last for changed in (offer.modified, offer.sidecar_modified)):
+            writer.items.retry(run.session, file, step, f"{offer.path} or its checksum file was changed")
 
 
 def _missing_folder(listing: _SourceListing, path: str) -> str | None:
@@ -214,7 +229,7 @@ def _update_mirror(  # noqa: PLR0917
 ) -> None:
     """Record a source's offer of a known file if it differs from `known`, the source's last offer of it."""
     collection, file = run.collection, known_file.file
-    if offer.reason is None and known_file.is_refused:
+    if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:

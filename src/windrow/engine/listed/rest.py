@@ -21,9 +21,9 @@ RETRIED_REASONS = frozenset({
     Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.RATE_LIMITED,
     Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.DISK_FAILED, Reason.SIZE_MISMATCH,
     Reason.TLS_FAILED, Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
-    Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED,
+    Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED, Reason.DIGEST_MISMATCH,
 })  # fmt: skip
-"""Reasons of failures that do not depend on the file's bytes: later sessions try again without being asked."""
+"""Reasons of failures that may pass: later sessions try again without being asked."""
 
 MAX_SESSIONS_UNPAUSED = 5
 """Sessions that try a failed transfer one after the other before it rests."""

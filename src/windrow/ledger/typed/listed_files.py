@@ -13,11 +13,11 @@ from windrow.reasons import Reason
 
 
 class KnownFile(NamedTuple):
-    """A listed file: whether its name is refused, and the latest attempt to fetch it, or 0."""
+    """A listed file: the step at which it failed ('' if its name is refused), and its last attempt, or 0."""
 
     key: str
     file: int
-    is_refused: bool
+    failed_step: str | None
     attempt: int
 
 
@@ -27,11 +27,6 @@ class ArrivalCount(NamedTuple):
     reason: Reason | None
     compared: bool
     number: int
-
-
-def _make_known_file(row: tuple[Any, ...]) -> KnownFile:
-    key, file, is_refused, attempt = row
-    return KnownFile(key, file, bool(is_refused), attempt)
 
 
 def _make_arrival_count(row: tuple[Any, ...]) -> ArrivalCount:
@@ -44,7 +39,7 @@ class TypedListedFiles(LedgerQueries):
 
     def known(self, collection: str, keys: Sequence[str]) -> dict[str, KnownFile]:
         """Return the listed files of a collection with these keys, by key."""
-        rows = self._database.rows(_make_known_file, "listed_files.known", collection, json.dumps([*keys]))
+        rows = self._database.rows(KnownFile._make, "listed_files.known", collection, json.dumps([*keys]))
         return {row[0]: row for row in rows}
 
     def numbers(self, collection: str) -> list[int]:
