@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,8 +19,11 @@ from tests.servers.daemon import driver
 from tests.servers.sftp import asyncssh_server
 from tests.servers.tree import SMALL, Served
 from windrow.errors import MissingExtra, TerminalFailure, TransientFailure
+from windrow.fetch.sftp import SftpConnection
+from windrow.fetch.sftp_client import Attributes
 from windrow.fetch.transport import transport_for
-from windrow.model import Secret
+from windrow.formats.listing import MAX_BYTES
+from windrow.model import Secret, Site
 from windrow.reasons import Reason
 
 STRANGE = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -164,3 +168,27 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, sshd: Served) -> Non
     with pytest.raises(MissingExtra) as failure:
         asyncio.run(transport_for("sftp").connect(sshd.site))
     assert "windrow[sftp]" in failure.value.hint
+
+
+class EndlessNames:
+    """A folder of very many long names, without a server."""
+
+    asked = 0
+
+    async def open_folder(self, path: bytes) -> bytes:
+        return b"handle"
+
+    async def names(self, handle: bytes) -> list[tuple[bytes, Any]]:
+        self.asked += 1
+        return [(b"x" * (1 << 20), Attributes())]
+
+
+def test_a_listing_of_too_many_bytes_is_refused_before_they_fill_the_memory() -> None:
+    names = EndlessNames()
+    connection = SftpConnection(Site("sftp", "127.0.0.1"))
+    open_connection = SimpleNamespace(is_closed=lambda: False)
+    connection._channel = SimpleNamespace(sftp=names, connection=open_connection, drop=lambda: None)  # type: ignore[assignment]
+    with pytest.raises(TerminalFailure, match="more than 67,108,864 bytes") as raised:
+        asyncio.run(connection.list("add"))
+    assert raised.value.reason is Reason.TOO_LARGE
+    assert names.asked == MAX_BYTES // (1 << 20) + 1

@@ -60,7 +60,10 @@ def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     assert entries is not None
     assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
     reasons = [(entry.name, entry.reason) for entry in entries if entry.reason]
-    assert reasons == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.MAX_UNREADABLE_LINES
+    assert reasons == [
+        *[("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.MAX_UNREADABLE_LINES,
+        ("and 900 more lines that cannot be read", Reason.PROTOCOL_ERROR),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,11 @@ def test_a_line_of_mlsd_that_cannot_be_read_is_told_beside_the_others() -> None:
     lines = ["type=file;size=3; a", "b.zip", "rest of a name.zip", "type=file;size=3;", *["garbage"] * 1000]
     entry, *strange = listing.read_mlsd("add", lines)
     assert (entry.name, entry.size, entry.reason) == ("a", 3, None)
-    assert [listed.name for listed in strange] == [*lines[1:4], *["garbage"] * (listing.MAX_UNREADABLE_LINES - 3)]
+    assert [listed.name for listed in strange] == [
+        *lines[1:4],
+        *["garbage"] * (listing.MAX_UNREADABLE_LINES - 3),
+        "and 903 more lines that cannot be read",
+    ]
     assert {listed.reason for listed in strange} == {Reason.PROTOCOL_ERROR}
 
 

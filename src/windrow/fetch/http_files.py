@@ -37,7 +37,7 @@ from windrow.fetch.transport import (
 )
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import is_same_version, read_head
-from windrow.formats.listing import MAX_BYTES, Entries, read_index_page, read_manifest
+from windrow.formats.listing import Entries, read_index_page, read_manifest, refuse_too_large
 from windrow.formats.url import normalise, parts
 from windrow.model import Site
 from windrow.reasons import Reason
@@ -316,5 +316,4 @@ class _ListingSink:
     def write(self, block: bytes | memoryview) -> None:
         """Add a block; raises TerminalFailure if the listing becomes too large."""
         self.content += block
-        if len(self.content) > MAX_BYTES:
-            raise TerminalFailure(f"{self._address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)
+        refuse_too_large(len(self.content), self._address)

@@ -27,7 +27,7 @@ from windrow.fetch.transport import (
     public_address,
     server_path,
 )
-from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_many
+from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_large, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
@@ -238,12 +238,15 @@ class SftpConnection(Connection):
         full_path = _encoded_path(self._site, folder)
         channel = await self.open()
         entries: Entries = []
+        size = 0
         with self._map_errors(channel, folder):
             try:
                 deadline = asyncio.get_running_loop().time() + self._site.listing_timeout
                 async with asyncio.timeout(self._site.timeout) as timeout:
                     handle = await channel.sftp.open_folder(full_path)
                     while names := await channel.sftp.names(handle):
+                        size += sum(len(name) for name, _ in names)
+                        refuse_too_large(size, public_address(self._site, folder))
                         entries += [_make_entry(folder, name, attributes) for name, attributes in names]
                         if len(entries) > MAX_ENTRIES + 2:  # with . and ..
                             break

@@ -34,7 +34,7 @@ MAX_SHOWN_CHARACTERS = 1000
 """The most characters of a line that could not be read in an entry that reports it."""
 
 MAX_UNREADABLE_LINES = 100
-"""The most lines of one listing that are reported as not readable."""
+"""The most lines of one listing that are reported as not readable; one entry more has the number of the others."""
 
 _UNIX_LINE = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
@@ -97,7 +97,7 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
             continue
         size, modified = _read_size(facts_by_name.get("size", "")), read_time(facts_by_name.get("modify", ""))
         entries.append(ListingEntry(folder, name, size, modified, entry_type == "file"))
-    return entries + unreadable[:MAX_UNREADABLE_LINES]
+    return entries + _bound_unreadable(folder, unreadable)
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
@@ -125,7 +125,16 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
             continue
         if entry.name not in _SELF_AND_PARENT:
             entries.append(entry)
-    return None if unreadable and not entries else entries + unreadable[:MAX_UNREADABLE_LINES]
+    return None if unreadable and not entries else entries + _bound_unreadable(folder, unreadable)
+
+
+def _bound_unreadable(folder: str, entries: Entries) -> Entries:
+    """Return at most MAX_UNREADABLE_LINES entries, and one with the number of the others."""
+    more = len(entries) - MAX_UNREADABLE_LINES
+    if more <= 0:
+        return entries
+    rest = ListingEntry(folder, f"and {more:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR)
+    return [*entries[:MAX_UNREADABLE_LINES], rest]
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
@@ -159,8 +168,7 @@ class LineSplitter:
             raise TerminalFailure(f"{self._address}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
         self._size += len(block)
         refuse_too_many(len(self._lines), self._address)
-        if self._size > MAX_BYTES:
-            raise TerminalFailure(f"{self._address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)
+        refuse_too_large(self._size, self._address)
 
     def end(self) -> Iterator[str]:
         """Return the lines as text; bytes that are not UTF-8 become lone surrogates."""
@@ -221,6 +229,12 @@ def refuse_too_many(count: int, address: str) -> None:
     """Raise TerminalFailure with TOO_LARGE if a listing has more than `MAX_ENTRIES` entries."""
     if count > MAX_ENTRIES:
         raise TerminalFailure(f"{address}: the listing has more than {MAX_ENTRIES:,} entries", Reason.TOO_LARGE)
+
+
+def refuse_too_large(size: int, address: str) -> None:
+    """Raise TerminalFailure with TOO_LARGE if a listing has more than `MAX_BYTES` bytes."""
+    if size > MAX_BYTES:
+        raise TerminalFailure(f"{address}: the listing has more than {MAX_BYTES:,} bytes", Reason.TOO_LARGE)
 
 
 def _read_size(text: str) -> int | None:

@@ -105,8 +105,7 @@ class OriginCrawler:
             wait = error.wait if isinstance(error, TransportError) else None
             end = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
         except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
-            fault = f"{type(error).__name__}: {error}"[:1000]
-            end = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
+            end = BatchBroken.of_fault(error)
         self._end = self._end or end
         self._wake()
         return job

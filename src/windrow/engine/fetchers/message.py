@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from windrow.contract import Crawl, Offering, Request
 from windrow.engine.requests.answers import KeptAnswer
@@ -93,6 +93,13 @@ class BatchBroken(NamedTuple):
     hint: str
     retry: bool  # whether another attempt may succeed
     wait: float | None  # the seconds that the server asked to be left alone
+
+    @classmethod
+    def of_fault(cls, error: Exception) -> Self:
+        """Return the end after a fault of ours: too little memory, or a bug."""
+        if isinstance(error, MemoryError):
+            return cls(Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning, "", retry=False, wait=None)
+        return cls(Reason.STEP_FAILED, f"{type(error).__name__}: {error}"[:1000], "", retry=False, wait=None)
 
     def describe(self, source: str) -> str:
         """Return the message with its hint, in which NAME becomes the name of the source."""

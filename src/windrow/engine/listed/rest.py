@@ -15,14 +15,14 @@ from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.model import Finding, Level, Site, Status
-from windrow.reasons import Reason
+from windrow.reasons import TRANSIENT_REASONS, Reason
 
-RETRIED_REASONS = frozenset({
+RETRIED_REASONS = TRANSIENT_REASONS | {
     Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.RATE_LIMITED,
-    Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.DISK_FAILED, Reason.SIZE_MISMATCH,
+    Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.SIZE_MISMATCH,
     Reason.TLS_FAILED, Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
     Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED, Reason.DIGEST_MISMATCH,
-})  # fmt: skip
+}  # fmt: skip
 """Reasons of failures that may pass: later sessions try again without being asked."""
 
 MAX_SESSIONS_UNPAUSED = 5

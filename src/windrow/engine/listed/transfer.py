@@ -66,8 +66,7 @@ async def run_batch(
         report(BatchEnded(batch.number, tuple(job.target for job in jobs), _describe_break(error)))
         return
     except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
-        fault = BatchBroken(Reason.STEP_FAILED, _describe_fault(error), "", retry=False, wait=None)
-        report(BatchEnded(batch.number, tuple(job.target for job in jobs), fault))
+        report(BatchEnded(batch.number, tuple(job.target for job in jobs), BatchBroken.of_fault(error)))
         return
     finally:
         pool.forget_batch(batch)
@@ -143,10 +142,6 @@ def _describe_break(error: WindrowError) -> BatchBroken:
     return BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
 
 
-def _describe_fault(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:1000]
-
-
 async def _run_from_queue(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate, was_idle: bool,
@@ -216,7 +211,8 @@ async def fetch(
         wait, location = (error.wait, error.target) if isinstance(error, TransportError) else (None, "")
         failure = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait, location)
     except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
-        failure = (Reason.STEP_FAILED, _describe_fault(error), False, None, "")
+        fault = BatchBroken.of_fault(error)
+        failure = (fault.reason, fault.message, False, None, "")
     received = 0
     if sink:
         received = sink.received
