@@ -18,6 +18,7 @@ from windrow.engine.captures.rules import PARTS, Selection, SelectJob, index_lin
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
+from windrow.engine.steps.pool import QUICK_SECONDS
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, RecordedAttempt, Source
@@ -72,7 +73,15 @@ class Capturing:
         following = AnswerFollower(
             run, [source for source in self._sources if requests_of(run.collection, source) is None]
         )
-        while not run.stopping() and following.follow_next(_refuse_requests):
+        while True:
+            if not run.stopping():
+                following.submit_next()
+            if not following.in_progress:
+                return
+            following.collect(0.0 if following.has_results else QUICK_SECONDS)
+            if following.has_results:
+                with run.ledger.writing() as writer:
+                    following.write_results(writer, _refuse_requests)
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -11,10 +10,11 @@ from types import TracebackType
 from typing import Self
 
 from windrow.clock import now, spell
-from windrow.contract import NOT_MODIFIED, Crawl
+from windrow.contract import Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.asking import RedirectChains
+from windrow.engine.crawl.source_tally import SourceTally, close_tallies
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE
 from windrow.engine.requests.answers import context_of
@@ -25,7 +25,6 @@ from windrow.errors import Stopped
 from windrow.ledger import LedgerWriter
 from windrow.ledger.addresses import ABOVE_EVERY_ORDER
 from windrow.ledger.rows import CapturedRow
-from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.ledger.typed.addresses import DueAddress
 from windrow.model import Attempt, FetchJob, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source
 from windrow.reasons import Reason
@@ -39,17 +38,8 @@ MAX_IN_HAND = 32_768
 MIN_PER_HOST = 8
 """The share of a host, in addresses, however many hosts there are."""
 
-MAX_SEEDS_NAMED = 5
-"""The most failed seeds that are named in the comment of a source's task."""
-
-MAX_RULES = 50
-"""The most rules of a source whose left-out addresses are counted separately."""
-
 MAX_SERVICE_WAIT = 60.0
 """The most seconds that a run waits for a busy service; its other requests are left to the next run."""
-
-ENDLESS_RULE = "{}, where new addresses bring nothing new"
-FIRST_REDIRECT_STATUS = 300
 
 _NEVER_CAPTURED = KnownCapture()
 
@@ -70,27 +60,6 @@ class _Host:
     suspect: int = 0  # the address whose response a fetcher was reading when it died
 
 
-@dataclass(slots=True)
-class _Tally:
-    """The counts of one source in this run."""
-
-    task: int
-    handed_out: int = 0  # addresses sent to fetchers
-    attempts: int = 0  # requests with a response
-    shared: int = 0  # responses that another collection requested in this run
-    found: int = 0  # addresses that responses link to
-    reasons: Counter[str] = field(default_factory=Counter)  # of failures
-    seed_origins: set[str] = field(default_factory=set)
-    discovery_end: str = ""  # why its discovery ended, if that is known
-    seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
-    pages: int = 0  # responses with a page, or with status 304 for an unchanged page
-    seed_faults: list[str] = field(default_factory=list)  # why seeds returned no page
-    left_out: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: count, first address
-    problem: str = ""  # why an origin was given up, or no seed returned a page
-    is_failed: bool = False
-    failure_reason: Reason | None = None
-
-
 class CrawlDispatcher:
     """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
 
@@ -100,7 +69,7 @@ class CrawlDispatcher:
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
         self._sources = {source.name: source for source in harvested if source.active}
-        self._tallies = {name: _Tally(run.open_task(1, name)) for name in self._sources}
+        self._tallies = {name: SourceTally(source, run.open_task(1, name)) for name, source in self._sources.items()}
         self._hosts: dict[int, _Host] = {}  # by number
         self._walks: dict[int, _Host] = {}  # by the number of the walk
         self._share = MAX_PER_HOST  # the most addresses of one host that a fetcher has at a time
@@ -129,18 +98,31 @@ class CrawlDispatcher:
         while True:
             if not run.stopping():
                 self._hand_out_more()
+                if self._follower is not None:
+                    self._follower.submit_next()
             elif not self._halted:
                 self._halted = True
                 run.fetchers.halt()
-            has_followed = not run.stopping() and self._follow_answers()
-            if not self._in_hand and not has_followed and (run.stopping() or not self._await_services()):
+            has_work = self._in_hand or (self._follower and self._follower.in_progress)
+            if not has_work and (run.stopping() or not self._await_services()):
                 break
-            events = run.fetchers.events(0.0 if has_followed else 0.05)
-            if events:
-                with run.ledger.writing() as writer:
-                    for event in events:
-                        self._record_event(writer, event)
+            self._record_progress()
             run.tick()
+
+    def _record_progress(self) -> None:
+        """Wait for events of the fetchers or results of the discovery, and store them in one transaction."""
+        run, follower = self._run, self._follower
+        timeout = 0.0 if follower and follower.has_results else 0.05
+        events = run.fetchers.events(timeout, run.pool.pipes if follower and follower.in_progress else ())
+        if follower is not None:
+            follower.collect()
+        if not events and not (follower and follower.has_results):
+            return
+        with run.ledger.writing() as writer:
+            for event in events:
+                self._record_event(writer, event)
+            for outcome in follower.write_results(writer, self._add_urls) if follower else ():
+                self._tallies[outcome.source].count_outcome(outcome)
 
     def __enter__(self) -> Self:
         """Return the dispatcher; the end of the block closes the sources' tasks."""
@@ -173,19 +155,6 @@ class CrawlDispatcher:
         """Return the names of the sources with an origin that is given up for this run."""
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
-    def _follow_answers(self) -> bool:
-        """Have the discovery follow the next stored responses; return whether there were any."""
-        if self._follower is None:
-            return False
-        outcomes = self._follower.follow_next(self._add_urls)
-        for outcome in outcomes:
-            tally = self._tallies[outcome.source]
-            tally.found += outcome.found
-            tally.discovery_end = outcome.end or tally.discovery_end
-            if outcome.reason:
-                tally.reasons[outcome.reason] += 1
-        return bool(outcomes)
-
     def _store_seeds(self) -> None:
         """Store the seeds of all sources, and give up the hosts that were taken down."""
         run = self._run
@@ -207,66 +176,8 @@ class CrawlDispatcher:
 
     def _close_tasks(self, error: BaseException | None) -> None:
         """Close the task of each source with its counts, as failed if there was an `error`."""
-        for name, tally in self._tallies.items():
-            if error is None:
-                self._check_seeds(name, tally)
-                self._count_trapped(name, tally)
-                self._record_left_out(name, tally)
-            reasons = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
-            comment = f"{name}: {tally.attempts} asked, {tally.found} found" + (f" ({reasons})" if reasons else "")
-            comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
-            comment += f"; {tally.discovery_end}" if tally.discovery_end else ""
-            comment += f"; {tally.problem}" if tally.problem else ""
-            limit = self._sources[name].most
-            comment += f"; one run asks for {limit} addresses at most" if 0 < limit <= tally.handed_out else ""
-            comment += f"; {error}" if error else ""
-            failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
-            self._run.close_task(tally.task, comment, getattr(error, "reason", None) or reason, failed=failed)
-
-    def _check_seeds(self, name: str, tally: _Tally) -> None:
-        """Mark a source failed if none of its seeds returned a page; if it made no request, the last run's count."""
-        if not tally.attempts and not tally.handed_out:
-            tally.seed_faults = self._earlier_seed_faults(name, tally)
-        if tally.seed_faults and not tally.pages:
-            tally.is_failed = True
-            tally.problem = "; ".join(filter(None, [*tally.seed_faults[:MAX_SEEDS_NAMED], tally.problem]))
-
-    def _earlier_seed_faults(self, name: str, tally: _Tally) -> list[str]:
-        """Return why the last attempt at each seed returned no page; [] if one returned a page or was not requested."""
-        run, faults = self._run, []
-        why_no_page = self._crawl.why_no_page
-        for digest in sorted(tally.seeds)[: MAX_SEEDS_NAMED + 1] if why_no_page else ():
-            address = run.ledger.addresses.get(run.collection.name, digest)
-            last_attempts = run.ledger.attempts.of_address(address.host, digest)[-1:] if address else []
-            if address is None or not last_attempts:
-                return []
-            last = last_attempts[0]
-            attempt = Attempt(digest, address.url, last.kind, last.allowed, last.started, last.seconds, last.status)
-            attempt = attempt._replace(reason=last.reason, message=last.message or "", location=last.location or "")
-            fault = why_no_page(self._sources[name], attempt) if why_no_page else ""
-            if not fault:
-                return []
-            faults.append(fault)
-        sources = run.ledger.addresses.by_source(int(now().timestamp())) if faults else ()
-        return [] if any(source.source == name and source.pages for source in sources) else faults
-
-    def _count_trapped(self, name: str, tally: _Tally) -> None:
-        """Count the addresses of a source that are not requested because their origin is endless."""
-        for host in self._hosts.values():
-            if host.is_endless and host.source.name == name:
-                number, example = self._run.ledger.addresses.never_asked(host.number)
-                if number:
-                    tally.left_out[Reason.CRAWLER_TRAP, ENDLESS_RULE.format(host.origin)] = (number, example)
-
-    def _record_left_out(self, name: str, tally: _Tally) -> None:
-        """Store how many addresses of a source each rule left out, as a task for each rule."""
-        run = self._run
-        rules = sorted(tally.left_out.items(), key=lambda rule_count: -rule_count[1][0])
-        with run.ledger.writing() as writer:
-            for (reason, rule), (count, url) in rules:
-                task = writer.sessions.open_task(run.session, run.collection.name, name, 1)
-                message = RuleCount(name, reason, rule, count, url).spelt()
-                writer.sessions.close_task(task, reason, message, failed=False)
+        endless = [(host.source.name, host.origin, host.number) for host in self._hosts.values() if host.is_endless]
+        close_tallies(self._run, self._crawl, self._tallies, endless, error)
 
     def _hand_out_more(self) -> None:
         """Send due addresses to the fetchers, for each host of which they have too few."""
@@ -349,10 +260,7 @@ class CrawlDispatcher:
         return True
 
     def _record_give_up(self, host: _Host, reason: Reason, message: str) -> None:
-        """Note in its source's tally why a host was given up; the source has failed if one of its seeds is there."""
-        tally = self._tallies[host.source.name]
-        tally.problem, tally.failure_reason = message, reason
-        tally.is_failed = tally.is_failed or host.origin in tally.seed_origins
+        self._tallies[host.source.name].note_give_up(host.origin, reason, message)
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         if isinstance(event, AttemptEnded):
@@ -363,7 +271,7 @@ class CrawlDispatcher:
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
         """Store an attempt with the next due time of its address, the addresses it found, and its counts."""
         event = self._redirects.limit_chain(event)
-        run, attempt, tally, beside = self._run, event.attempt, self._tallies[host.source.name], self._crawl.beside
+        run, attempt, beside = self._run, event.attempt, self._crawl.beside
         schedule, is_failed = None, _has_failed(attempt)
         if attempt.kind == beside:  # it may have become a page meanwhile, and be due again
             host.is_exhausted = False
@@ -383,24 +291,15 @@ class CrawlDispatcher:
             place = attempt.kept.place
             captured = CapturedRow(number, event.held, "", "", "", place.warc, place.offset)
             writer.captures.record_taken(number, run.collection.name, host.source.name, captured, 0)
-            tally.shared += 1
         else:
             self._shared_answers.note_request(host.origin, attempt)
         if attempt.wait:
             ended = attempt.started.timestamp() + attempt.seconds
             self._paused_until[host.origin] = math.ceil(ended + attempt.wait)
             writer.addresses.record_pause(host.origin, self._paused_until[host.origin])
-        tally.attempts += attempt.status is not None and not event.held
-        if attempt.reason:
-            tally.reasons[attempt.reason] += 1
-        tally.found += len(event.found)
+        self._tallies[host.source.name].count_attempt(self._crawl, event)
         if self._follower is not None:
             self._follower.note_answers(host.source.name)
-        self._check_seed(host.source, tally, event)
-        for left_out in event.left_out:
-            rule = (left_out.reason, left_out.rule if len(tally.left_out) < MAX_RULES else OTHER_RULES)
-            count, example = tally.left_out.get(rule, (0, left_out.url))
-            tally.left_out[rule] = (count + 1, example)
         host.is_endless = host.is_endless or event.endless
         if event.found:
             self._add_urls(writer, host.source, attempt.target, event.found)
@@ -414,19 +313,6 @@ class CrawlDispatcher:
         writer.flush()
         earlier_attempts = self._run.ledger.requests.attempts(self._run.collection.name, attempt.target, LAST_ATTEMPTS)
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
-
-    def _check_seed(self, source: Source, tally: _Tally, event: AttemptEnded) -> None:
-        """Count the response if it is a page; note why it is not if it should be a seed's page."""
-        attempt, why_no_page = event.attempt, self._crawl.why_no_page
-        if attempt.kind != self._crawl.page or attempt.status is None:
-            return
-        tally.pages += attempt.status == NOT_MODIFIED or (attempt.status < FIRST_REDIRECT_STATUS and not attempt.reason)
-        if why_no_page is None or attempt.target not in tally.seeds:
-            return
-        if fault := why_no_page(source, attempt):
-            tally.seed_faults.append(fault)
-        elif attempt.location:
-            tally.seeds.update(url.digest for url in event.found)
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
         """Store addresses of a source that were found at the address `via` (0: seeds), and their new hosts."""

@@ -76,6 +76,7 @@ class FollowedAnswer(NamedTuple):
     found: tuple[FoundUrl, ...] = ()
     if_new: tuple[FoundUrl, ...] = ()
     when_named: tuple[FoundUrl, ...] = ()
+    is_redirect: bool = False
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
@@ -284,7 +285,7 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
     if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
         finding = Finding("Redirected", f"to {target.url}")
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
-    return FollowedAnswer(FollowResult(), (target,))
+    return FollowedAnswer(FollowResult(), (target,), is_redirect=True)
 
 
 def requests_of(collection: Collection, source: Source) -> Requests | None:

@@ -41,23 +41,34 @@ AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 
 
 class FollowOutcome(NamedTuple):
-    """The number of requests found in a response, the reason if it was skipped, and why the discovery ended."""
+    """The result of following a response of a source from `url`; `found` counts the requests that it led to.
+
+    It `is_usable` if the discovery could read it. Otherwise it may have a `reason` with a `message`; it has none if it
+    redirects, or if its attempt failed.
+    """
 
     source: str
-    found: int
-    reason: Reason | None
-    end: str
+    url: str
+    found: int = 0
+    reason: Reason | None = None
+    message: str = ""
+    end: str = ""  # why the discovery ended
+    is_usable: bool = False
 
 
-class _FollowRun(NamedTuple):
-    """The result of following a response, or a failed reading, or None if it has no body; and the seconds it took."""
+class _Follow(NamedTuple):
+    """A response and the result of following it, or a failed reading, or None if it has no body; and the seconds."""
 
+    recorded: RecordedAttempt
     followed: FollowedAnswer | Reading | None = None
     seconds: float = 0.0
 
 
 class AnswerFollower:
-    """Follows the responses of some sources, those of each source in the order in which they arrived."""
+    """Follows the responses of some sources, those of each source in the order in which they arrived.
+
+    Each source has at most one response in the pool, so that one that takes long does not keep other sources waiting.
+    """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
         """Continue where the last run stopped, for each source."""
@@ -73,6 +84,9 @@ class AnswerFollower:
         self._listing_starts = {source: queries.listing_begun(name, source) for source in self._sources}
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._may_have_new = set(self._sources)  # sources
+        self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
+        self._busy_sources: set[str] = set()  # with a response that is being followed
+        self._complete: list[_Follow] = []  # to be written
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
         self._unread = UnreadAttempts(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
         self._retried = set(self._unread.due())  # responses that an earlier run could not follow
@@ -104,17 +118,35 @@ class AnswerFollower:
         writer.addresses.begin_anew(name, source.name, REQUEST, seed_digests, allowed_origins(run.collection, source))
         writer.addresses.due_at(name, seed_digests, 1)
 
-    def follow_next(self, add_urls: AddUrls) -> list[FollowOutcome]:
-        """Follow the next response of every source that has one, and store the results; return the outcomes."""
-        answers = [recorded for name in self._sources if (recorded := self._next_answer(name))]
-        if not answers:
-            return []
-        runs = self._follow_answers(answers)
-        with self._run.ledger.writing() as writer:
-            return [
-                self._write_outcome(writer, add_urls, answer, *follow)
-                for answer, follow in zip(answers, runs, strict=True)
-            ]
+    def submit_next(self) -> None:
+        """Begin to follow the next response of every source that has one, unless another of that source is followed."""
+        for name in self._sources:
+            if name not in self._busy_sources and (recorded := self._next_answer(name)) is not None:
+                self._busy_sources.add(name)
+                self._begin_follow(recorded)
+
+    @property
+    def in_progress(self) -> int:
+        """The number of responses that are being followed, or whose results are to be written."""
+        return len(self._busy_sources)
+
+    @property
+    def has_results(self) -> bool:
+        """Whether there are results to be written."""
+        return bool(self._complete)
+
+    def collect(self, timeout: float = 0.0) -> None:
+        """Take complete results from the pool, for one of which it waits up to `timeout` seconds."""
+        if self._in_pool:
+            for number, (result, seconds) in self._run.pool.collect(timeout):
+                self._complete.append(_Follow(self._in_pool.pop(number), result, seconds))
+
+    def write_results(self, writer: LedgerWriter, add_urls: AddUrls) -> list[FollowOutcome]:
+        """Store the results of the responses that were followed, and return the outcomes."""
+        outcomes = [self._write_outcome(writer, add_urls, *follow) for follow in self._complete]
+        self._busy_sources -= {follow.recorded.source for follow in self._complete}
+        self._complete = []
+        return outcomes
 
     def _next_answer(self, name: str) -> RecordedAttempt | None:
         """Return the next response of a source to follow, or None if there is none now."""
@@ -128,28 +160,19 @@ class AnswerFollower:
                 self._may_have_new.discard(name)
         return waiting.popleft() if waiting else None
 
-    def _follow_answers(self, attempts: list[RecordedAttempt]) -> list[_FollowRun]:
-        """Run the discovery in the pool on each response that has a body; follow redirects here."""
-        runs = [_FollowRun()] * len(attempts)
-        indexes: list[int] = []
-        jobs: list[FollowJob] = []
-        for index, recorded in enumerate(attempts):
-            source = self._sources[recorded.source]
-            if recorded.attempt.kept is None or recorded.attempt.status is None or recorded.attempt.reason is not None:
-                continue
-            answer = kept_answer(self._run, recorded)
-            if 300 <= answer.status < 400 and answer.location and requests_of(self._run.collection, source):
-                request = self._run.ledger.requests.asked(recorded.seq)
-                runs[index] = _FollowRun(
-                    follow_redirect(self._run.collection, source, answer, context_of(request).get("hops", 0))
-                )
-                continue
-            indexes.append(index)
-            jobs.append(FollowJob(source, self._learned[recorded.source], answer, recorded.attempt.kind == CAPTURED))
-        outcomes = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
-        for index, (_, done) in zip(indexes, outcomes, strict=True):
-            runs[index] = _FollowRun(done.result, done.seconds)
-        return runs
+    def _begin_follow(self, recorded: RecordedAttempt) -> None:
+        """Run the discovery in the pool on a response that has a body; follow a redirect here."""
+        attempt, source = recorded.attempt, self._sources[recorded.source]
+        if attempt.kept is None or attempt.status is None or attempt.reason is not None:
+            self._complete.append(_Follow(recorded))
+            return
+        answer = kept_answer(self._run, recorded)
+        if 300 <= answer.status < 400 and answer.location and requests_of(self._run.collection, source):
+            hops = context_of(self._run.ledger.requests.asked(recorded.seq)).get("hops", 0)
+            self._complete.append(_Follow(recorded, follow_redirect(self._run.collection, source, answer, hops)))
+            return
+        job = FollowJob(source, self._learned[recorded.source], answer, attempt.kind == CAPTURED)
+        self._in_pool[self._run.pool.submit(job)] = recorded
 
     def _write_outcome(
         self,
@@ -172,7 +195,7 @@ class AnswerFollower:
                 self._unread.record_read(writer, [recorded.seq])
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
-            return FollowOutcome(recorded.source, 0, reason, "")
+            return FollowOutcome(recorded.source, recorded.attempt.url, 0, reason, _first_message(findings))
         result = followed.result
         writer.flush()
         keys = [offer.key for offer in result.offers]
@@ -200,7 +223,11 @@ class AnswerFollower:
         writer.requests.record_followed(name, recorded.source, followed_row)
         if recorded.seq in self._retried:
             self._take_steps_again(writer, recorded.seq)
-        return FollowOutcome(recorded.source, len(urls), result.skip, result.end)
+        is_usable = result.skip is None and not followed.is_redirect
+        message = _first_message(result.findings) if result.skip else ""
+        return FollowOutcome(
+            recorded.source, recorded.attempt.url, len(urls), result.skip, message, result.end, is_usable
+        )
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
         """Make the Settle steps read again, with its offers, an attempt that an earlier run could not follow."""
@@ -234,6 +261,11 @@ def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
     status = OK if attempt.status == NOT_MODIFIED else attempt.status or 0
     request = request_of(attempt.url, run.ledger.requests.asked(recorded.seq))
     return KeptAnswer(request, attempt.url, status, attempt.started, place, head, attempt.location)
+
+
+def _first_message(findings: Sequence[Finding]) -> str:
+    """Return the message of the first finding, or an empty text."""
+    return findings[0].message if findings else ""
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:

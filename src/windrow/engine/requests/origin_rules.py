@@ -212,10 +212,12 @@ def normal(address: str) -> str:
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Return a message if the server failed at a first request (status 500 or more); the discovery judges others."""
-    if attempt.status is None or attempt.status < 500:
+    """Return why a request brought no answer that the discovery can judge, or an empty text if it brought one."""
+    if attempt.reason is None and (attempt.status is None or attempt.status < 500):
         return ""
-    return f"{attempt.url}: the server answers {attempt.status}; ask it again with windrow retry --source {source.name}"
+    cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
+    message = cause if attempt.url in cause else f"{attempt.url}: {cause}"
+    return f"{message}; ask it again with windrow retry --source {source.name}"
 
 
 REQUEST_CRAWL = Crawl(

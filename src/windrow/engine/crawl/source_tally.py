@@ -1,0 +1,173 @@
+"""The counts of each source in a crawl, and how its task ends: with what was requested, left out, and not usable."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from windrow.clock import now
+from windrow.contract import NOT_MODIFIED, Crawl
+from windrow.engine.fetchers.message import AttemptEnded
+from windrow.engine.requests.following import FollowOutcome
+from windrow.engine.run import HarvestRun
+from windrow.ledger.sessions import OTHER_RULES, RuleCount
+from windrow.model import Attempt, Source
+from windrow.reasons import Reason
+
+MAX_FAULTS_NAMED = 5
+"""The most failed requests that are named in the comment of a source's task."""
+
+MAX_RULES = 50
+"""The most rules of a source whose left-out addresses are counted separately."""
+
+ENDLESS_RULE = "{}, where new addresses bring nothing new"
+FIRST_REDIRECT_STATUS = 300
+
+
+@dataclass(slots=True)
+class SourceTally:
+    """The counts of one source in this run."""
+
+    source: Source
+    task: int
+    handed_out: int = 0  # addresses sent to fetchers
+    attempts: int = 0  # requests with a response
+    shared: int = 0  # responses that another collection requested in this run
+    found: int = 0  # addresses that responses link to
+    reasons: Counter[str] = field(default_factory=Counter)  # of failures
+    seed_origins: set[str] = field(default_factory=set)
+    discovery_end: str = ""  # why its discovery ended, if that is known
+    seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
+    usable: int = 0  # responses that the discovery could follow, or with a page, or with status 304
+    faults: list[str] = field(default_factory=list)  # why seeds returned no page, or requests nothing usable
+    more_faults: int = 0  # that are not named
+    left_out: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: count, first address
+    problem: str = ""  # why an origin was given up, or nothing usable was returned
+    is_failed: bool = False
+    failure_reason: Reason | None = None
+
+    def count_attempt(self, crawl: Crawl, event: AttemptEnded) -> None:
+        """Count an attempt with its reason, the addresses it found, and those that rules left out."""
+        attempt = event.attempt
+        self.shared += bool(event.held and attempt.kept)
+        self.attempts += attempt.status is not None and not event.held
+        if attempt.reason:
+            self.reasons[attempt.reason] += 1
+        self.found += len(event.found)
+        for left_out in event.left_out:
+            rule = (left_out.reason, left_out.rule if len(self.left_out) < MAX_RULES else OTHER_RULES)
+            count, example = self.left_out.get(rule, (0, left_out.url))
+            self.left_out[rule] = (count + 1, example)
+        if attempt.kind == crawl.page and attempt.target:
+            self._check_usable(crawl, event)
+
+    def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
+        """Count the response if it is a page; note why it is not if it should be a seed's page, or be followed."""
+        attempt = event.attempt
+        if not crawl.by_request:
+            self.usable += attempt.status is not None and (
+                attempt.status == NOT_MODIFIED or (attempt.status < FIRST_REDIRECT_STATUS and not attempt.reason)
+            )
+        if crawl.why_no_page is None or not (crawl.by_request or attempt.target in self.seeds):
+            return
+        if fault := crawl.why_no_page(self.source, attempt):
+            self._add_fault(fault)
+        elif attempt.location:
+            self.seeds.update(url.digest for url in event.found)
+
+    def count_outcome(self, outcome: FollowOutcome) -> None:
+        """Count the outcome of following a response."""
+        self.found += outcome.found
+        self.discovery_end = outcome.end or self.discovery_end
+        self.usable += outcome.is_usable
+        if outcome.reason:
+            self.reasons[outcome.reason] += 1
+            if not any(fault.startswith(f"{outcome.url}: ") for fault in self.faults):  # why it cannot be followed
+                self._add_fault(f"{outcome.url}: {outcome.message or outcome.reason.meaning}")
+
+    def _add_fault(self, fault: str) -> None:
+        if len(self.faults) < MAX_FAULTS_NAMED:
+            self.faults.append(fault)
+        else:
+            self.more_faults += 1
+
+    def note_give_up(self, origin: str, reason: Reason, message: str) -> None:
+        """Note why an origin was given up; the source has failed if one of its seeds is there."""
+        self.problem, self.failure_reason = message, reason
+        self.is_failed = self.is_failed or origin in self.seed_origins
+
+    def comment(self, error: BaseException | None) -> str:
+        """Return the comment for the source's task."""
+        reasons = ", ".join(f"{reason} {count}" for reason, count in self.reasons.most_common(5))
+        comment = f"{self.source.name}: {self.attempts} asked, {self.found} found"
+        comment += f" ({reasons})" if reasons else ""
+        comment += f"; {self.shared} were asked for another collection in this run" if self.shared else ""
+        comment += f"; {self.discovery_end}" if self.discovery_end else ""
+        comment += f"; {self.problem}" if self.problem else ""
+        limit = self.source.most
+        comment += f"; one run asks for {limit} addresses at most" if 0 < limit <= self.handed_out else ""
+        return comment + (f"; {error}" if error else "")
+
+
+def close_tallies(
+    run: HarvestRun, crawl: Crawl, tallies: Mapping[str, SourceTally], endless: Iterable[tuple[str, str, int]],
+    error: BaseException | None,
+) -> None:  # fmt: skip
+    """Close the task of each source with its counts, as failed if there was an `error` or nothing usable was returned.
+
+    `endless` has the source, origin and number of each host whose new addresses bring nothing new.
+    """
+    if error is None:
+        for name, origin, host in endless:
+            number, example = run.ledger.addresses.never_asked(host)
+            if number:
+                tallies[name].left_out[Reason.CRAWLER_TRAP, ENDLESS_RULE.format(origin)] = (number, example)
+    for tally in tallies.values():
+        if error is None:
+            _check_faults(run, crawl, tally)
+            _record_left_out(run, tally)
+        failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
+        run.close_task(tally.task, tally.comment(error), getattr(error, "reason", None) or reason, failed=failed)
+
+
+def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
+    """Mark a source failed if nothing usable was returned; if it made no request, the last run's requests count."""
+    if not tally.attempts and not tally.handed_out:
+        tally.faults = _earlier_faults(run, crawl, tally)
+    if tally.faults and not tally.usable:
+        tally.is_failed = True
+        more = f"and {tally.more_faults:,} more like these" if tally.more_faults else ""
+        tally.problem = "; ".join(filter(None, [*tally.faults, more, tally.problem]))
+
+
+def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
+    """Return why the last attempt at each seed returned nothing usable; [] if one did, or was not requested."""
+    faults, source = [], tally.source
+    for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
+        address = run.ledger.addresses.get(run.collection.name, digest)
+        last_attempts = run.ledger.attempts.of_address(address.host, digest)[-1:] if address else []
+        if address is None or not last_attempts:
+            return []
+        last = last_attempts[0]
+        attempt = Attempt(digest, address.url, last.kind, last.allowed, last.started, last.seconds, last.status)
+        attempt = attempt._replace(reason=last.reason, message=last.message or "", location=last.location or "")
+        fault = crawl.why_no_page(source, attempt) if crawl.why_no_page else ""
+        followed = run.ledger.requests.followed(last.seq) if crawl.by_request and not fault else None
+        if followed is not None and followed.reason is not None:
+            fault = f"{address.url}: {followed.reason.meaning}"
+        if not fault:
+            return []
+        faults.append(fault)
+    sources = run.ledger.addresses.by_source(int(now().timestamp())) if faults and not crawl.by_request else ()
+    return [] if any(row.source == source.name and row.pages for row in sources) else faults
+
+
+def _record_left_out(run: HarvestRun, tally: SourceTally) -> None:
+    """Store how many addresses of a source each rule left out, as a task for each rule."""
+    rules = sorted(tally.left_out.items(), key=lambda rule_count: -rule_count[1][0])
+    with run.ledger.writing() as writer:
+        for (reason, rule), (count, url) in rules:
+            task = writer.sessions.open_task(run.session, run.collection.name, tally.source.name, 1)
+            message = RuleCount(tally.source.name, reason, rule, count, url).spelt()
+            writer.sessions.close_task(task, reason, message, failed=False)
