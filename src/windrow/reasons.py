@@ -171,3 +171,10 @@ A document that failed for another reason is read again only by another version 
 
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 """Reasons that mean that an answer is too large: it would be too large again if requested again."""
+
+BY_RULE = frozenset({
+    Reason.NOT_WANTED, Reason.SOURCE_INACTIVE, Reason.POLICY_DENIED, Reason.NOINDEX, Reason.NOFOLLOW, Reason.NOARCHIVE,
+    Reason.EXPIRED, Reason.ALREADY_EXTRACTED, Reason.LISTED_TWICE, Reason.DUPLICATE_RECORD, Reason.PLACEHOLDER,
+    Reason.ALREADY_LOADED, Reason.SUPERSEDED, Reason.CANCELLED, Reason.RETRIED, Reason.FORGOTTEN, Reason.STOPPED,
+})  # fmt: skip
+"""Reasons by which a rule, a person or the document itself leaves something out: nothing has failed."""

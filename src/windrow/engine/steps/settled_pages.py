@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.model import RecordedAttempt
+from windrow.contract import Skip, results_of
+from windrow.model import Reading, RecordedAttempt
+from windrow.reasons import BY_RULE, Reason
 
 PAGE_SIZE = 256
 """The most attempts in a page."""
@@ -23,6 +25,19 @@ class SettledAttempt(NamedTuple):
 
     recorded: RecordedAttempt
     result: Any
+
+    def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
+        """Return whether the result is of use, and the reason if it should be but is not.
+
+        If the results of the step are records (`has_records`), one of them must be more than a Skip.
+        """
+        if self.result is None or isinstance(self.result, Reading):
+            return False, self.result.reason if self.result else None
+        outputs = results_of(self.result) if has_records else ()
+        skips = [output for output in outputs if isinstance(output, Skip)]
+        if not has_records or len(skips) < len(outputs):
+            return True, None
+        return False, next((skip.reason for skip in skips if skip.reason not in BY_RULE), None)
 
 
 def gather_pages(

@@ -420,10 +420,8 @@ class Settling:
             for settled in page:
                 reason = self._reading_fault(settled.result)
                 failures += reason is not None
-                self._tasks.count(
-                    writer, settled.recorded.source, done=reason is None, has_fault=reason in OWN_FAULTS,
-                    message=first_finding(settled.result),
-                )  # fmt: skip
+                use = settled.judge_use(has_records=self._step.takes_answers)
+                self._tasks.count(writer, settled.recorded.source, reason, use, first_finding(settled.result))
         run.progress.step(len(page), failures)
         run.tick()
 

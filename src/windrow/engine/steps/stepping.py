@@ -5,6 +5,7 @@ Each source has a task of its own in a phase, with the counts of its documents.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +23,10 @@ from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed, StoreError, WindrowError
 from windrow.ledger import LedgerWriter
 from windrow.model import ArchivePlace, Item, Reading, Status
-from windrow.reasons import OWN_FAULTS
+from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
+
+MIN_UNUSABLE = 3
+"""Documents of a source after which it has failed if none was usable: fewer may happen to be without content."""
 
 
 @dataclass(slots=True)
@@ -34,6 +38,22 @@ class _Task:
     refused: int = 0
     faults: int = 0  # documents that windrow failed to read
     first_fault: str = ""  # the message of the first of them
+    usable: int = 0  # documents that gave something
+    unusable: Counter[Reason] = field(default_factory=Counter)  # documents that gave nothing, by reason
+
+    @property
+    def has_nothing_usable(self) -> bool:
+        """Whether none of several documents gave anything."""
+        return not self.usable and self.unusable.total() >= MIN_UNUSABLE
+
+    def comment(self, source: str, error: WindrowError | None) -> str:
+        """Return the comment with which the task ends."""
+        comment = f"{source}: {self.done} done, {self.refused} refused"
+        if self.has_nothing_usable:
+            reasons = ", ".join(f"{reason} {count}" for reason, count in self.unusable.most_common(5))
+            comment += f"; none of the documents read in this run was usable: {reasons}"
+        comment += f"; {self.first_fault}" if self.first_fault else ""
+        return comment + (f"; {error}" if error else "")
 
 
 @dataclass(slots=True)
@@ -70,13 +90,20 @@ class PhaseTasks:
             self._tasks[source] = _Task(number)
 
     def count(
-        self, writer: LedgerWriter, source: str, *, done: bool, has_fault: bool = False, message: str = ""
+        self, writer: LedgerWriter, source: str, reason: Reason | None, use: tuple[bool, Reason | None], message: str
     ) -> None:
-        """Count a document of a source; `has_fault` if windrow failed to read it, which `message` describes."""
+        """Count a document of a source, which was refused if it has a `reason`; `message` says why windrow failed.
+
+        `use` has whether it gave something, and the reason if it gave nothing and should have.
+        """
         self.open(writer, source)
-        task = self._tasks[source]
-        task.done += done
-        task.refused += not done
+        task, has_fault = self._tasks[source], reason in OWN_FAULTS
+        task.done += reason is None
+        task.refused += reason is not None
+        usable, unusable = use
+        task.usable += usable
+        if unusable is not None and unusable not in BY_RULE:
+            task.unusable[unusable] += 1
         task.faults += has_fault
         if has_fault and not task.first_fault:
             task.first_fault = message
@@ -85,10 +112,8 @@ class PhaseTasks:
         """Record the end of every task; if there was an `error`, all tasks have failed."""
         with self.run.ledger.writing() as writer:
             for source, task in self._tasks.items():
-                comment = f"{source}: {task.done} done, {task.refused} refused"
-                comment += f"; {task.first_fault}" if task.first_fault else ""
-                comment += f"; {error}" if error else ""
-                failed = bool(error or task.faults)
+                comment = task.comment(source, error)
+                failed = bool(error or task.faults or task.has_nothing_usable)
                 self.run.close_task(task.number, comment, error.reason if error else None, failed=failed, writer=writer)
 
 
@@ -231,9 +256,8 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
                     run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
                     attempt=item.attempt or 0, member=member, step=collection.step_after(collection.members.kind),
                 )  # fmt: skip
-            has_fault = reading.reason in OWN_FAULTS
-            message = first_finding(reading)
-            tasks.count(writer, due_item.source, done=reading.done, has_fault=has_fault, message=message)
+            use = (reading.done, reading.reason if isinstance(step, Read) else None)
+            tasks.count(writer, due_item.source, reading.reason, use, first_finding(reading))
     run.progress.step(len(page), sum(not reading.done for _, reading in page))
     run.tick()
 

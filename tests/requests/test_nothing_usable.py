@@ -1,0 +1,134 @@
+"""A run in which a source gave nothing usable ends with 3 and the reason, until the source is repaired."""
+
+from time import sleep
+
+import pytest
+
+from tests.requests.workshop import Workshop, collection
+from tests.requests.workshop import follow as follow_documents
+from tests.sessions import session_settings
+from windrow.contract import FollowResult, Observation, Skip
+from windrow.digest import hash64
+from windrow.engine.session import Session
+from windrow.model import Reading
+from windrow.reasons import Reason
+
+
+def follow_page(source, learned, answer):
+    """Skip answers that are not of status 200, or not a page."""
+    is_page = answer.status == 200 and answer.view.read().startswith(b"page")
+    return FollowResult() if is_page else FollowResult(skip=Reason.NOT_VALID)
+
+
+def read_page(task):
+    return None
+
+
+def read_document(task):
+    """Record each document with content; fail or skip the others."""
+    if not task.offers:
+        return None
+    (offer,) = task.offers
+    content = task.view.read().decode()
+    if content == "broken":
+        return Reading(Reason.NOT_WELL_FORMED)
+    if content == "left out":
+        return Skip(Reason.NOINDEX, offer.key)
+    return Observation(offer.key, content) if content else Skip(Reason.NO_TEXT, offer.key)
+
+
+@pytest.fixture
+def shop(tmp_path, serve):
+    """Return a function that makes a workspace whose server's answer can be replaced."""
+
+    def make(answer, declared, *lines, section=""):
+        api, service = serve(answer), serve(answer)
+        return Workshop(tmp_path, api, service, declared, *lines, section=section)
+
+    return make
+
+
+def run(shop):
+    """Run a session; return its exit code, and the comments of its tasks of the source that failed."""
+    with Session(session_settings(shop.workspace), "run") as session:
+        session.harvest(shop.adapter.harvest(shop.workspace))
+        exit_code = session.close()
+        first_fact = session.number
+    ledger = shop.ledger()
+    comments = [task.comment for task in ledger.sessions.tasks((first_fact, 1 << 60)) if task.failed]
+    ledger.close()
+    return exit_code, comments
+
+
+def late_answer(asked):
+    sleep(3)
+    return 200, b"page", {}
+
+
+FAULTS = {
+    "another origin": (
+        lambda asked: (302, b"", {"Location": "http://elsewhere.example/"}),
+        (),
+        "",
+        "to http://elsewhere.example/",
+    ),
+    "too large": (
+        lambda asked: (200, b"page" * 1000, {}),
+        (),
+        "[limits]\ntransfer_size = '1 KiB'",
+        "has more than 1024 bytes",
+    ),
+    "too late": (late_answer, ('timeout = "1s"',), "", "1 second"),
+    "not valid": (lambda asked: (200, b"other", {}), (), "", Reason.NOT_VALID.meaning),
+    "not found": (lambda asked: (404, b"", {}), (), "", Reason.NOT_VALID.meaning),
+    "broken server": (lambda asked: (500, b"", {}), (), "", "the server answers 500"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_source_without_a_usable_answer_has_failed_until_it_is_repaired(shop, name):
+    answer, lines, section, message = FAULTS[name]
+    made = shop(answer, collection(read_page, follow=follow_page), *lines, section=section)
+    exit_code, comments = run(made)
+    assert exit_code == 3
+    assert len(comments) == 1
+    assert message in comments[0]
+    requests = len(made.api.paths())
+    assert run(made)[0] == 3, "nothing is due, and nothing is repaired"
+    assert len(made.api.paths()) == requests
+    made.api.answer = lambda asked: (200, b"page", {})
+    make_due(made)
+    assert run(made) == (0, [])
+    assert run(made) == (0, [])
+
+
+def make_due(shop):
+    """Make the source's address due."""
+    ledger = shop.ledger()
+    with ledger.writing() as writer:
+        writer.addresses.due_at("workshop", [hash64(shop.api.url)], 1)
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("contents", "exit_code"),
+    [
+        (["", "", ""], 3),
+        (["", "broken", ""], 3),
+        (["", "", "", "text"], 0),
+        (["", "left out", "left out"], 0),
+    ],
+)
+def test_documents_none_of_which_is_usable_are_a_failure_of_their_source(shop, contents, exit_code):
+    documents = {f"d{number}": content.encode() for number, content in enumerate(contents)}
+
+    def answer(asked):
+        name = asked.path.strip("/")
+        return (200, documents[name], {}) if name else (200, "\n".join(documents).encode(), {})
+
+    code, comments = run(shop(answer, collection(read_document, follow=follow_documents)))
+    assert code == exit_code
+    assert len(comments) == (exit_code > 0)
+    for comment in comments:
+        counted = f"no_text {contents.count('')}"
+        assert f"none of the documents read in this run was usable: {counted}" in comment
