@@ -91,7 +91,8 @@ def pouchdb(folder: Path) -> Iterator[str]:
     if node is None or not program.exists():
         raise Missing("pouchdb-server is not here: make pouchdb")
     port = free_port()
-    (folder / "config.json").write_text('{"log": {"level": "none"}}')
+    config = {"log": {"level": "none", "file": str(folder / "pouchdb.log")}}  # else it is log.txt of the working folder
+    (folder / "config.json").write_text(json.dumps(config))
     command = [node, "--no-deprecation", "--unhandled-rejections=warn", str(program), "--host", "127.0.0.1"]
     command += ["--port", str(port), "--dir", str(folder), "--config", str(folder / "config.json"), "--no-color"]
     with running(command, folder / "log", port, end=signal.SIGKILL):

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,6 +20,7 @@ from windrow.archive import (
     refuse_other_ledger,
     repair_archive,
 )
+from windrow.archive.warc_writer import WarcWriter
 from windrow.clock import spell
 from windrow.digest import digest, warc_digest
 from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
@@ -294,3 +296,22 @@ class TestMend:
         for ledger in ("", "two"):
             with pytest.raises(ConfigError, match="nothing in it was touched"):
                 refuse_other_ledger(folder, ledger, {name: 10})
+
+
+def test_a_file_is_flushed_while_another_thread_opens_the_next_one(tmp_path, monkeypatch):
+    writer = WarcWriter(tmp_path, "a", gzip=False, rotate=1, info=[])  # each record has a file of its own
+    writer.append(b"first")
+    flush = os.fdatasync
+
+    def flush_late(fd: int) -> None:
+        monkeypatch.setattr(os, "fdatasync", flush)
+        thread = threading.Thread(target=writer.append, args=(b"second",))
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
+        flush(fd)
+
+    monkeypatch.setattr(os, "fdatasync", flush_late)
+    writer.sync()
+    writer.close()
+    assert len(list(tmp_path.glob("a-*.warc"))) == 2

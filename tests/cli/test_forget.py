@@ -17,6 +17,8 @@ from tests import programs
 from tests.cli.test_past import page
 from windrow.app import Windrow
 from windrow.app.begin import prepare
+from windrow.engine import takedown
+from windrow.errors import DiskFull
 
 SECRET = "zanzibarite"
 SHARED = "quadrilobite"
@@ -89,6 +91,25 @@ def test_no_byte_of_a_page_stays(root: Path, village, windrow) -> None:
     assert windrow("search", SECRET).out == ""
     assert windrow("search", f"{SECRET} seen:2026").out == ""
     assert "/calm.html" in windrow("search", "nothing happens").out
+
+
+def test_a_takedown_whose_bytes_cannot_be_overwritten_stays_open(root: Path, village, windrow, monkeypatch) -> None:
+    url = f"{village.origin(0)}/secret.html"
+    real_erase = takedown.erase
+
+    def erase(*_arguments: object) -> int:
+        raise DiskFull("the disk is full")
+
+    monkeypatch.setattr(takedown, "erase", erase)
+    output = windrow("forget", url, "--yes", "--json")
+    (forgotten,) = output.of("forgotten")
+    assert not forgotten["done"]
+    assert "the disk is full" in forgotten["errors"][0]
+    assert [name for name in remains(root, SECRET) if name.startswith("archive/")]
+    monkeypatch.setattr(takedown, "erase", real_erase)
+    (forgotten,) = windrow("forget", "--yes", "--json").of("forgotten")
+    assert (forgotten["target"], forgotten["captures"], forgotten["done"]) == (url, 2, True)
+    assert remains(root, SECRET) == []
 
 
 def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, windrow) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import sqlalchemy as sa
 from tests.collections.drops.sample import START
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import TABLES
-from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
+from windrow.errors import ConfigError, DiskFull, MissingExtra, StoreError, StoreUnreachable
 from windrow.reasons import Reason
 from windrow.stores.databases import connect, describe_database, map_errors
+from windrow.stores.sqlite import open_database, store_errors, transaction
 
 
 def connection_error(url: str, password: str | None = None) -> StoreError:
@@ -103,3 +105,13 @@ def test_an_engine_is_strict_everywhere(store_url: str) -> None:
     with pytest.raises(StoreError), map_errors(engine), engine.begin() as connection:
         connection.exec_driver_sql("""INSERT INTO "order" VALUES ('long')""")
     engine.dispose()
+
+
+def test_a_full_database_is_a_full_disk_although_sqlite_has_rolled_back_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(open_database(path)) as connection:
+        connection.execute("CREATE TABLE t (x)")
+        connection.execute("PRAGMA max_page_count = 20").fetchall()
+        with pytest.raises(DiskFull), store_errors(path), transaction(connection):
+            connection.executemany("INSERT INTO t VALUES (zeroblob(?))", [(3000,)] * 1000)
+        assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)

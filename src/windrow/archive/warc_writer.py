@@ -147,12 +147,17 @@ class WarcWriter:
 
     def sync(self) -> None:
         """Flush the current file to the disk."""
-        if self._fd >= 0:
-            os.fdatasync(self._fd)
+        with self._lock:  # another thread may close the file, to open the next one
+            fd = os.dup(self._fd) if self._fd >= 0 else -1
+        if fd >= 0:
+            try:
+                os.fdatasync(fd)
+            finally:
+                os.close(fd)
 
     def close(self) -> None:
         """Close the current file."""
         if self._fd >= 0:
-            self.sync()
+            os.fdatasync(self._fd)
             os.close(self._fd)
             self._fd = -1

@@ -114,9 +114,12 @@ def take_down_targets(
     if errors:
         return [result._replace(errors=(*result.errors, *errors), done=False) for result in results.values()]
     with ledger.writing() as writer:
-        for tombstone, result in results.items():
-            writer.takedowns.done(session.number, tombstone, (result.captures, result.bytes, result.records))
         for takedown in takedowns:
+            result = results[takedown.tombstone]
+            if not result.done:
+                continue
+            counts = (result.captures, result.bytes, result.records)
+            writer.takedowns.done(session.number, takedown.tombstone, counts)
             if takedown.target.shared:
                 writer.takedowns.due_again(takedown.target.address, takedown.target.host)
     return list(results.values())
@@ -181,12 +184,14 @@ def _remove_target(
     if not places:
         _mark_records(session, takedown, [capture.place for capture in captures if capture.attempt not in kept_ids])
         places = ledger.takedowns.spans(takedown.tombstone)
-    size = 0
+    size, is_erased = 0, True
     for warc, group in groupby(places, key=attrgetter("warc")):
         try:
             spans = [ErasedSpan(place.offset, place.length) for place in group]
             size += erase(session.settings.archive, warc, spans, now())
         except ArchiveError as error:
+            # Bytes of a file that no longer exists are gone; those of any other file are still there.
+            is_erased = is_erased and not (session.settings.archive / warc).exists()
             errors.append(str(error))
         session.lease.beat()
     records = sum(
@@ -195,6 +200,9 @@ def _remove_target(
     for session_number in {capture.session for capture in captures}:
         # A missing index is made anew when the session closes.
         (session.settings.archive / index_name(session_number)).unlink(missing_ok=True)
+    if not is_erased:  # the captures stay on the ledger until their bytes are gone
+        errors.append("not removed completely: correct that, then: windrow forget")
+        return TakedownResult(target.name, 0, size, records, tuple(errors), done=False)
     own_kept_ids = {capture.attempt for capture in captures if capture.attempt in kept_ids and not capture.borrowed}
     with ledger.writing() as writer:
         writer.takedowns.clear(takedown.tombstone, target.host, takedown.all_attempts, own_kept_ids)

@@ -12,7 +12,14 @@ from typing import Any, TypeVar
 
 from windrow.errors import DiskFull, LedgerError
 from windrow.ledger.sql_file import read_blocks
-from windrow.stores.sqlite import DISK_FULL_ERRORS, close_on_failure, empty_wal, is_unwritable, open_database
+from windrow.stores.sqlite import (
+    DISK_FULL_ERRORS,
+    close_on_failure,
+    empty_wal,
+    is_unwritable,
+    open_database,
+    transaction,
+)
 
 
 @cache
@@ -134,14 +141,8 @@ class LedgerDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the body in a transaction, which is rolled back on any exception."""
-        with self.guarded():
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self.connection.execute("ROLLBACK")
-                raise
-            self.connection.execute("COMMIT")
+        with self.guarded(), transaction(self.connection):
+            yield
 
     def overwrite_what_is_deleted(self) -> None:
         """Have SQLite overwrite deleted and changed data with zeros from now on."""

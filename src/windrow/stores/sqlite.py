@@ -109,7 +109,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # after a full disk or an error of it, SQLite has rolled back already
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 

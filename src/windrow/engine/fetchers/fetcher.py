@@ -20,6 +20,7 @@ from windrow.engine.crawl.asking import ArchivingClient, secrets_of
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
+    BatchBroken,
     BatchEnded,
     CloseConnection,
     CrawlOrigin,
@@ -35,6 +36,7 @@ from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import end_with_parent
 from windrow.fetch.transport import transport_for
 from windrow.formats.url import parts
+from windrow.reasons import Reason
 
 CLOSE_TIMEOUT = 2.0
 """Seconds allowed for closing the remaining connections."""
@@ -121,7 +123,8 @@ class Fetcher:
                     for walker in self._walkers.values():
                         walker.halt()
                 elif isinstance(message, MoreJobs):
-                    self._walkers[message.batch].submit(message.jobs)
+                    if message.batch in self._walkers:  # otherwise its walk could not be started
+                        self._walkers[message.batch].submit(message.jobs)
                 elif isinstance(message, CrawlOrigin):
                     self._start_walk(message)
                 else:
@@ -141,9 +144,14 @@ class Fetcher:
         )  # fmt: skip
         queue = HostQueue() if service else self._host_queue(walk.origin)
         parallel = int(service.connections) if service else 1
-        walker = self._walkers[walk.number] = OriginCrawler(
-            walk, archiver, self._recent, self.report, queue, parallel=parallel
-        )
+        try:
+            walker = OriginCrawler(walk, archiver, self._recent, self.report, queue, parallel=parallel)
+        except Exception as error:  # noqa: BLE001 after a bug in a collection's rules the engine must not wait forever
+            fault = f"the crawl rules of {walk.origin}: {type(error).__name__}: {error}"[:1000]
+            broken = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
+            self.report(BatchEnded(walk.number, (), broken))
+            return
+        self._walkers[walk.number] = walker
         self._start_task(walker.run())
 
     def _host_queue(self, origin: str) -> HostQueue:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any
@@ -36,6 +37,7 @@ from windrow.reasons import Reason
 FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs | None
 """What is sent to a fetcher process; None ends it."""
 
+_END_MESSAGE = bytes(ForkingPickler.dumps(None))
 _TOO_SLOW = "a fetcher process was ended: reading the host's response took too long"
 _CLOSE_SECONDS = 10.0  # that all processes together have to finish their files
 
@@ -63,7 +65,7 @@ class _RunningFetcher:
         self.is_overdue = False  # it was killed because it read a response for too long, and not because the run stops
         start_process(self.process)
         far_end.close()
-        self._outbox: SimpleQueue[FetcherMessage] = SimpleQueue()
+        self._outbox: SimpleQueue[bytes] = SimpleQueue()
         threading.Thread(target=self._send_queued, daemon=True).start()
         self.batches: dict[int, set[int]] = {}
         self.sites: dict[int, Site] = {}
@@ -79,17 +81,19 @@ class _RunningFetcher:
         self.send(batch)
 
     def send(self, message: FetcherMessage) -> None:
-        """Queue a message for the sending thread; sending here could deadlock while the process sends to us."""
-        self._outbox.put(message)
+        """Queue a message for the sending thread; sending here could deadlock while the process sends to us.
+
+        It is pickled here: an error in the other thread would end that thread, and the run would wait forever.
+        """
+        self._outbox.put(bytes(ForkingPickler.dumps(message)))
 
     def _send_queued(self) -> None:
-        """Send queued messages until None is sent or the process is dead, which `FetcherPool.events` notices too."""
+        """Send queued messages until the end is sent or the process is dead, which `FetcherPool.events` notices too."""
         with suppress(OSError):
-            while True:
+            message = b""
+            while message != _END_MESSAGE:
                 message = self._outbox.get()
-                self.pipe.send(message)
-                if message is None:
-                    return
+                self.pipe.send_bytes(message)
 
 
 class FetcherPool:
