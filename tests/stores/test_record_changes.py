@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.adapters.record_changes import count_changes, describe_difference
+from windrow.adapters.record_changes import count_changes, count_versions, describe_difference
 from windrow.contract import AttemptObservations, Observation, Skip
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
@@ -48,6 +48,18 @@ def test_changes_between_attempts_have_what_was_said_before(store: RecordStore) 
         ("lamps", "new"),
     }
     assert list(store.changed_versions((5, 9))) == []
+
+
+def test_a_version_that_a_new_store_lacks_differs(store: RecordStore, tmp_path: Path) -> None:
+    with closing(RecordStore(tmp_path / "new.db")) as new_store:
+        for attempt, record in ((1, {"status": "planned"}), (2, {"status": "cancelled"})):
+            at = BEGIN + timedelta(days=attempt)
+            observation = AttemptObservations(
+                attempt, at, "https://council.example/", "council", (Observation("pier", record),)
+            )
+            new_store.settle([observation], attempt, attempt)
+    assert count_versions(tmp_path / "records.db", tmp_path / "new.db") == (5, 2, 3)
+    assert count_versions(tmp_path / "new.db", tmp_path / "new.db") == (2, 2, 0)
 
 
 def test_changes_and_what_is_there_are_counted_by_source(store: RecordStore) -> None:

@@ -81,11 +81,17 @@ def count_changes(
 
 
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
-    """Return the numbers of versions in a store, in the new store that replaces it, and only in the new store."""
+    """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
+
+    A version that only one of the stores has differs; if both have such versions, they are counted as pairs.
+    """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
-        old_versions = {(version.key, version.digest, version.change) for version in old_store.versions()}
-        new_versions = [(version.key, version.digest, version.change) for version in new_store.versions()]
-        return len(old_versions), len(new_versions), sum(version not in old_versions for version in new_versions)
+        old_versions, new_versions = (
+            Counter((version.key, version.digest, version.change) for version in store.versions())
+            for store in (old_store, new_store)
+        )
+    lost, added = (old_versions - new_versions).total(), (new_versions - old_versions).total()
+    return old_versions.total(), new_versions.total(), max(lost, added)
 
 
 def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:

@@ -215,8 +215,8 @@ def _print_replay(console: Console, result: ReplayResult, collection: str) -> No
         if console.json:
             console.message("replay", versions)
         console.inform(
-            f"session {result.session}: {versions.after:,} versions of {collection}, {versions.before:,} before; "
-            f"{versions.changed:,} differ from before"
+            f"session {result.session}: {counted(versions.after, 'version')} of {collection}, "
+            f"{versions.before:,} before; {versions.changed:,} of them differ"
         )
         return
     phase_names = dict(enumerate(phases()[collection], 1))

@@ -84,8 +84,9 @@ class FollowResult:
 class MissingOffer(NamedTuple):
     """A thing that a source offered before, but that is missing from a listing of everything that the source has.
 
-    `value` is the value of the record with this key, None if there is no such record. `listings` is the number of
-    whole listings in a row without the thing, including this one, at most 100.
+    `value` is the value of the record with this key, None if there is no such record, or not yet, as its document waits
+    for a service; then it has to be observed as gone all the same. `listings` is the number of whole listings in a row
+    without the thing, including this one, at most 100.
     """
 
     key: str

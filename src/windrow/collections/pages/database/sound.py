@@ -215,9 +215,10 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 
 
 def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
-    """Return the numbers of versions in two databases, and of versions in `new` with another text than in `old`.
+    """Return the numbers of versions in two databases, and how many differ.
 
-    Raises StoreError if a database cannot be read.
+    A version that only one of them has differs; if both have such versions, they are counted as pairs. Raises
+    StoreError if a database cannot be read.
     """
     try:
         with closing(sqlite3.connect(new)) as connection:
@@ -226,7 +227,11 @@ def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
                 connection.execute(f"SELECT count(*) FROM {base}.entity_generation").fetchone()[0]
                 for base in ("before", "main")
             )
-            added_sql = f"{_SELECT_IDENTITIES.format(base='main')} EXCEPT {_SELECT_IDENTITIES.format(base='before')}"
-            return old_count, new_count, connection.execute(f"SELECT count(*) FROM ({added_sql})").fetchone()[0]
+            selects = [_SELECT_IDENTITIES.format(base=base) for base in ("main", "before")]
+            added, removed = f"{selects[0]} EXCEPT {selects[1]}", f"{selects[1]} EXCEPT {selects[0]}"
+            differing = max(
+                connection.execute(f"SELECT count(*) FROM ({sql})").fetchone()[0] for sql in (added, removed)
+            )
+            return old_count, new_count, differing
     except sqlite3.Error as error:
         raise store_error(error, f"{old} and {new} cannot be compared: {error}") from error
