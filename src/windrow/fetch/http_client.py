@@ -26,6 +26,7 @@ from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 
 _ACCEPT_ENCODING = f"Accept-Encoding: {ACCEPT_ENCODING}\r\n"
+_ACCEPT = "Accept: */*\r\n"
 
 WITHOUT_BODY = frozenset({204, 304})
 """Statuses whose responses have no body, whatever their Content-Length."""
@@ -105,6 +106,8 @@ class HttpClient:
         target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
         request_line = f"{request.method} {target} HTTP/1.1\r\n"
         header_lines, kept_lines = self._header_lines, self._kept_header_lines
+        if any(name.lower() == "accept" for name in headers):  # in place of the one of all requests
+            header_lines, kept_lines = header_lines.replace(_ACCEPT, ""), kept_lines.replace(_ACCEPT, "")
         if secrets:
             # A compressed response could not be searched for secrets.
             kept_lines = kept_lines.replace(_ACCEPT_ENCODING, "Accept-Encoding: identity\r\n")

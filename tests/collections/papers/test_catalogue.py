@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from windrow.collections.papers.adapter import ADAPTER
-from windrow.collections.papers.adapter.rows import bring_up_to_date
-from windrow.collections.papers.columns import decode_row
+from windrow.collections.papers.adapter.rows import bring_up_to_date, open_rows
+from windrow.collections.papers.columns import Put, decode_row
+from windrow.engine.progress import Progress
+from windrow.ledger import Ledger
 
 TITLES = ("A careful measure of everything", "Another measure of the whole thing")
 CONTENTS = [pdf(title) for title in TITLES]
@@ -130,3 +133,22 @@ def test_the_files_of_the_catalogue_are_exported(library, tmp_path):
         assert export.write(library.workspace(), "tsv", output) == 1
     fields = (tmp_path / "out.tsv").read_text().rstrip("\n").split("\t")
     assert fields == [str(library.root / "works" / "a.jsonl"), "1", "1 record refused: bad_line 1", ""]
+
+
+def test_check_names_rows_whose_cells_were_altered(library):
+    put(library.root / "works" / "a.jsonl", work(0))
+    library.run()
+    settings = ADAPTER._paper_settings(library.workspace())
+
+    def faults() -> list[str]:
+        with closing(Ledger(library.workspace().ledger)) as ledger:
+            return [fault.problem for fault in ADAPTER.check(library.workspace(), ledger)]
+
+    assert faults() == []
+    key = f"sha1:{sha1(CONTENTS[0])}".encode()
+    with open_rows(settings) as table:
+        table.put([Put(key, {"match0:doi": b"10.9999/other", "file:size": b"12345678"}, ("text0:pages",))])
+    message = "1 row have other cells than windrow wrote, such as "
+    assert faults() == [f"{message}{key.decode()}: file:size, text0:pages, match0:doi"]
+    ADAPTER.replay(library.workspace(), library.setup(), Progress(None))
+    assert faults() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import threading
 from collections import Counter
@@ -166,3 +167,13 @@ def test_what_waits_for_its_next_request_still_waits_after_a_replay(tmp_path):
         assert tries == {"good": 1, "never": 4}
         assert waits(workspace) is None
         assert row(workspace, contents["never"])["grobid0:status_code"] == 200
+
+
+def test_a_request_has_one_accept_header(tmp_path):
+    contents = papers("good")
+    with library(tmp_path, contents, by_name(contents, Counter(), {})) as workspace:
+        workspace.run()
+        files = [path.read_bytes() for path in workspace.workspace().archive.folder.rglob("*.warc*")]
+    archived = b"".join(gzip.decompress(file) if file.startswith(b"\x1f\x8b") else file for file in files)
+    head = archived[archived.index(b"POST /api/processFulltextDocument") :].partition(b"\r\n\r\n")[0]
+    assert [line for line in head.split(b"\r\n") if line.startswith(b"Accept:")] == [b"Accept: application/xml"]

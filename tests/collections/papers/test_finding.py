@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from windrow.collections.papers.finding import PATTERNS, media_type, select
+from windrow.collections.papers.finding import PATTERNS, media_type, select, wanted_types
 from windrow.errors import ConfigError
 from windrow.formats.cdx import CdxFault, parse_line
 from windrow.model import CdxLine, Site, Source
@@ -109,3 +109,9 @@ def test_media_types_are_called_by_one_name():
             "application/pdf": [".pdf", "image/pdf", "'application/pdf'"], "": ["", "image/png", "text/plain", "warc/revisit"]}  # fmt: skip
     for name, written in spellings.items():
         assert {media_type(spelling) for spelling in written} == {name}
+
+
+def test_a_media_type_that_no_file_can_have_is_refused():
+    with pytest.raises(ConfigError, match="image/png"):
+        wanted_types({"media_types": ["application/pdf", "image/png"]})
+    assert wanted_types({"media_types": ["application/x-pdf"]}) == {"application/pdf"}

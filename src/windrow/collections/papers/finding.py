@@ -137,8 +137,14 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 
 
 def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the media types that the settings of a source select."""
-    types = frozenset(settings.get("media_types") or (PDF, POSTSCRIPT, JATS))
+    """Return the media types that the settings of a source select; raise ConfigError for one that no file has."""
+    names = settings.get("media_types") or (PDF, POSTSCRIPT, JATS)
+    for name in names:
+        if not media_type(name):
+            raise ConfigError(
+                f"media_types: {name!r} is none of {', '.join((*TYPES, UNKNOWN))}; no file would be taken"
+            )
+    types = frozenset(map(media_type, names))
     return types | {UNKNOWN} if settings.get("octet_stream") else types
 
 

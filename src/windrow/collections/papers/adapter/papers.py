@@ -26,13 +26,14 @@ from windrow.collections.papers.adapter.rows import (
     bring_up_to_date,
     erase_deleted,
     extracted_by_others,
+    find_altered_rows,
     open_rows,
     read_settings,
 )
 from windrow.collections.papers.collection import COLLECTION, GROBID
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.finding import parse_digest, row_key
+from windrow.collections.papers.finding import parse_digest, row_key, wanted_types
 from windrow.config import Workspace
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.digest import digest
@@ -42,6 +43,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import SessionSettings
 from windrow.engine.takedown import TakedownTarget
 from windrow.errors import StepError
+from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import CdxLine, Item, Level, Limits
 from windrow.reasons import Reason
@@ -69,6 +71,8 @@ class PaperAdapter(RecordAdapter):
     def require_ready(self, workspace: Workspace) -> None:
         """Raise an error if the settings are not valid, including those of the table."""
         super().require_ready(workspace)
+        for source in workspace.of(COLLECTION.name):
+            wanted_types(source.options)
         self._paper_settings(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
@@ -103,7 +107,7 @@ class PaperAdapter(RecordAdapter):
             return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records, and that every paper has a row."""
+        """Check the records, and that every paper has a row with the cells that windrow wrote."""
         yield from super().check(workspace, ledger)
         settings = self._paper_settings(workspace)
         if not settings.store.is_file():
@@ -118,6 +122,11 @@ class PaperAdapter(RecordAdapter):
             row_keys = (row_key(parse_digest(key), settings.key_form) for key in store.papers())
             if missing_count := sum(key not in stored_keys for key in row_keys):
                 yield Fault(settings.table, f"{missing_count} papers have no row", "windrow replay")
+            altered = list(find_altered_rows(settings, store, table, ledger))
+            if altered:
+                key, columns = altered[0]
+                message = f"{counted(len(altered), 'row')} have other cells than windrow wrote, such as {key}: "
+                yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain a paper by its digest in any spelling, with its row and the failed index lines with this digest."""

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,8 +105,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         index = _open_catalogue(stack, settings)
         catalogue = update_index(index, settings.catalogue, pulse) if index else CatalogueState()
         catalogue_version = index.version() if index else ""
-        options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
-        inputs = json.dumps([*_key_settings(settings), *options])
+        inputs = _inputs(settings, catalogue_version)
         if register.meta("made") != inputs:
             store.mark_stale()
             store.mark_stale(register.keys())
@@ -152,6 +152,66 @@ def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Led
     }
 
 
+def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
+    """Return all that the rows depend on besides the records, as JSON; they are written again if it changes."""
+    options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
+    return json.dumps([*_key_settings(settings), *options])
+
+
+def find_altered_rows(
+    settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the papers whose rows have other cells than windrow wrote, with the columns; missing rows are left out.
+
+    Cells of other programs are not compared, nor any if rows are to be written again because settings have changed.
+    """
+    with ExitStack() as stack:
+        register = stack.enter_context(_open_register(settings))
+        index = _open_catalogue(stack, settings)
+        if register.meta("made") != _inputs(settings, index.version() if index else ""):
+            return
+        stores = _OpenStores(store, register, table, index, ledger)
+        all_keys = store.papers()
+        while keys := list(islice(all_keys, _PAGE_SIZE)):
+            papers = {key: paper for key in keys if (paper := store.paper(key))}
+            puts, _ = _make_puts(papers, register.owns(keys), settings, stores)
+            stored = table.get_many([put.key for put in puts.values()])
+            for key, put in puts.items():
+                cells = stored.get(put.key, {})
+                columns = [column for column, cell in put.cells.items() if cells.get(column) != cell]
+                columns += [column for column in put.cleared if column in cells]
+                if cells and columns:
+                    yield key, columns
+
+
+def _make_puts(
+    papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
+) -> tuple[dict[str, Put], dict[str, bool]]:
+    """Return what to write for each paper, and whether its row is windrow's, which for new ones the table shows.
+
+    A row that another program made keeps its cells: only the columns that windrow wrote are changed or cleared.
+    """
+    row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
+    to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
+    other_columns = _read_columns(stores.table, to_read)
+    owned = {key: is_own_row.get(key, key not in other_columns) for key in papers}
+    written_columns = stores.register.written_columns([key for key in papers if not is_own_row.get(key, True)])
+    first_captures = _first_captures(papers.values(), settings, stores.ledger)
+    puts = {}
+    for key, paper in papers.items():
+        match = _match_cells(paper, stores.catalogue)
+        cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
+        cleared = absent_columns(cells)
+        if not owned[key]:
+            own_columns = written_columns.get(key, frozenset())
+            foreign_columns = other_columns.get(key, frozenset()) - own_columns
+            cells, cleared = merge_with_foreign(
+                cells, foreign_columns, own_columns, replace_foreign=settings.force_existing
+            )
+        puts[key] = Put(row_keys[key], cells, cleared)
+    return puts, owned
+
+
 def _key_settings(settings: PaperSettings) -> list[str]:
     """Return the settings that the keys in the register depend on."""
     return [settings.table, settings.table_name, settings.key_form]
@@ -183,36 +243,18 @@ def _write_rows(
     """Write the rows of papers; return counts of rows and PDFs, and why the table refuses some rows, by paper.
 
     The counts are how many rows were `written` and `removed`, and how many PDFs are `unread`.
-
-    A row that another program made keeps its cells: only the columns that windrow wrote are changed or cleared.
     """
-    store, register, table, index, ledger = stores
+    store, register, table, _, _ = stores
     papers = {key: store.paper(key) for key in keys}
     missing = [key for key, paper in papers.items() if paper is None]
     present = {key: paper for key, paper in papers.items() if paper is not None}
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     is_own_row = register.owns(keys)  # whether windrow made the row of a paper
-    unregistered = [key for key in present if key not in is_own_row]
-    other_columns = _read_columns(table, {key: row_keys[key] for key in present if not is_own_row.get(key, False)})
-    is_own_row |= {key: key not in other_columns for key in unregistered}
-    written_columns = register.written_columns([key for key in (*present, *missing) if not is_own_row.get(key, True)])
-    first_captures = _first_captures(present.values(), settings, ledger)
-    puts, registered_columns = [], []
-    for key, paper in present.items():
-        match = _match_cells(paper, index)
-        cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
-        if is_own_row[key]:
-            puts.append(Put(row_keys[key], cells, absent_columns(cells)))
-            continue
-        own_columns = written_columns[key]
-        foreign_columns = other_columns.get(key, frozenset()) - own_columns
-        new_cells, cleared = merge_with_foreign(
-            cells, foreign_columns, own_columns, replace_foreign=settings.force_existing
-        )
-        puts.append(Put(row_keys[key], new_cells, cleared))
-        registered_columns += [(key, column) for column in new_cells]
-    register.add(((key, is_own_row[key]) for key in unregistered), registered_columns)
-    refused = table.put(puts)
+    written_columns = register.written_columns([key for key in missing if not is_own_row.get(key, True)])
+    puts, owned = _make_puts(present, is_own_row, settings, stores)
+    registered_columns = [(key, column) for key, put in puts.items() if not owned[key] for column in put.cells]
+    register.add(((key, owned[key]) for key in present if key not in is_own_row), registered_columns)
+    refused = table.put(puts.values())
     removed = [key for key in missing if key in is_own_row]
     foreign_rows = {key for key in removed if not is_own_row[key] and not store.taken_down(key)}
     table.put([Put(row_keys[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(foreign_rows)])
