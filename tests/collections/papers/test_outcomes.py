@@ -54,8 +54,9 @@ def test_fulltext_of_other_kinds_has_a_row_and_is_declined_by_the_extractor(tmp_
         f"sha1:{sha1(pdf)}": kind for kind, pdf in kinds.items()
     }
     for row in rows.values():
-        assert not [name for name in row if name.startswith(("grobid0:", "text0:"))]
-    assert "only PDFs are extracted" in workspace.why(sha1(JATS)) + json.dumps(
+        is_read = row["file:mime"] == "application/jats+xml"
+        assert bool([name for name in row if name.startswith(("grobid0:", "text0:"))]) == is_read
+    assert "only PDF and JATS are extracted" in workspace.why(sha1(HTML)) + json.dumps(
         [json.loads(line) for line in exported(workspace, "paper-versions", "jsonl").splitlines()]
     )
 
@@ -174,8 +175,8 @@ def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_
     assert rows["large"]["grobid0:status"]["status"] == "oversize"
     for name in ("bomb", "bomb-error"):
         assert rows[name]["grobid0:status"] == {"status": "oversize", "reason": "BOMB_RATIO"}
-    assert rows["html"]["grobid0:status"]["reason"] == "wrong_root"
-    assert rows["teapot"]["grobid0:status_code"] == 418
+    for name in ("html", "teapot"):  # they may be answers of a proxy
+        assert "grobid0:status_code" not in rows[name]
     for name in ("entities", "file"):
         assert rows[name]["grobid0:status"]["reason"] == "dtd_forbidden"
     ledger = Ledger(workspace.workspace().ledger)

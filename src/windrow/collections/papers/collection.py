@@ -71,7 +71,7 @@ COLLECTION = Collection(
     phases=("find", "extract", "match"),
     discovery=Captures(later(f"{_FINDING}:select"), "1", unchanged=False, kinds=later(f"{_FINDING}:kinds")),
     steps=(
-        Settle("extract", "1", later("windrow.collections.papers.extract:extract"), retakes=2),
+        Settle("extract", "2", later("windrow.collections.papers.extract:extract"), retakes=2),
         Derive("match"),
     ),
     adapter="windrow.collections.papers.adapter:ADAPTER",

@@ -27,10 +27,11 @@ from windrow.collections.papers.verdict import plain_title
 from windrow.contract import Answer, Ask, Observation, Skip, Task
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
+from windrow.formats.jats import read_jats
 from windrow.formats.pdf import PdfLine, PdfPages
 from windrow.reasons import Reason
 
-PRODUCER = "windrow text0 1"
+PRODUCER = "windrow text0 2"
 MAX_PAGES_SIZE = 4_000_000
 """The most bytes of `text0:pages`."""
 
@@ -84,7 +85,7 @@ def guess_metadata(document: PdfPages) -> Guess:
         status["reason"] = "NEEDS_OCR"
     elif document.cut or len(encoded) > MAX_PAGES_SIZE:
         status["reason"] = "CUT"
-    info = {
+    info: dict[str, Any] = {
         "title": title or None,
         "authors": list(_guess_authors(lines_below)),
         "abstract": _guess_abstract(first_pages) or None,
@@ -267,8 +268,10 @@ def extract(task: Task) -> Results:
             text = _add_guess(task, record, extra)
         if task.options.get("thumbnails") == "True" and not task.stopped:
             extra["thumbnail"] = _thumbnail(task)
+    elif meta["mime"] == JATS:
+        text = _add_jats(task, record, extra)
     else:
-        record["declined"] = "only PDFs are extracted"
+        record["declined"] = "only PDF and JATS are extracted"
     observations: Results = [Observation(key, record, text[:_MAX_SEARCHED_CHARACTERS], aside=extra)]
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
@@ -359,6 +362,31 @@ def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str
     record |= _main_fields(guess.info["title"], guess.info["authors"], guess.info["doi"])
     extra["pages"] = guess.pages
     return "\n".join(filter(None, (guess.info["title"], *guess.info["authors"], guess.pages)))
+
+
+def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
+    """Add what a JATS article has, or why it could not be read, to the record; return its text for the search."""
+    task.view.seek(0)
+    try:
+        article = read_jats(task.view.read(), task.limits)
+    except StepError as error:
+        record["text"] = {"status": {"status": "error", "reason": str(error.reason), "description": str(error)}}
+        return ""
+    body = article.body.encode("utf-8", "replace")
+    status = {"status": "success", "method": "jats", "producer": PRODUCER}
+    if len(body) > MAX_PAGES_SIZE or len(article.references) > _MAX_REFERENCES:
+        status["reason"] = "CUT"
+    info: dict[str, Any] = {
+        "title": article.title or None, "authors": [*article.authors], "doi": article.doi.lower() or None,
+        "abstract": article.abstract[:_MAX_ABSTRACT_CHARACTERS] or None, "journal": article.journal or None,
+        "date": article.year or None,
+        "references": [text[:_MAX_FIELD_CHARACTERS] for text in article.references[:_MAX_REFERENCES]],
+        "words": len(article.body.split()), "producer": PRODUCER,
+    }  # fmt: skip
+    record["text"] = {"status": status, "info": info}
+    record |= _main_fields(info["title"], info["authors"], info["doi"])
+    extra["pages"] = body[:MAX_PAGES_SIZE].decode("utf-8", "ignore")
+    return "\n".join(filter(None, (article.title, *article.authors, article.abstract, extra["pages"])))
 
 
 def is_declined(record: Mapping[str, Any]) -> bool:

@@ -70,6 +70,11 @@ def digest_of(key: bytes) -> str:
     return text if is_base32(text) else ""
 
 
+def key_text(key: bytes) -> str:
+    """Return the key of a row as the text that exports have: with its digest in base 32, or in hexadecimal."""
+    return f"sha1:{digest_of(key)}" if digest_of(key) else key.hex()
+
+
 def parse_digest(name: str) -> str:
     """Return a SHA-1 in base 32 or hexadecimal, with or without `sha1:`, in base 32, or an empty text if it is not one.
 

@@ -15,10 +15,11 @@ from typing import Any, BinaryIO, TextIO
 from windrow.adapters.adapter import Export
 from windrow.collections.papers.adapter.catalogue_files import describe_refused
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
+from windrow.collections.papers.adapter.texts import write_references, write_texts
 from windrow.collections.papers.columns import ENCODINGS, decode, decode_row
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.finding import PDF, digest_of, hex_of
+from windrow.collections.papers.finding import PDF, digest_of, hex_of, key_text
 from windrow.collections.papers.verdict import MAX_TITLE_CHARACTERS, STUBS, slug
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
@@ -57,6 +58,9 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
     return (
         Export("papers", ("jsonl", "parquet"), "a line for each paper, with its row", bind(_write_papers)),
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", write_versions),
+        Export("paper-texts", ("parquet", "jsonl"), "the text of each paper, with typed fields", bind(write_texts)),
+        Export("paper-references", ("jsonl", "parquet"), "each reference of each paper, with DOI and match",
+               bind(write_references)),
         Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, with tabs between fields", bind(_write_dump)),
         Export("paper-count", ("outcome", *_COUNTED_COLUMNS, "column"), "counts of rows", bind(_write_counts)),
         Export("paper-catalogue", ("tsv",), "the files of the catalogue, with works and refused records",
@@ -82,7 +86,7 @@ def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
     columns = [name for name, kind in ENCODINGS.items() if kind != "bytes"]
     with open_rows(settings) as table:
         for key, cells in table.scan(columns):
-            yield {"key": _key_text(key), **decode_row(cells)}
+            yield {"key": key_text(key), **decode_row(cells)}
 
 
 def _write_parquet(settings: PaperSettings, output: BinaryIO) -> int:
@@ -124,7 +128,7 @@ def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]
     with open_rows(settings) as table:
         for key, cells in table.scan(scanned):
             if all(name in cells for name in columns) and (form != "ungrobided" or "grobid0:status_code" not in cells):
-                yield _key_text(key), *(_cell_text(name, cells) for name in columns)
+                yield key_text(key), *(_cell_text(name, cells) for name in columns)
 
 
 def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
@@ -138,7 +142,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
                     "cdx_metadata": cells["file:cdx"].decode("utf-8", "replace"),
                     "tei_xml": cells["grobid0:tei_xml"].decode("utf-8", "replace"),
                 }
-                yield _key_text(key), json.dumps(dump)
+                yield key_text(key), json.dumps(dump)
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
@@ -151,7 +155,7 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
             letters = slug(title, STUBS) if len(title) <= MAX_TITLE_CHARACTERS else ""
             if metadata and letters and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
                 authors = [author.get("name") for author in metadata.get("authors") or ()]
-                features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": _key_text(key)}
+                features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": key_text(key)}
                 yield letters, json.dumps(features)
 
 
@@ -214,7 +218,7 @@ def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:
     with open_rows(settings) as table:
         for key, cells in table.scan(("f:c", column)):
             if "f:c" in cells and column not in cells:
-                output.write(_key_text(key) + "\n")
+                output.write(key_text(key) + "\n")
                 count += 1
     return count
 
@@ -262,10 +266,6 @@ def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
 def _path_in_tar(base32: str) -> str:
     name = hex_of(base32)
     return f"{name[:2]}/{name[2:4]}/{name}"
-
-
-def _key_text(key: bytes) -> str:
-    return f"sha1:{digest_of(key)}" if digest_of(key) else key.hex()
 
 
 def _cell_text(column: str, cells: Cells) -> str:

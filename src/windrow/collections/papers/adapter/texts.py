@@ -1,0 +1,128 @@
+"""The exports of papers with typed fields: their texts, and their references, each matched with the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, nullcontext
+from importlib.util import find_spec
+from itertools import islice
+from typing import Any, TextIO
+
+from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
+from windrow.collections.papers.catalogue import doi_of
+from windrow.collections.papers.columns import decode, decode_row
+from windrow.collections.papers.database.index import CatalogueIndex
+from windrow.collections.papers.finding import key_text
+from windrow.collections.papers.verdict import STUBS, match_paper, matched_slug, read_paper
+from windrow.errors import MissingExtra, StepError
+from windrow.formats.tei import legacy_shape, read_tei
+from windrow.formats.text import json_text
+from windrow.model import Limits
+
+_BATCH_SIZE = 500  # rows that are written to Parquet at once
+_TEXT, _NUMBER, _TEXTS = "text", "number", "texts"
+
+TEXT_FIELDS = {
+    "key": _TEXT, "url": _TEXT, "captured": _TEXT, "media_type": _TEXT, "size": _NUMBER, "title": _TEXT,
+    "authors": _TEXTS, "year": _NUMBER, "journal": _TEXT, "doi": _TEXT, "abstract": _TEXT, "body": _TEXT,
+    "extractor": _TEXT, "quality": _TEXT, "match": _TEXT, "match_doi": _TEXT,
+}  # fmt: skip
+"""The fields of `paper-texts` and their types."""
+
+REFERENCE_FIELDS = {
+    "key": _TEXT, "number": _NUMBER, "text": _TEXT, "title": _TEXT, "authors": _TEXTS, "year": _NUMBER,
+    "journal": _TEXT, "doi": _TEXT, "match": _TEXT, "match_doi": _TEXT, "problem": _TEXT,
+}  # fmt: skip
+"""The fields of `paper-references`; `problem` is why the references of a paper could not be read."""
+
+TypedRow = dict[str, Any]
+
+
+def write_texts(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write the metadata and text of each paper with typed fields, as JSON lines or Parquet; return their number."""
+    return _write_rows(_text_rows(settings), TEXT_FIELDS, form, output)
+
+
+def write_references(settings: PaperSettings, form: str, output: TextIO) -> int:
+    """Write each reference of each paper, matched with the catalogue, as JSON lines or Parquet; return their number."""
+    return _write_rows(_reference_rows(settings), REFERENCE_FIELDS, form, output)
+
+
+def _write_rows(rows: Iterator[TypedRow], fields: Mapping[str, str], form: str, output: TextIO) -> int:
+    count = 0
+    if form == "jsonl":
+        for row in rows:
+            output.write(json_text(row) + "\n")
+            count += 1
+        return count
+    if find_spec("pyarrow") is None:
+        raise MissingExtra("writing Parquet", "parquet")
+    import pyarrow as pa  # noqa: PLC0415 an extra
+    from pyarrow import parquet  # noqa: PLC0415 an extra
+
+    types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string())}
+    schema = pa.schema([(name, types[kind]) for name, kind in fields.items()])
+    with parquet.ParquetWriter(output.buffer, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, _BATCH_SIZE)):
+            writer.write_table(pa.Table.from_pylist(batch, schema))
+            count += len(batch)
+    return count
+
+
+def _text_rows(settings: PaperSettings) -> Iterator[TypedRow]:
+    columns = ("f", "file:size", "file:mime", "grobid0:tei_json", "grobid0:quality", "match0:mstatus", "match0:doi",
+               "text0:tinfo", "text0:pages")  # fmt: skip
+    with open_rows(settings) as table:
+        for key, stored in table.scan(columns):
+            cells = decode_row(stored)
+            capture, tei = cells.get("f:c") or {}, cells.get("grobid0:tei_json")
+            metadata = tei or cells.get("text0:tinfo") or {}
+            paper = read_paper(metadata, "")
+            body = tei.get("body") if tei else cells.get("text0:pages")
+            doi = next((name[4:] for name in paper.identifiers if name.startswith("doi:")), None)
+            yield {
+                "key": key_text(key), "url": capture.get("u"), "captured": capture.get("d"),
+                "media_type": cells.get("file:mime"), "size": cells.get("file:size"), "title": paper.title or None,
+                "authors": [*paper.authors], "year": paper.year, "journal": paper.journal or None, "doi": doi,
+                "abstract": metadata.get("abstract"), "body": body,
+                "extractor": "grobid" if tei else metadata.get("producer"), "quality": cells.get("grobid0:quality"),
+                "match": cells.get("match0:mstatus"), "match_doi": cells.get("match0:doi"),
+            }  # fmt: skip
+
+
+def _reference_rows(settings: PaperSettings) -> Iterator[TypedRow]:
+    has_index = settings.catalogue_index.is_file()
+    opened = closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)) if has_index else nullcontext()
+    with open_rows(settings) as table, opened as index:
+        for key, cells in table.scan(("grobid0:tei_xml", "text0:tinfo")):
+            try:
+                references = list(_references(cells))
+            except StepError as error:
+                yield dict.fromkeys(REFERENCE_FIELDS) | {"key": key_text(key), "authors": [], "problem": str(error)}
+                continue
+            for number, reference in enumerate(references, 1):
+                yield {"key": key_text(key), "number": number, **_match_reference(reference, index), "problem": None}
+
+
+def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
+    """Yield the references of a row: those of its TEI, or else the texts that the embedded extractor found."""
+    if "grobid0:tei_xml" in cells:
+        yield from legacy_shape(read_tei(cells["grobid0:tei_xml"], Limits())).get("citations") or ()
+        return
+    info = decode("text0:tinfo", cells.get("text0:tinfo", b"")) or {}
+    for text in info.get("references") or ():
+        yield {"unstructured": text, "doi": doi_of(text).rstrip(".,;)")}
+
+
+def _match_reference(reference: Mapping[str, Any], index: CatalogueIndex | None) -> TypedRow:
+    """Return the fields of a reference, and its match if there is a catalogue and the reference has a title or DOI."""
+    paper = read_paper(reference, matched_slug(reference.get("title") or "", STUBS))
+    row: TypedRow = {
+        "text": reference.get("unstructured"), "title": paper.title or None, "authors": [*paper.authors],
+        "year": paper.year, "journal": paper.journal or None, "doi": doi_of(reference.get("doi") or "") or None,
+        "match": None, "match_doi": None,
+    }  # fmt: skip
+    if index is not None and (paper.slug or paper.identifiers):
+        verdict = match_paper(paper, index.candidates(paper))
+        row |= {"match": verdict.status, "match_doi": verdict.doi or None}
+    return row

@@ -1,0 +1,129 @@
+"""References and texts as typed exports, and JATS articles."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+
+import pytest
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.collections.papers.test_failing_service import by_name, library, papers
+from tests.collections.papers.test_grobid import TEI, XML
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.columns import decode_row
+from windrow.errors import StepError
+from windrow.formats.jats import read_jats
+from windrow.model import Limits
+from windrow.reasons import Reason
+
+JATS = b"""<?xml version="1.0"?>
+<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) v1.2 20190208//EN" "JATS-archivearticle1.dtd">
+<article article-type="research-article"><front><journal-meta><journal-title-group><journal-title>A journal</journal-title>
+</journal-title-group></journal-meta><article-meta><article-id pub-id-type="doi">10.5000/JATS</article-id>
+<title-group><article-title>Effects of <italic>&beta;</italic>-waves on the whole thing</article-title></title-group>
+<contrib-group><contrib contrib-type="author"><name><surname>Lee</surname><given-names>Ann</given-names></name></contrib>
+<contrib contrib-type="editor"><name><surname>No</surname></name></contrib>
+<contrib contrib-type="author"><collab>The Group</collab></contrib></contrib-group>
+<pub-date><year>2004</year></pub-date><abstract><p>We measured.</p></abstract></article-meta></front>
+<body><sec><title>Methods</title><p>With a   rod.</p></sec></body>
+<back><ref-list><ref id="r1"><mixed-citation>A. Writer. On measure, 1999. doi:10.5000/ref</mixed-citation></ref></ref-list></back>
+</article>"""
+
+CITED = """<back><div type="references"><listBibl><biblStruct xml:id="b0"><analytic><title level="a" type="main">A measure of all
+ the other things</title><author><persName><forename type="first">Bo</forename><surname>Berg</surname></persName></author>
+<idno type="DOI">10.5000/CITED</idno></analytic><monogr><title level="j">Annals</title><imprint><date type="published" when="1999"/>
+</imprint></monogr><note type="raw_reference">Berg, B. A measure, 1999</note></biblStruct></listBibl></div></back></text></TEI>"""
+
+
+def export(workspace: Library, name: str, form: str = "jsonl") -> list[dict]:
+    wanted = next(export for export in ADAPTER.EXPORTS if export.name == name)
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="utf-8")
+    count = wanted.write(workspace.workspace(), form, stream)
+    stream.flush()
+    if form == "parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        raw.seek(0)
+        rows = parquet.read_table(raw).to_pylist()
+    else:
+        rows = [json.loads(line) for line in raw.getvalue().decode().splitlines()]
+    assert len(rows) == count
+    return rows
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
+def test_references_have_their_doi_and_match_and_texts_have_typed_fields(tmp_path, form):
+    contents = papers("cited", "guessed")
+    tei = TEI.replace(b"</text></TEI>", CITED.encode())
+    replies = {"cited": (200, tei, XML), "guessed": (500, b"[NO_BLOCKS] none", XML)}
+    work = {"doi": "10.5000/cited", "title": "A measure of all the other things", "authors": ["Bo Berg"], "year": 1999}
+    (tmp_path / "works.jsonl").write_text(json.dumps(work))
+    with library(tmp_path, contents, by_name(contents, Counter(), replies)) as workspace:
+        workspace.section += '\ncatalogue = ["works.jsonl"]'
+        workspace.run()
+    keys = {name: f"sha1:{sha1(content)}" for name, content in contents.items()}
+    references = {(row["key"], row["number"]): row for row in export(workspace, "paper-references", form)}
+    assert references[keys["cited"], 1] == {
+        "key": keys["cited"], "number": 1, "text": "Berg, B. A measure, 1999", "title": "A measure of all\n the other things",
+        "authors": ["Bo Berg"], "year": 1999, "journal": "Annals", "doi": "10.5000/cited", "match": "exact",
+        "match_doi": "10.5000/cited", "problem": None,
+    }  # fmt: skip
+    assert references[keys["guessed"], 2]["text"].startswith("B. Writer")
+    texts = {row["key"]: row for row in export(workspace, "paper-texts", form)}
+    cited, guessed = texts[keys["cited"]], texts[keys["guessed"]]
+    assert (cited["title"], cited["authors"], cited["extractor"]) == (
+        "A careful measure of the whole thing",
+        ["Ann Lee"],
+        "grobid",
+    )
+    assert cited["body"].startswith("word word")
+    assert (cited["size"], cited["captured"]) == (len(contents["cited"]), "2020-01-02T03:04:05Z")
+    assert (guessed["title"], guessed["extractor"]) == ("The paper called guessed by everybody", "windrow text0 2")
+
+
+def test_a_jats_article_has_metadata_text_references_and_a_match(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "shelf.warc.gz")
+    shelf.put("http://example.org/a.xml", JATS, mime="application/jats+xml")
+    shelf.put("http://example.org/b.pdf", pdf("A paper beside it"))
+    broken = JATS.replace(b"</front>", b"")
+    shelf.put("http://example.org/c.xml", broken, mime="application/jats+xml")
+    shelf.index(tmp_path / "shelf.cdx")
+    work = {
+        "doi": "10.5000/other",
+        "title": "Effects of beta-waves on the whole thing",
+        "authors": ["A. Lee"],
+        "year": 2004,
+    }
+    (tmp_path / "works.jsonl").write_text(json.dumps(work))
+    library = Library(
+        tmp_path, 'catalogue = ["works.jsonl"]', f'cdx = ["{tmp_path}/shelf.cdx"]\nwarc = ["{tmp_path}/warcs"]\n'
+    )
+    library.run()
+    row = decode_row(library.rows()[f"sha1:{sha1(JATS)}"])
+    info = row["text0:tinfo"]
+    assert (info["title"], info["authors"]) == ("Effects of \u03b2-waves on the whole thing", ["Ann Lee", "The Group"])
+    assert (info["doi"], info["journal"], info["date"], info["abstract"]) == (
+        "10.5000/jats",
+        "A journal",
+        "2004",
+        "We measured.",
+    )
+    assert row["text0:pages"] == "Methods\nWith a rod."
+    assert (row["text0:tstatus"]["method"], row["match0:mstatus"]) == ("jats", "strong")
+    failed = decode_row(library.rows()[f"sha1:{sha1(broken)}"])["text0:tstatus"]
+    assert (failed["status"], failed["reason"]) == ("error", "not_well_formed")
+    references = [row for row in export(library, "paper-references") if row["key"] == f"sha1:{sha1(JATS)}"]
+    assert [(row["text"], row["doi"]) for row in references] == [
+        ("A. Writer. On measure, 1999. doi:10.5000/ref", "10.5000/ref")
+    ]
+
+
+def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():
+    for content, reason in [(b"<article><p/></article>", Reason.WRONG_ROOT),
+                            (b'<!DOCTYPE article [<!ENTITY a "b">]><article/>', Reason.DTD_FORBIDDEN)]:  # fmt: skip
+        with pytest.raises(StepError) as refused:
+            read_jats(content, Limits())
+        assert refused.value.reason is reason
