@@ -30,6 +30,7 @@ LOOPS = (
     "src/windrow/engine/captures/rules.py",
     "src/windrow/contract/registry.py",
     "src/windrow/engine/run.py",
+    "src/windrow/engine/fetchers/fetcher.py",
 )
 """Where the failure of one document, package or part that is given back, whatever it is, must not end the rest."""
 
