@@ -84,7 +84,7 @@ class PdfPages(NamedTuple):
     """The text of a document by page.
 
     `head` has the top lines of the first page, `number` is the count of all pages, and `cut` is whether the document
-    has more text than this.
+    has more text than this. `unreadable` pages are broken; their texts are empty.
     """
 
     title: str
@@ -93,6 +93,7 @@ class PdfPages(NamedTuple):
     pages: list[str]
     head: list[PdfLine]
     cut: bool
+    unreadable: int = 0
 
 
 def is_installed() -> bool:
@@ -111,17 +112,20 @@ def read_pages(raw: bytes) -> PdfPages:
     with _open_document(raw) as document:
         pages: list[str] = []
         head_lines: list[PdfLine] = []
-        characters_left = _MAX_CHARACTERS
+        unreadable, characters_left = 0, _MAX_CHARACTERS
         page_count = len(document)
         for page_number in range(min(page_count, MAX_PAGES)):
-            text = _page_and_head(document, page_number, None if page_number else head_lines)
+            page_text = _page_and_head(document, page_number, None if page_number else head_lines)
+            unreadable += page_text is None
+            text = page_text or ""
             pages.append(text[:characters_left])
             characters_left -= len(text)
             if characters_left <= 0:
                 break
         title = _clean(_read_metadata(document, b"Title"))
         created = read_pdf_time(_read_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, page_count, pages, head_lines, len(pages) < page_count or characters_left <= 0)
+        is_cut = len(pages) < page_count or characters_left <= 0
+        return PdfPages(title, created, page_count, pages, head_lines, is_cut, unreadable)
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
@@ -206,8 +210,8 @@ def _page_and_links(document: PdfDocument, page_number: int, links: list[PdfLink
         return ""
 
 
-def _page_and_head(document: PdfDocument, page_number: int, head_lines: list[PdfLine] | None) -> str:
-    """Append a page's top lines to `head_lines` and return its text, which is empty if the page cannot be read."""
+def _page_and_head(document: PdfDocument, page_number: int, head_lines: list[PdfLine] | None) -> str | None:
+    """Append a page's top lines to `head_lines` and return its text, or None if the page cannot be read."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
@@ -216,7 +220,7 @@ def _page_and_head(document: PdfDocument, page_number: int, head_lines: list[Pdf
                 head_lines += _find_head(text_page)
             return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
     except PdfiumError:
-        return ""
+        return None
 
 
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:

@@ -43,3 +43,12 @@ def test_a_title_keeps_its_lines_without_tall_letters(shared):
     content = (shared / "data" / "papers" / "grobid" / "pdf" / "submission_363.pdf").read_bytes()
     guess = guess_metadata(read_pages(content)._replace(title=""))
     assert guess.info["title"] == "COHERENCE PROPERTIES OF QUANTUM DOT RESONANCE FLUORESCENCE"
+
+
+def test_pages_that_cannot_be_read_are_counted():
+    whole = pdf("A title of some length", pages=3)
+    assert "reason" not in guess_metadata(read_pages(whole)).status
+    guess = guess_metadata(read_pages(whole.replace(b"5 0 R 6 0 R", b"5 0 R 9 0 R")))
+    assert guess.status["reason"] == "PAGES_UNREADABLE"
+    assert guess.info["unreadable_pages"] == 1
+    assert guess.info["title"] == "A title of some length"

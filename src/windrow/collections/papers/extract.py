@@ -82,7 +82,9 @@ def guess_metadata(document: PdfPages) -> Guess:
     has_text = bool(text.strip())
     status = {"status": "success" if has_text else "no-text", "method": "heuristic", "producer": PRODUCER}
     if not has_text:
-        status["reason"] = "NEEDS_OCR"
+        status["reason"] = "PAGES_UNREADABLE" if document.unreadable else "NEEDS_OCR"
+    elif document.unreadable:
+        status["reason"] = "PAGES_UNREADABLE"
     elif document.cut or len(encoded) > MAX_PAGES_SIZE:
         status["reason"] = "CUT"
     info: dict[str, Any] = {
@@ -97,6 +99,8 @@ def guess_metadata(document: PdfPages) -> Guess:
         "created": document.created,
         "producer": PRODUCER,
     }
+    if document.unreadable:
+        info["unreadable_pages"] = document.unreadable
     return Guess(status, info, text)
 
 
