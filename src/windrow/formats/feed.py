@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape, unescape
 from typing import Any, NamedTuple
@@ -18,8 +19,8 @@ from windrow.formats.url_hints import first_child_text
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-MAX_ENTRIES = 5_000
-"""The most entries that are read; the rest is ignored."""
+MAX_ENTRIES = hint.MAX_ENTRIES
+"""The most entries that are read; `Feed.left_out` counts the others."""
 
 _MAX_BYTES = 16 * 1024 * 1024  # bytes: feeds are read as a whole
 _LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
@@ -41,13 +42,17 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed and its entries; its texts are plain text, and addresses and times are as written."""
+    """A feed and its entries; its texts are plain text, and addresses and times are as written.
+
+    `left_out` counts the entries after the first `MAX_ENTRIES`, and those that cannot be read.
+    """
 
     title: str
     description: str
     language: str
     updated: str
     entries: tuple[FeedEntry, ...]
+    left_out: int = 0
 
 
 def read_feed(raw: bytes) -> Feed | None:
@@ -74,14 +79,33 @@ def read_feed(raw: bytes) -> Feed | None:
 
 def _read_rss(root: etree._Element) -> Feed:
     channel = next(root.iterchildren("{*}channel"), root)
-    elements = [*root.iterdescendants("{*}item")][:MAX_ENTRIES]
+    entries, left_out = _read_entries(root.iterdescendants("{*}item"), _read_rss_item)
     return Feed(
         _plain_text(first_child_text(channel, "title")),
         _plain_text(first_child_text(channel, "description")),
         first_child_text(channel, "language"),
         first_child_text(channel, "lastBuildDate", "pubDate", "date"),
-        tuple(_read_rss_item(element) for element in elements),
+        entries,
+        left_out,
     )
+
+
+def _read_entries(
+    elements: Iterable[etree._Element], read_entry: Callable[[etree._Element], FeedEntry]
+) -> tuple[tuple[FeedEntry, ...], int]:
+    """Return the entries that can be read, at most `MAX_ENTRIES`, and the number of the others."""
+    entries: list[FeedEntry] = []
+    left_out = 0
+    for element in elements:
+        try:
+            entry = read_entry(element) if len(entries) < MAX_ENTRIES else None
+        except UnicodeDecodeError:  # lone surrogates
+            entry = None
+        if entry is None:
+            left_out += 1
+        else:
+            entries.append(entry)
+    return tuple(entries), left_out
 
 
 def _read_rss_item(element: etree._Element) -> FeedEntry:
@@ -93,13 +117,14 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
 
 
 def _read_atom(root: etree._Element) -> Feed:
-    elements = [*root.iterchildren("{*}entry")][:MAX_ENTRIES]
+    entries, left_out = _read_entries(root.iterchildren("{*}entry"), _read_atom_entry)
     return Feed(
         _plain_text(_text_construct(root, "title")),
         _plain_text(_text_construct(root, "subtitle", "tagline")),
         root.get(_LANGUAGE, ""),
         first_child_text(root, "updated", "modified"),
-        tuple(_read_atom_entry(entry) for entry in elements),
+        entries,
+        left_out,
     )
 
 
@@ -129,9 +154,15 @@ def _text_construct(element: etree._Element, *names: str) -> str:
 
 
 def _without_namespace(element: etree._Element) -> list[etree._Element]:
-    """Remove the namespace of XHTML from all elements below this one, since HTML has none; return its children."""
+    """Remove the namespace of XHTML from all elements below this one, since HTML has none; return its children.
+
+    An element whose name HTML does not allow, such as `a:b`, becomes a `span`.
+    """
     for descendant in element.iterdescendants(f"{_XHTML}*"):
-        descendant.tag = str(descendant.tag)[len(_XHTML) :]
+        try:
+            descendant.tag = str(descendant.tag)[len(_XHTML) :]
+        except ValueError:
+            descendant.tag = "span"
     return list(element)
 
 
@@ -149,7 +180,8 @@ def _read_json_feed(raw: bytes) -> Feed | None:
     if not isinstance(document, dict) or not _first_member(document, "version").startswith(hint.JSON_FEED_VERSIONS):
         return None
     item_list = document.get("items")
-    items = [item for item in item_list if isinstance(item, dict)][:MAX_ENTRIES] if isinstance(item_list, list) else []
+    all_items = item_list if isinstance(item_list, list) else []
+    items = [item for item in all_items if isinstance(item, dict)][:MAX_ENTRIES]
     entries = tuple(
         FeedEntry(
             _first_member(item, "title"),
@@ -167,6 +199,7 @@ def _read_json_feed(raw: bytes) -> Feed | None:
         _first_member(document, "language"),
         "",
         entries,
+        len(all_items) - len(entries),
     )
 
 

@@ -50,13 +50,15 @@ class UrlHint(NamedTuple):
 class UrlHints:
     """The hints of a document.
 
-    `reason` is why some or all are missing, or None; `refused` is the number of invalid addresses.
+    `reason` is why some or all are missing, or None; `refused` is the number of invalid addresses, and `left_out` that
+    of the entries after the first `MAX_ENTRIES`.
     """
 
     kind: HintKind
     entries: tuple[UrlHint, ...] = ()
     reason: Reason | None = None
     refused: int = 0
+    left_out: int = 0
 
 
 def read_sitemap_entry(element: etree._Element) -> tuple[str, str, str]:
@@ -193,20 +195,31 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
 def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[tuple[str, str, str]]:
     """Yield address, time and base of each element with this local name, as `read_entry` returns them.
 
-    Each element is freed before the next one is read.
+    Each element is freed before the next one is read. Elements that a malformed document hides from the parser have
+    empty rows at the end.
     """
+    read_count = 0
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}
     reader = etree.iterparse(io.BytesIO(xml.replace_surrogates(content)), events=("end",), tag=f"{{*}}{tag}", **options)
     try:
         for _, element in reader:
             if element.getroottree().docinfo.internalDTD is not None:
                 raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN)
-            yield read_entry(element)
+            try:
+                entry = read_entry(element)
+            except UnicodeDecodeError:  # lone surrogates: the entry counts as refused
+                entry = ("", "", "")
+            read_count += 1
+            yield entry
             element.clear()
             while (previous := element.getprevious()) is not None:
                 previous.getparent().remove(previous)
     except etree.XMLSyntaxError:
         raise StepError("the document is broken", Reason.NOT_WELL_FORMED) from None
+    if reader.error_log:
+        written_count = len(re.findall(rb"<(?:[\w.-]+:)?%b[\s/>]" % tag.encode(), content))
+        for _ in range(written_count - read_count):
+            yield "", "", ""
 
 
 def _read_text(content: bytes, base: str) -> UrlHints:
@@ -228,11 +241,12 @@ def _gather_hints(kind: HintKind, rows: Rows, base: str) -> UrlHints:
     Repeated and refused addresses are counted for the limit too.
     """
     entries: dict[str, UrlHint] = {}
-    refused = 0
+    refused = left_out = 0
     try:
         for count, (address, modified, entry_base) in enumerate(rows):
             if count >= MAX_ENTRIES:
-                return UrlHints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS, refused)
+                left_out += 1
+                continue
             full_entry_base = normalise(entry_base, base).url if entry_base else ""
             url = normalise(address, full_entry_base or base).url if address else ""
             if not url:
@@ -240,11 +254,11 @@ def _gather_hints(kind: HintKind, rows: Rows, base: str) -> UrlHints:
             else:
                 entries.setdefault(url, UrlHint(url, read_utc_time(modified)))
     except UnicodeDecodeError:
-        return UrlHints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused)
+        return UrlHints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused, left_out)
     except StepError as error:
         kept_hints = () if error.reason is Reason.DTD_FORBIDDEN else tuple(entries.values())
-        return UrlHints(kind, kept_hints, error.reason, refused)
-    return UrlHints(kind, tuple(entries.values()), None, refused)
+        return UrlHints(kind, kept_hints, error.reason, refused, left_out)
+    return UrlHints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS if left_out else None, refused, left_out)
 
 
 def _inflate(content: bytes) -> bytes:

@@ -1,0 +1,56 @@
+"""Entries of feeds that are broken, or more than are read: each costs itself alone and is counted."""
+
+import json
+
+import pytest
+
+from windrow.formats import feed
+from windrow.formats.feed import read_feed
+from windrow.formats.url_hints import read_hints
+
+GOOD = "<entry><title>Good</title><link href='http://a.example/good'/><content type='html'>Tea</content></entry>"
+XHTML = "xmlns='http://www.w3.org/1999/xhtml'"
+
+
+def atom(*entries):
+    return f"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>{''.join(entries)}</feed>".encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"<div {XHTML}><p:q:r>x</p:q:r></div>",
+        f"<a:b:c {XHTML}>x</a:b:c>",
+        f"<div {XHTML}><h:b xmlns:h='http://www.w3.org/1999/xhtml'>x</h:b><?pi a?><!-- b --></div>",
+        f"<div {XHTML}>&#xD800;&undefined;\x0b</div>",
+    ],
+)
+def test_a_broken_element_of_an_atom_feed_costs_itself_alone(content):
+    broken = f"<entry><title>Broken</title><content type='xhtml'>{content}</content></entry>"
+    entries = read_feed(atom(GOOD, broken, GOOD)).entries
+    assert [entry.title for entry in entries] == ["Good", "Broken", "Good"]
+
+
+def test_entries_that_a_malformed_element_hides_from_the_parser_are_counted():
+    broken = f"<entry><link href='http://a.example/b'/><content><div {XHTML}><1x>y</1x></content></entry>"
+    other = GOOD.replace("good", "other")
+    hints = read_hints(atom(GOOD, broken, other), "http://a.example/")
+    assert len(hints.entries) + hints.refused == 3
+
+
+@pytest.mark.parametrize("form", ["rss", "atom", "json"])
+def test_entries_after_the_last_that_is_read_are_counted(monkeypatch, form):
+    monkeypatch.setattr(feed, "MAX_ENTRIES", 2)
+    items = [{"title": f"{number}", "url": f"http://a.example/{number}"} for number in range(5)]
+    raw = {
+        "rss": f"<rss><channel><title>T</title>{'<item><title>x</title></item>' * 5}</channel></rss>".encode(),
+        "atom": atom(*[GOOD] * 5),
+        "json": json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}).encode(),
+    }[form]
+    read = read_feed(raw)
+    assert (len(read.entries), read.left_out) == (2, 3)
+
+
+def test_a_feed_of_ten_thousand_entries_is_read_whole():
+    read = read_feed(atom(*[GOOD] * 10_000))
+    assert (len(read.entries), read.left_out) == (10_000, 0)
