@@ -89,6 +89,12 @@ class Reason(StrEnum):
     NOARCHIVE = "noarchive", "the page asks not to be kept"
     EXPIRED = "expired", "the page states that it must not be shown after a time that has passed"
 
+    SOFT_404 = (
+        "soft_404",
+        "the server answers with status 200, but with another page, such as one that reports that it was not found",
+    )
+    CONSENT_PAGE = "consent_page", "the server answers with a page that asks for consent, such as to cookies"
+
     # transfers
     INTERRUPTED = "interrupted", "the transfer was interrupted"
     SIZE_MISMATCH = "size_mismatch", "the number of bytes received is not the one announced"

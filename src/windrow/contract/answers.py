@@ -60,6 +60,15 @@ class Offering(NamedTuple):
     url: str = ""
 
 
+class LeftOutCount(NamedTuple):
+    """How many addresses that an answer names are left out by one rule of the discovery; `example` is the first."""
+
+    reason: Reason
+    rule: str
+    addresses: int
+    example: str
+
+
 @dataclass(frozen=True, slots=True)
 class FollowResult:
     """The requests and offers that follow from an answer.
@@ -68,7 +77,8 @@ class FollowResult:
     request follows ("the last page"), `skip` is why the answer is not used. If a sequence of requests lists everything
     that the source has, `begins_listing` is set for its first answer and `ends_listing` for its last one (both for a
     single answer): things offered before, but not by this sequence, are given to `Settle.missing`. If one of its
-    answers is skipped, nothing is.
+    answers is skipped, nothing is. `left_out` counts what the answer names and is not requested; the summary of the run
+    and `windrow status` show it.
     """
 
     requests: tuple[Request, ...] = ()
@@ -79,6 +89,7 @@ class FollowResult:
     findings: tuple[Finding, ...] = ()
     begins_listing: bool = False
     ends_listing: bool = False
+    left_out: tuple[LeftOutCount, ...] = ()
 
 
 class MissingOffer(NamedTuple):

@@ -146,6 +146,25 @@ def parts(url: str) -> Parts:
     return Parts(url, scheme, host, int(port) if port else None, path, query)
 
 
+_FRONT_PATH = re.compile(
+    r"/(?:(?:index|default|home|start|startseite|startpage|homepage|accueil|inicio)(?:\.\w{2,5})?/?"
+    r"|[a-z]{2}(?:[-_][a-z]{2})?/?)?",
+    re.IGNORECASE,
+)
+
+
+def is_front_page(url: str) -> bool:
+    """Return whether a normalised address is that of a site's front page, or of its front page in a language.
+
+    Many servers send it instead of what they no longer have.
+
+    >>> [is_front_page(f"https://a.example/{path}") for path in ("", "index.html", "de/", "?p=5", "tea")]
+    [True, True, True, False, False]
+    """
+    front = parts(url)
+    return front.query is None and bool(_FRONT_PATH.fullmatch(front.path))
+
+
 _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 

@@ -15,7 +15,10 @@ PER_PAGE = 10
 
 
 class Press:
-    """`asked` has every request in order; `pages` the response of a path: (status, media type, body)."""
+    """`asked` has every request in order; `pages` the response of a path: (status, media type, body).
+
+    A redirect has "-> TARGET" instead of the media type.
+    """
 
     def __init__(self, posts: int = 0) -> None:
         self.asked: list[str] = []
@@ -85,6 +88,8 @@ class Press:
     def _answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
         if path in self.pages:
             status, media, body = self.pages[path]
+            if media.startswith("-> "):
+                return status, {"Content-Type": "text/html", "Location": media[3:]}, body
             return status, {"Content-Type": media}, body
         split = urlsplit(path)
         if self.posts and split.path == "/wp-json/wp/v2/posts":

@@ -12,13 +12,15 @@ from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
 from windrow.collections.news import standard
-from windrow.content.article import read_article
+from windrow.content.article import Article, read_article
+from windrow.content.charset import decode
 from windrow.content.markdown import html_to_markdown
+from windrow.content.substitute import recognise_substitute
 from windrow.contract import Observation, Skip, Task
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
 from windrow.formats.moment import read_page_time
-from windrow.formats.url import normalise
+from windrow.formats.url import is_front_page, normalise
 from windrow.reasons import Reason
 
 _FIRST_YEAR = 1990
@@ -166,6 +168,11 @@ _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 _VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
 """A segment of the path of another form of an article, such as one for printing."""
+_INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
+_NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
+"""A parameter of a query that may distinguish articles."""
+_SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
+"""A part of the last segment of an article's path that those of sections mostly lack: a digit, a hyphen."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
@@ -184,8 +191,8 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
         page = read_article(body, task.fields.get("content-type", ""), url, options.get("exclude_selectors", ()))
     except StepError as error:
         return Skip(error.reason or Reason.STEP_FAILED, url, str(error))
-    if not (feed_entry or page.published or _ARTICLE_MARK.search(body[:_HEAD_BYTES])):
-        return Skip(Reason.NOT_WANTED, url, "the page is not an article")
+    if substitute := _find_substitute(page, url, body, task.fields, feed_entry):
+        return substitute
     base_url = normalise(page.base, url).url if page.base else url
     canonical_url = normalise(page.canonical, base_url).url if page.canonical else ""
     article = FoundArticle(
@@ -209,18 +216,56 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
     return article_observation(article, str(options.get("timezone", "")), task.visited)
 
 
+def _find_substitute(
+    page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, str]
+) -> Skip | None:
+    """Return why a page is not an article, or not the one of `feed_entry`; None if it may be."""
+    if is_front_page(url):
+        return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
+    if reason := recognise_substitute((page.title, *page.blocks[:1]), "\n".join(page.blocks)):
+        return Skip(reason, url, f"the page is titled {page.title[:200]!r}")
+    if page.published or _ARTICLE_MARK.search(body[:_HEAD_BYTES]):
+        return None
+    if not feed_entry:
+        return Skip(Reason.NOT_WANTED, url, "the page is not an article")
+    listed_title = feed_entry.get("title", "")
+    if _has_words_of(listed_title, unescape(decode(body, fields.get("content-type", "")).text)):
+        return None
+    message = f"the page does not have the words of the title {listed_title[:200]!r} in the list that names it"
+    return Skip(Reason.SOFT_404, url, message)
+
+
+def _has_words_of(title: str, text: str) -> bool:
+    """Return whether a text has half of the long words of a title at least, or the title has no long words."""
+    long_words = {word for word in _words(title) if len(word) > 3}
+    return not long_words or 2 * len(long_words & {*_words(text)}) >= len(long_words)
+
+
 def _may_be_own(canonical_url: str, url: str) -> bool:
-    """Return whether a canonical address may belong to the article at `url`; some sites give the address of a section.
+    """Return whether a canonical address may belong to the article at `url`.
+
+    Some sites give all articles the address of the front page, of a section or of the program that writes them. If such
+    an address were taken, one article would replace the others.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
+    False
+    >>> _may_be_own("https://a.example/", "https://a.example/the-quay")
     False
     >>> _may_be_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
     True
     """
-    canonical_path, path = (unquote(urlsplit(address).path).strip("/") for address in (canonical_url, url))
-    if not canonical_path or not path.startswith(f"{canonical_path}/"):
-        return bool(canonical_path or urlsplit(canonical_url).query) or url.count("/") <= 3
-    return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in path[len(canonical_path) + 1 :].split("/"))
+    canonical_path, path = (
+        _INDEX_FILE.sub("", unquote(urlsplit(address).path).strip("/")) for address in (canonical_url, url)
+    )
+    canonical_query, query = (standard.alias(address).partition("?")[2] for address in (canonical_url, url))
+    if canonical_path == path:
+        return canonical_query == query or not _NAMING_PARAMETER.search(query)
+    if not canonical_path:
+        return bool(canonical_query)
+    if path.startswith(f"{canonical_path}/"):
+        return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in path[len(canonical_path) + 1 :].split("/"))
+    is_one_word = not _SLUG_MARK.search(canonical_path.rpartition("/")[2]) and not canonical_query
+    return not is_one_word or not path
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:

@@ -37,7 +37,7 @@ _USUAL_PATHS = (
     "atom.xml", "feed.json",
 )  # fmt: skip
 """Paths at which many sites have a feed or a sitemap."""
-_MAX_SITEMAPS = 10  # of robots.txt
+_MAX_FEEDS = 100  # of a front page
 _API_HEADER = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
 _API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
@@ -137,7 +137,7 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
     body = answer.view.read()
     answer.view.seek(0)
     if answer.status == 200 and name == _ROBOTS_FILE:
-        sitemaps = robots.parse(body, source.site.agent).sitemaps[:_MAX_SITEMAPS]
+        sitemaps = robots.parse(body, source.site.agent).sitemaps
         requests = tuple(Request(address, _GUESS, priority=2, when_named=True) for address in sitemaps)
         return FollowResult(requests, skip=None if sitemaps else Reason.NOT_A_FEED)
     other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
@@ -173,7 +173,7 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
     addresses = [normalise(feed_link.href, url).url for feed_link in feeds]
     addresses = [address for address in addresses if address and "comments" not in address]
     if addresses:
-        return {"kind": "feed", "addresses": addresses[:10]}
+        return {"kind": "feed", "addresses": addresses[:_MAX_FEEDS]}
     return {"kind": "page", "addresses": [url]}
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import unescape
+from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from windrow.collections.news import article
 from windrow.content.page import read_page
-from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
+from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import url_hints
 from windrow.formats.text import counted
 from windrow.formats.url import normalise
-from windrow.formats.url_hints import HintKind
+from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
 
@@ -109,8 +111,9 @@ def texts_in(nested: Any) -> list[str]:
 
 
 LIST, ARTICLE = "list", "article"
-_MAX_ARTICLES = 2_000  # of one document
-_MAX_LINKS = 300  # of a section page
+_MAX_REMEMBERED = 1_000  # articles of a list, the newest, whose change and removal are noticed
+_MAX_LINKS = 2_000  # of a section page
+_MAX_RECENT_SITEMAPS = 100  # sitemaps of an index that are requested each time, the newest
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
 _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|search|page|wp-content|login|about)/"
@@ -141,49 +144,121 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     body = answer.view.read()
     hints = url_hints.read_hints(body, url)
     if hints.kind is HintKind.INDEX:
-        every = answer.request.every
-        newest = sorted(hints.entries, key=lambda entry: str(entry.modified or ""), reverse=True)[:100]
-        return FollowResult(tuple(Request(entry.url, f"{kind}.{LIST}", every=every, priority=1) for entry in newest))
+        return _sitemap_requests(kind, learned, answer.request, hints)
     if hints.kind is HintKind.NONE:
         if not _is_html(body):
             message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
             return FollowResult(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", message, Level.WARN),))
-        modified_by_url = dict.fromkeys(_article_links(body, answer, url), "")
-        return _article_requests(kind, learned, url, modified_by_url, {})
-    modified_by_url = {
-        entry.url: entry.modified.isoformat() if entry.modified else "" for entry in hints.entries[:_MAX_ARTICLES]
-    }
+        links = _article_links(body, answer, url)
+        message = f"a page of links has more than {_MAX_LINKS:,} links to articles"
+        left_out = _count_left_out(Reason.TOO_MANY_ELEMENTS, message, links[_MAX_LINKS:])
+        listing = _article_requests(kind, learned, url, dict.fromkeys(links[:_MAX_LINKS], ""), {})
+        return replace(listing, left_out=left_out)
+    times = _times_newest_first(hints)
     since, until = source.options["since"], source.options["until"]
-    modified_by_url = {
+    wanted = {
         address: time
-        for address, time in modified_by_url.items()
+        for address, time in times.items()
         if not time or ((not since or time[:10] >= since) and (not until or time[:10] <= until))
     }
     details = _feed_details(body, url) if hints.kind is HintKind.FEED else {}
-    return _article_requests(kind, learned, url, modified_by_url, details)
+    listing = _article_requests(kind, learned, url, wanted, details)
+    unwanted = [address for address in times if address not in wanted]
+    left_out = _count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted)
+    return replace(listing, left_out=(*left_out, *_list_losses(hints, url)))
+
+
+def _times_newest_first(hints: UrlHints) -> dict[str, str]:
+    """Return the times of change of a list's entries by address, the newest first; entries without a time are last."""
+    newest_first = sorted(hints.entries, key=lambda entry: str(entry.modified or ""), reverse=True)
+    return {entry.url: entry.modified.isoformat() if entry.modified else "" for entry in newest_first}
+
+
+def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tuple[LeftOutCount, ...]:
+    return (LeftOutCount(reason, rule, len(addresses), addresses[0]),) if addresses else ()
+
+
+def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
+    """Yield how many entries of the list at `url` could not be read, and why."""
+    if hints.left_out:
+        rule = f"a list has more than {url_hints.MAX_ENTRIES:,} entries"
+        yield LeftOutCount(Reason.TOO_MANY_ELEMENTS, rule, hints.left_out, url)
+    elif hints.reason is not None:
+        yield LeftOutCount(hints.reason, f"a list is read only in part: {hints.reason.meaning}", 1, url)
+    if hints.refused:
+        yield LeftOutCount(Reason.BAD_ADDRESS, "an entry of a list has no valid web address", hints.refused, url)
+
+
+def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
+    """Request the sitemaps of an index: the newest ones, and those without a time, as often as the index itself.
+
+    Each older one is requested once, and again when its time of change in the index differs from the known one.
+    """
+    list_key = f"named.{hash64(request.url):x}"
+    known_times: Mapping[str, str] = learned.get(list_key, {})
+    times = _times_newest_first(hints)
+    requests = []
+    for position, (address, modified) in enumerate(times.items()):
+        if position < _MAX_RECENT_SITEMAPS or not modified:
+            requests.append(Request(address, f"{kind}.{LIST}", every=request.every, priority=1))
+        else:
+            is_changed = known_times.get(address, modified) != modified
+            requests.append(Request(address, f"{kind}.{LIST}", priority=1, only_if_new=is_changed))
+    offers = tuple(Offering(f"{address[:400]}@{modified}"[:500]) for address, modified in times.items())
+    return FollowResult(
+        tuple(requests),
+        offers,
+        {list_key: times} if times != known_times else {},
+        end=f"{counted(len(times), 'sitemap')} named",
+        left_out=tuple(_list_losses(hints, request.url)),
+    )
 
 
 def _article_requests(
     kind: str, learned: Mapping[str, Any], url: str, modified_by_url: Mapping[str, str],
     details: Mapping[str, Mapping[str, Any]],
 ) -> FollowResult:  # fmt: skip
-    """Request the articles of the list at `url`, and remember their times of change.
+    """Request the articles of the list at `url`, the newest first, and remember their times of change.
 
-    An article is requested again if its time differs from the known one. `details` are titles and dates by address.
+    An article is requested again if its time differs from the known one, or if the list does not name it any more.
+    `details` are titles and dates by address.
     """
     list_key = f"named.{hash64(url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
-    times = {f"{hash64(address):x}": modified for address, modified in modified_by_url.items()}
+    times = dict(islice(modified_by_url.items(), _MAX_REMEMBERED))
+    # Of a longer list, an article that was not among the newest ones may have become one of them by a change.
+    has_forgotten = len(known_times) >= _MAX_REMEMBERED
     requests = []
     for address, modified in modified_by_url.items():
-        is_changed = known_times.get(f"{hash64(address):x}", modified) != modified
+        former = known_times.get(address, "" if has_forgotten and address in times else modified)
         context = json.dumps(details.get(address, {}))
-        requests.append(Request(address, f"{kind}.{ARTICLE}", context=context, only_if_new=is_changed))
+        requests.append(Request(address, f"{kind}.{ARTICLE}", context=context, only_if_new=former != modified))
+    requests += [
+        Request(address, f"{kind}.{ARTICLE}", when_named=True)
+        for address in _find_removed(known_times, modified_by_url)
+    ]
     offers = tuple(
         Offering(f"{article_url[:400]}@{modified}"[:500]) for article_url, modified in modified_by_url.items()
     )
     end = f"{counted(len(modified_by_url), 'article')} named"
-    return FollowResult(tuple(requests), offers, {list_key: times}, end=end)
+    return FollowResult(tuple(requests), offers, {list_key: times} if times != known_times else {}, end=end)
+
+
+def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
+    """Return the addresses that a list does not name any more although it still names an older one.
+
+    `known_times` has the addresses that it named before, the newest first. The oldest ones leave every list. If it has
+    no times, either end may be the oldest one, so only addresses between two that it still names are returned.
+
+    >>> _find_removed(dict.fromkeys(["/d", "/c", "/b", "/a"], ""), dict.fromkeys(["/e", "/d", "/b"], ""))
+    ['/c']
+    """
+    known = list(known_times)
+    still_named = [number for number, address in enumerate(known) if address in listed]
+    if not still_named:
+        return []
+    newest = 0 if known_times[known[still_named[-1]]] else still_named[0]
+    return [address for address in known[newest : still_named[-1]] if address not in listed]
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
@@ -221,7 +296,7 @@ def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
         is_article = _PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path)
         if is_same_site and is_article and not _PATH_OF_OTHERS.search(path):
             addresses[address] = None
-    return list(addresses)[:_MAX_LINKS]
+    return list(addresses)
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:

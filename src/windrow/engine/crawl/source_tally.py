@@ -56,11 +56,15 @@ class SourceTally:
             self.reasons[attempt.reason] += 1
         self.found += len(event.found)
         for left_out in event.left_out:
-            rule = (left_out.reason, left_out.rule if len(self.left_out) < MAX_RULES else OTHER_RULES)
-            count, example = self.left_out.get(rule, (0, left_out.url))
-            self.left_out[rule] = (count + 1, example)
+            self._count_left_out(left_out.reason, left_out.rule, 1, left_out.url)
         if attempt.kind == crawl.page and attempt.target:
             self._check_usable(crawl, event)
+
+    def _count_left_out(self, reason: Reason, rule: str, number: int, example: str) -> None:
+        """Add to the number of addresses that a rule leaves out; `example` is one of them."""
+        key = (reason, rule if len(self.left_out) < MAX_RULES else OTHER_RULES)
+        count, first_example = self.left_out.get(key, (0, example))
+        self.left_out[key] = (count + number, first_example)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
         """Count the response if it is a page; note why it is not if it should be a seed's page, or be followed."""
@@ -81,6 +85,8 @@ class SourceTally:
         self.found += outcome.found
         self.discovery_end = outcome.end or self.discovery_end
         self.usable += outcome.is_usable
+        for count in outcome.left_out:
+            self._count_left_out(count.reason, count.rule, count.addresses, count.example)
         if outcome.reason:
             self.reasons[outcome.reason] += 1
             if not any(fault.startswith(f"{outcome.url}: ") for fault in self.faults):  # why it cannot be followed

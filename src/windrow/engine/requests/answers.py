@@ -18,13 +18,14 @@ from windrow.contract import (
     DocumentPart,
     FollowResult,
     FormField,
+    LeftOutCount,
     Request,
     Requests,
 )
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import decode_body
-from windrow.formats.url import normalise, parts, remove_parameters
+from windrow.formats.url import is_front_page, normalise, parts, remove_parameters
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -32,8 +33,8 @@ METHODS = frozenset({"GET", "POST"})
 HOPS = 5
 """The most redirects of one request that are followed."""
 
-MAX_REQUESTS = 10_000
-"""The most requests, and the most offers, that a discovery may return for one response."""
+MAX_REQUESTS = 50_000
+"""The most requests, and the most offers, that a discovery may return for one response: as many as a sitemap has."""
 
 _MAX_KEY_LENGTH = 512
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -253,6 +254,7 @@ def follow(
     urls: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
     when_named: list[FoundUrl] = []
+    elsewhere: list[str] = []
     allowed = allowed_origins(collection, source)
     for request in followed.requests:
         try:
@@ -262,19 +264,30 @@ def follow(
             continue
         if url.origin not in allowed:
             findings.append(Finding("OutOfScope", f"{url.url} is not at an origin of {source.name}", Level.WARN))
+            elsewhere.append(url.url)
             continue
         (if_new if request.only_if_new else urls).append(url)
         if request.when_named and not request.only_if_new:
             when_named.append(url)
+    left_out = tuple(followed.left_out)
+    if elsewhere:
+        left_out += (LeftOutCount(Reason.OUT_OF_SCOPE, _OTHER_ORIGIN_RULE, len(elsewhere), elsewhere[0]),)
     result = FollowResult(
         (), tuple(followed.offers), dict(followed.learned), followed.end, followed.skip, tuple(findings),
-        followed.begins_listing, followed.ends_listing,
+        followed.begins_listing, followed.ends_listing, left_out,
     )  # fmt: skip
     return FollowedAnswer(result, tuple(urls), tuple(if_new), tuple(when_named))
 
 
+_OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting origins can add others"
+
+
 def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
-    """Repeat a redirect's request at its target; skip it if `hops` or the target's origin are not allowed."""
+    """Repeat a redirect's request at its target; skip it if `hops` or the target's origin are not allowed.
+
+    It is also skipped if the target is a front page, which servers send instead of what they no longer have. Only the
+    source's own address may lead there.
+    """
     request = answer.request
     if answer.status not in {307, 308}:
         request = request._replace(method="GET", body=b"")
@@ -284,6 +297,10 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
         finding = Finding("Redirected", f"to {target.url}")
+        return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
+    is_front = is_front_page(target.url) and not is_front_page(answer.url) and answer.url != source_address(source)
+    if is_front:
+        finding = Finding("Redirected", f"to the front page {target.url}, which is not the document", Level.WARN)
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
     return FollowedAnswer(FollowResult(), (target,), is_redirect=True)
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult, Settle
+from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult, LeftOutCount, Settle
 from windrow.engine.requests.answers import (
     FollowedAnswer,
     FollowJob,
@@ -44,7 +44,7 @@ class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`; `found` counts the requests that it led to.
 
     It `is_usable` if the discovery could read it. Otherwise it may have a `reason` with a `message`; it has none if it
-    redirects, or if its attempt failed.
+    redirects, or if its attempt failed. `left_out` counts what the response names and is not requested.
     """
 
     source: str
@@ -54,6 +54,7 @@ class FollowOutcome(NamedTuple):
     message: str = ""
     end: str = ""  # why the discovery ended
     is_usable: bool = False
+    left_out: tuple[LeftOutCount, ...] = ()
 
 
 class _Follow(NamedTuple):
@@ -226,7 +227,14 @@ class AnswerFollower:
         is_usable = result.skip is None and not followed.is_redirect
         message = _first_message(result.findings) if result.skip else ""
         return FollowOutcome(
-            recorded.source, recorded.attempt.url, len(urls), result.skip, message, result.end, is_usable
+            recorded.source,
+            recorded.attempt.url,
+            len(urls),
+            result.skip,
+            message,
+            result.end,
+            is_usable,
+            result.left_out,
         )
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:

@@ -186,7 +186,7 @@ class _RunWriter:
         if name != NUMBERS:  # a list of numbers contains no posts
             is_article = not name or name.endswith(f".{ARTICLE}")
             raw_run.add_response(recorded, followed, self._ledger.captures, is_article=is_article)
-        if not statements and (failure := _failure(recorded, name)):
+        if not statements and (failure := _failure(recorded, followed, name)):
             if self._index.is_first(f"{kind} {recorded.attempt.url}"):
                 raw_run.count("errors", failure, recorded.attempt.url)
             return
@@ -311,11 +311,16 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
     return recorded.attempt.reason is None and recorded.attempt.status in {200, 304}
 
 
-def _failure(recorded: RecordedAttempt, name: str) -> str:
-    """Return why the page of an article failed, or an empty text if it did not fail, and for lists and redirects."""
+def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
+    """Return why the page of an article failed, or an empty text if it did not fail, and for lists and redirects.
+
+    A redirect that is not followed (`followed` has the reason) is a failure.
+    """
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):
         return ""
+    if attempt.location and followed is not None and followed.reason is not None:
+        return str(followed.reason)
     return str(attempt.reason) if attempt.reason else f"status {attempt.status}" if not attempt.location else ""
 
 

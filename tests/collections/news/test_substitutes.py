@@ -1,0 +1,237 @@
+"""What sites send instead of an article: soft 404s, consent pages, redirects to the front page, wrong canonical addresses."""
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.clock import pass_time
+from tests.collections.news.press import Press
+from tests.collections.news.test_sites import PROSE
+from tests.collections.news.workspace import articles, configured, run, summaries
+from windrow.collections.news import feed
+from windrow.collections.news.collection import COLLECTION
+from windrow.contract import Answer, Request
+from windrow.engine.frontier import frontier_of
+from windrow.ledger import Ledger
+
+
+@pytest.fixture
+def press():
+    served = Press()
+    yield served
+    served.close()
+
+
+def put_article(press, path, title, canonical="", text=PROSE):
+    link = f"<link rel=canonical href='{canonical}'>" if canonical else ""
+    press.put(
+        path,
+        f"<html><head><title>{title} | Gazette</title><meta property=og:type content=article>{link}</head>"
+        f"<body><main><article><h1>{title}</h1>{text}</article></main></body></html>",
+    )
+
+
+def put_sitemap(press, entries):
+    """Serve a sitemap of (path, day of November) at the front page's sibling `/sitemap.xml`."""
+    urls = "".join(
+        f"<url><loc>{press.url}{path}</loc><lastmod>2025-11-{day:02}</lastmod></url>" for path, day in entries
+    )
+    press.put(
+        "/sitemap.xml", f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{urls}</urlset>", "text/xml"
+    )
+
+
+def put_feed(press, titles):
+    """Serve an RSS feed of titles by path."""
+    items = "".join(
+        f"<item><title>{title}</title><link>{press.url}{path}</link></item>" for path, title in titles.items()
+    )
+    press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{items}</channel></rss>", "application/rss+xml")
+
+
+def gazette(tmp_path, press, seed="sitemap.xml"):
+    return configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": [seed]}})
+
+
+@pytest.mark.parametrize(
+    "canonical", ["/", "/?utm_source=x", "/index.html", "/index.php?", "/home", "/en/", "/news", "/news/index.html"]
+)
+@pytest.mark.parametrize("folder", ["", "/news"])
+def test_articles_whose_canonical_address_is_a_front_page_or_a_section_are_not_merged(
+    tmp_path, press, canonical, folder
+):
+    paths = {f"{folder}/harbour-plan-{number}": f"Harbour plan {number}" for number in (1, 2, 3)}
+    for path, title in paths.items():
+        put_article(press, path, title, f"{press.url}{canonical}")
+    put_sitemap(press, [(path, 20) for path in paths])
+    run(gazette(tmp_path, press))
+    assert sorted(article["title"] for article in articles(tmp_path).values()) == sorted(paths.values())
+
+
+def test_articles_that_a_parameter_distinguishes_are_not_merged_by_a_canonical_address_without_it(tmp_path, press):
+    for number in (1, 2):
+        put_article(press, f"/article.php?id={number}", f"Harbour plan {number}", f"{press.url}/article.php")
+    put_sitemap(press, [(f"/article.php?id={number}", 20) for number in (1, 2)])
+    run(gazette(tmp_path, press))
+    assert len(articles(tmp_path)) == 2
+
+
+SUBSTITUTES = {
+    "soft_404": ("Page not found", "<p>Sorry, the page you requested was not found. Try our search.</p>"),
+    "consent_page": ("Before you continue", "<p>We and our 812 partners store cookies on your device.</p>"),
+    "bot_wall": ("Just a moment...", "<p>Checking that you are a person. This takes some seconds.</p>"),
+}
+
+
+@pytest.mark.parametrize("reason", SUBSTITUTES)
+@pytest.mark.parametrize("seed", ["sitemap.xml", "rss.xml"])
+def test_a_page_that_replaces_an_article_leaves_its_text_alone_and_has_a_reason(tmp_path, press, reason, seed):
+    path, title = "/news/harbour-plan-1.html", "Harbour plan"
+    put_article(press, path, title)
+    put_sitemap(press, [(path, 20)])
+    put_feed(press, {path: title})
+    workspace = configured(
+        tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": [seed]}}, "rewrite_changed = true"
+    )
+    run(workspace)
+    before = articles(tmp_path)
+    assert len(before) == 1
+    put_article(press, path, SUBSTITUTES[reason][0], text=SUBSTITUTES[reason][1])
+    other = "/news/another-plan-2.html"  # never was an article
+    put_article(press, other, SUBSTITUTES[reason][0], text=SUBSTITUTES[reason][1])
+    put_sitemap(press, [(path, 21), (other, 21)])
+    put_feed(press, {other: "Another plan"})
+    pass_time(1.1)
+    run(workspace)
+    assert articles(tmp_path) == before
+    assert summaries(tmp_path)[-1]["details"][f"error: {reason}"] == (2 if seed == "sitemap.xml" else 1)
+
+
+def test_a_page_of_a_feed_that_has_no_mark_of_an_article_and_not_the_words_of_its_title_is_left_out(tmp_path, press):
+    prose = PROSE.replace("harbour", "weather")
+    press.put("/news/harbour-plan-1.html", f"<title>Gazette</title><main><h1>Welcome</h1>{prose}</main>")
+    press.put("/news/harbour-plan-2.html", f"<title>Gazette</title><main><h1>Lighthouse restored</h1>{PROSE}</main>")
+    put_feed(press, {"/news/harbour-plan-1.html": "Ferry timetable published yesterday",
+                     "/news/harbour-plan-2.html": "Lighthouse restored"})  # fmt: skip
+    run(gazette(tmp_path, press, "rss.xml"))
+    assert [*articles(tmp_path)] == [f"{press.url}/news/harbour-plan-2.html"]
+    assert summaries(tmp_path)[-1]["details"]["error: soft_404"] == 1
+
+
+@pytest.mark.parametrize("target", ["/", "/index.html"])
+def test_an_article_that_redirects_to_the_front_page_keeps_its_text_and_the_source_goes_on(tmp_path, press, target):
+    first, second = "/news/harbour-plan-1.html", "/news/harbour-plan-2.html"
+    for path in (first, second):
+        put_article(press, path, f"Harbour plan {path[-6]}")
+    put_article(press, target, "The Gazette: all the news", text=f"<a href='{second}'>Harbour plan 2</a>{PROSE}")
+    put_feed(press, {first: "Harbour plan 1", second: "Harbour plan 2"})
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml", "/"]}})
+    run(workspace)
+    before = articles(tmp_path)
+    assert len(before) == 2
+    press.pages[first] = (302, f"-> {target}", b"")
+    put_feed(press, {second: "Harbour plan 2"})
+    put_feed(press, {"/news/new-plan-3.html": "New plan 3", second: "Harbour plan 2"})
+    press.pages["/news/new-plan-3.html"] = (301, f"-> {target}", b"")
+    press.asked.clear()
+    pass_time(1.1)
+    run(workspace)
+    assert articles(tmp_path) == before
+    assert press.asked.count("/") == 1  # as a seed
+    assert summaries(tmp_path)[-1]["details"]["error: redirected"] >= 1
+    ledger = Ledger(workspace.ledger)
+    attempts = ledger.attempts.after("news", 0, 100)
+    followed = {each.attempt.url: ledger.requests.followed(each.seq) for each in attempts if each.attempt.location}
+    assert {row.reason for row in followed.values()} == {"redirected"}
+    ledger.close()
+
+
+def test_a_removed_article_that_its_list_does_not_name_any_more_is_asked_again_and_is_gone(tmp_path, press):
+    paths = [f"/news/harbour-plan-{number}.html" for number in range(1, 7)]
+    for path in paths:
+        put_article(press, path, f"Harbour plan {path[-6]}")
+    put_feed(press, {path: f"Harbour plan {path[-6]}" for path in reversed(paths)})  # the newest first
+    workspace = gazette(tmp_path, press, "rss.xml")
+    run(workspace)
+    before = articles(tmp_path)
+    removed, aged = paths[3], paths[0]
+    press.put(removed, "<h1>Gone</h1>", status=404)
+    put_feed(press, {path: f"Harbour plan {path[-6]}" for path in reversed(paths) if path not in {removed, aged}})
+    press.asked.clear()
+    pass_time(1.1)
+    run(workspace)
+    assert [path for path in press.asked if path in paths] == [removed]  # not the one that is only too old for the feed
+    assert articles(tmp_path) == before
+    assert summaries(tmp_path)[-1]["details"]["gone"] == 1
+    press.asked.clear()
+    pass_time(1.1)
+    run(workspace)
+    assert [path for path in press.asked if path in paths] == []
+
+
+def follow(press, body, media="text/xml", learned=None, url="/list"):
+    source = configured(press.root, {"g": {"url": press.url, "kind": "feed"}}).of("news")[0]
+    request = Request(f"{press.url}{url}", "feed.list", every=60)
+    answer = Answer(request, 200, {"content-type": media}, io.BytesIO(body.encode()), datetime.now(UTC))
+    return feed.follow(source, learned or {}, answer)
+
+
+def test_every_entry_of_a_long_sitemap_is_requested_the_newest_first(tmp_path, press):
+    press.root = tmp_path
+    entries = "".join(
+        f"<url><loc>{press.url}/a-{n}</loc><lastmod>{1990 + n % 30}-01-01</lastmod></url>" for n in range(12_000)
+    )
+    followed = follow(press, f"<urlset>{entries}</urlset>")
+    assert len({request.url for request in followed.requests}) == 12_000
+    assert followed.requests[0].url.endswith("-29")
+    assert followed.left_out == ()
+
+
+def test_an_old_article_of_a_long_sitemap_that_changes_is_requested_again(tmp_path, press):
+    press.root = tmp_path
+
+    def sitemap(changed):
+        days = [f"2024-{1 + n // 28 % 12:02}-{1 + n % 28:02}" for n in range(3_000)]
+        days[0] = changed
+        return "".join(f"<url><loc>{press.url}/a-{n}</loc><lastmod>{day}</lastmod></url>" for n, day in enumerate(days))
+
+    first = follow(press, f"<urlset>{sitemap('2024-01-01')}</urlset>")
+    second = follow(press, f"<urlset>{sitemap('2025-01-01')}</urlset>", learned=first.learned)
+    assert f"{press.url}/a-0" in [request.url for request in second.requests if request.only_if_new]
+
+
+def test_every_sitemap_of_an_index_is_requested_and_old_ones_again_when_their_time_changes(tmp_path, press):
+    press.root = tmp_path
+
+    def index(changed=""):
+        times = {n: f"{2000 + n // 12}-{n % 12 + 1:02}-01" for n in range(150)}
+        times |= {3: changed} if changed else {}
+        return "".join(
+            f"<sitemap><loc>{press.url}/s-{n}.xml</loc><lastmod>{time}</lastmod></sitemap>" for n, time in times.items()
+        )
+
+    first = follow(press, f"<sitemapindex>{index()}</sitemapindex>")
+    assert len({request.url for request in first.requests}) == 150
+    assert sum(request.every == 60 for request in first.requests) == 100
+    second = follow(press, f"<sitemapindex>{index('2000-05-05')}</sitemapindex>", learned=first.learned)
+    assert [request.url for request in second.requests if request.only_if_new] == [f"{press.url}/s-3.xml"]
+
+
+def test_what_a_list_names_and_is_not_requested_is_counted_by_rule(tmp_path, press):
+    links = "".join(f"<a href='/news/a-story-about-it-{n}'>A long headline</a>" for n in range(2_100))
+    press.root = tmp_path
+    (count,) = follow(press, f"<html><body>{links}</body></html>", "text/html").left_out
+    assert (count.reason, count.addresses) == ("too_many_elements", 100)
+    put_article(press, "/news/harbour-plan-1.html", "Harbour plan")
+    put_feed(press, {"/news/harbour-plan-1.html": "Harbour plan"})
+    elsewhere = "<item><title>x</title><link>http://other.example/a</link></item><item><title>no address</title></item>"
+    press.put(
+        "/rss.xml", press.pages["/rss.xml"][2].decode().replace("</channel>", f"{elsewhere}</channel>"), "text/xml"
+    )
+    workspace = gazette(tmp_path, press, "rss.xml")
+    run(workspace)
+    ledger = Ledger(workspace.ledger)
+    left_out = frontier_of(ledger, COLLECTION).left_out("g")
+    ledger.close()
+    assert {(count.reason, count.addresses) for count in left_out} == {("out_of_scope", 1), ("bad_address", 1)}
