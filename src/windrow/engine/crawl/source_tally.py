@@ -8,18 +8,15 @@ from dataclasses import dataclass, field
 
 from windrow.clock import now
 from windrow.contract import NOT_MODIFIED, Crawl
+from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.following import FollowOutcome
 from windrow.engine.run import HarvestRun
-from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.model import Attempt, Source
 from windrow.reasons import Reason
 
 MAX_FAULTS_NAMED = 5
 """The most failed requests that are named in the comment of a source's task."""
-
-MAX_RULES = 50
-"""The most rules of a source whose left-out addresses are counted separately."""
 
 ENDLESS_RULE = "{}, where new addresses bring nothing new"
 FIRST_REDIRECT_STATUS = 300
@@ -42,7 +39,7 @@ class SourceTally:
     usable: int = 0  # responses that the discovery could follow, or with a page, or with status 304
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or requests nothing usable
     more_faults: int = 0  # that are not named
-    left_out: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: count, first address
+    left_out: LeftOutCounter = field(default_factory=LeftOutCounter)
     problem: str = ""  # why an origin was given up, or nothing usable was returned
     is_failed: bool = False
     failure_reason: Reason | None = None
@@ -56,15 +53,9 @@ class SourceTally:
             self.reasons[attempt.reason] += 1
         self.found += len(event.found)
         for left_out in event.left_out:
-            self._count_left_out(left_out.reason, left_out.rule, 1, left_out.url)
+            self.left_out.add(left_out.reason, left_out.rule, 1, left_out.url)
         if attempt.kind == crawl.page and attempt.target:
             self._check_usable(crawl, event)
-
-    def _count_left_out(self, reason: Reason, rule: str, number: int, example: str) -> None:
-        """Add to the number of addresses that a rule leaves out; `example` is one of them."""
-        key = (reason, rule if len(self.left_out) < MAX_RULES else OTHER_RULES)
-        count, first_example = self.left_out.get(key, (0, example))
-        self.left_out[key] = (count + number, first_example)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
         """Count the response if it is a page; note why it is not if it should be a seed's page, or be followed."""
@@ -86,7 +77,7 @@ class SourceTally:
         self.discovery_end = outcome.end or self.discovery_end
         self.usable += outcome.is_usable
         for count in outcome.left_out:
-            self._count_left_out(count.reason, count.rule, count.addresses, count.example)
+            self.left_out.add(count.reason, count.rule, count.addresses, count.example)
         if outcome.reason:
             self.reasons[outcome.reason] += 1
             if not any(fault.startswith(f"{outcome.url}: ") for fault in self.faults):  # why it cannot be followed
@@ -128,7 +119,7 @@ def close_tallies(
         for name, origin, host in endless:
             number, example = run.ledger.addresses.never_asked(host)
             if number:
-                tallies[name].left_out[Reason.CRAWLER_TRAP, ENDLESS_RULE.format(origin)] = (number, example)
+                tallies[name].left_out.replace(Reason.CRAWLER_TRAP, ENDLESS_RULE.format(origin), number, example)
     for tally in tallies.values():
         if error is None:
             _check_faults(run, crawl, tally)
@@ -171,9 +162,5 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
 
 def _record_left_out(run: HarvestRun, tally: SourceTally) -> None:
     """Store how many addresses of a source each rule left out, as a task for each rule."""
-    rules = sorted(tally.left_out.items(), key=lambda rule_count: -rule_count[1][0])
     with run.ledger.writing() as writer:
-        for (reason, rule), (count, url) in rules:
-            task = writer.sessions.open_task(run.session, run.collection.name, tally.source.name, 1)
-            message = RuleCount(tally.source.name, reason, rule, count, url).spelt()
-            writer.sessions.close_task(task, reason, message, failed=False)
+        tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)

@@ -1,0 +1,33 @@
+"""Count by rule the addresses of a source that a run does not request."""
+
+from __future__ import annotations
+
+from windrow.ledger import LedgerWriter
+from windrow.ledger.sessions import OTHER_RULES, RuleCount
+from windrow.reasons import Reason
+
+MAX_RULES = 50
+"""The most rules of a source that are counted one by one; the rest are counted together."""
+
+
+class LeftOutCounter:
+    """For each rule, the number of addresses of a source that it leaves out, and the first of them."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[Reason, str], tuple[int, str]] = {}
+
+    def add(self, reason: Reason, rule: str, number: int, example: str) -> None:
+        """Add to the number of addresses that a rule leaves out; `example` is one of them."""
+        key = (reason, rule if len(self._counts) < MAX_RULES else OTHER_RULES)
+        count, first_example = self._counts.get(key, (0, example))
+        self._counts[key] = (count + number, first_example)
+
+    def replace(self, reason: Reason, rule: str, number: int, example: str) -> None:
+        """Set the number of addresses that a rule leaves out, whatever was counted before."""
+        self._counts[reason, rule] = (number, example)
+
+    def record(self, writer: LedgerWriter, session: int, collection: str, source: str, phase: int) -> None:
+        """Record each count as a task of a source in a phase, the greatest first."""
+        for (reason, rule), (count, url) in sorted(self._counts.items(), key=lambda rule_count: -rule_count[1][0]):
+            task = writer.sessions.open_task(session, collection, source, phase)
+            writer.sessions.close_task(task, reason, RuleCount(source, reason, rule, count, url).spelt(), failed=False)
