@@ -175,6 +175,9 @@ OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.N
 A document that failed for another reason is read again only by another version of the step.
 """
 
+SUBSTITUTE_REASONS = frozenset({Reason.SOFT_404, Reason.CONSENT_PAGE, Reason.BOT_WALL})
+"""Reasons that mean that a server sent another page than the one that was requested."""
+
 TOO_LARGE_REASONS = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 """Reasons that mean that an answer is too large: it would be too large again if requested again."""
 

@@ -61,7 +61,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*", re.ASCII)
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+_-]*(/([a-z0-9][a-z0-9.+_-]*|\*))?", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 
-IS_VALUES = ("duplicate", "index", "leaf")
+IS_VALUES = ("duplicate", "index", "leaf", "soft-404")
 """The values of `is:`."""
 
 

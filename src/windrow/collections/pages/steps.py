@@ -31,6 +31,7 @@ from windrow.collections.pages.redirect import (
     resolve_refresh,
 )
 from windrow.collections.pages.scope import Scope, make_scope
+from windrow.content.substitute import recognise_substitute
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import robots
@@ -159,7 +160,11 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
             reason=_explain_missing_text(page),
             described=described,
         )
-    return summary._replace(identity=digest, pile=pile, described=described)
+    titles = (page.description.title or "", page.description.headline or "")
+    substitute = recognise_substitute(titles, page.pile.text)
+    return summary._replace(
+        identity=digest, pile=pile, described=described, reason=substitute.value if substitute else ""
+    )
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:

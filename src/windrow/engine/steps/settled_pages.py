@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from windrow.contract import Skip, results_of
 from windrow.model import Reading, RecordedAttempt
-from windrow.reasons import BY_RULE, Reason
+from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 PAGE_SIZE = 256
 """The most attempts in a page."""
@@ -38,6 +38,22 @@ class SettledAttempt(NamedTuple):
         if not has_records or len(skips) < len(outputs):
             return True, None
         return False, next((skip.reason for skip in skips if skip.reason not in BY_RULE), None)
+
+    @property
+    def left_out(self) -> list[Reason]:
+        """The reasons why the document, or things in it, were read and not kept; faults of windrow are not among them.
+
+        A result of a collection that is not a list of results has the reason in its attribute `reason`.
+        """
+        if isinstance(self.result, Reading):
+            return []
+        if own_reason := getattr(self.result, "reason", ""):
+            reasons = [Reason(own_reason)]
+        elif isinstance(self.result, Iterable):
+            reasons = [output.reason for output in self.result if isinstance(output, Skip)]
+        else:
+            reasons = []
+        return [reason for reason in reasons if reason not in OWN_FAULTS]
 
 
 def gather_pages(

@@ -40,7 +40,6 @@ from windrow.reasons import OWN_FAULTS, Reason
 READ_AHEAD = 4096
 """The most attempts that are read from the ledger before all of them are written to the store: this bounds memory."""
 
-
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
 """The answers for which attempts wait, by the attempt's number and the name of the request in the step's result."""
 
@@ -419,6 +418,7 @@ class Settling:
                 )
             for settled in page:
                 reason = self._reading_fault(settled.result)
+                self._tasks.count_left_out(settled.recorded.source, settled.left_out, settled.recorded.attempt.url)
                 failures += reason is not None
                 use = settled.judge_use(has_records=self._step.takes_answers)
                 self._tasks.count(writer, settled.recorded.source, reason, use, first_finding(settled.result))

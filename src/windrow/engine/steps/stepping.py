@@ -14,6 +14,7 @@ from math import inf
 from typing import Any
 
 from windrow.contract import Derive, Judge, Load, Read, Summarise
+from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import Job
 from windrow.engine.run import Derived, HarvestRun
 from windrow.engine.runtime import rare_gc
@@ -63,6 +64,7 @@ class PhaseTasks:
     run: HarvestRun
     name: str
     _tasks: dict[str, _Task] = field(default_factory=dict)  # by source
+    _left_out: dict[str, LeftOutCounter] = field(default_factory=dict)  # by source
 
     @property
     def phase(self) -> int:
@@ -108,9 +110,16 @@ class PhaseTasks:
         if has_fault and not task.first_fault:
             task.first_fault = message
 
+    def count_left_out(self, source: str, reasons: Iterable[Reason], url: str) -> None:
+        """Count the reasons why a document at `url`, or things in it, were read and not kept."""
+        for reason in reasons:
+            self._left_out.setdefault(source, LeftOutCounter()).add(reason, reason.meaning, 1, url)
+
     def _close(self, error: WindrowError | None = None) -> None:
         """Record the end of every task; if there was an `error`, all tasks have failed."""
         with self.run.ledger.writing() as writer:
+            for source, counter in self._left_out.items():
+                counter.record(writer, self.run.session, self.run.collection.name, source, self.phase)
             for source, task in self._tasks.items():
                 comment = task.comment(source, error)
                 failed = bool(error or task.faults or task.has_nothing_usable)

@@ -146,6 +146,10 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
             if edition.indexed
             else "  not indexed yet"
         )
+        if edition.reason:
+            yield f"  it is not the page that was requested: {Reason(edition.reason).meaning}"
+        if edition.reason == Reason.SOFT_404:
+            yield "  searches leave it out; the filter is:soft-404 finds it"
     elif edition.reason:
         hint = f"; {_INSTALL_HINT}" if (edition.reason, edition.kind) == (Reason.UNSUPPORTED, _PDF) else ""
         yield f"  its text cannot be searched for: {Reason(edition.reason).meaning}{hint}"

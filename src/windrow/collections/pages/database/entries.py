@@ -263,7 +263,8 @@ class RedirectEntry(NamedTuple):
 class TextSummary(NamedTuple):
     """The content at an address.
 
-    `pile` contains the six texts of a document that may be found; if it is None, `reason` is the reason.
+    `pile` contains the six texts of a document that may be found; if it is None, `reason` is the reason. With a pile,
+    `reason` is why the document is not the one that was requested, such as a soft 404.
     `identity` differs between versions; with a pile it is the pile's digest. `described` contains the columns of
     `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
     contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen

@@ -34,8 +34,21 @@ from windrow.query.clause import (
 )
 from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
-from windrow.query.tree import And, Filter, LinkFilter, Node, PastLinks, Phrase, TimeSpan, Word, filters, split_star
+from windrow.query.tree import (
+    And,
+    Filter,
+    LinkFilter,
+    Node,
+    Not,
+    PastLinks,
+    Phrase,
+    TimeSpan,
+    Word,
+    filters,
+    split_star,
+)
 from windrow.query.word import address_text, index_words, indexable_text
+from windrow.reasons import Reason
 
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Fields in which words are searched, with weights: the rest of a page (menus, footers) describes it less well."""
@@ -77,7 +90,8 @@ def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, shar
 
     `matches` contains the ids of versions for each filter that only the database can answer. Duplicates are left out,
     unless the query is about other times or about something in which duplicates differ: a copy may be the only page on
-    a host, and results with the same text are folded anyway.
+    a host, and results with the same text are folded anyway. Soft 404s are left out unless the query has a filter for
+    them.
     """
     parts: list[Clause] = []
     if query.root is not None:
@@ -90,7 +104,20 @@ def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, shar
         parts += [NumberRange("first", high=query.as_of), NumberRange("end", low=query.as_of + 1)]
     elif not query.history and (allows_duplicates(query) or not _needs_current_word(query.root)):
         parts.append(MarkIn("flag", ("open" if allows_duplicates(query) else "now",)))
+    if _may_find_soft_404(query):
+        parts = [*(parts or [Everything()]), Not(MarkIn("flag", (_SOFT_404,)))]
     return And(tuple(parts)) if parts else Everything()
+
+
+_SOFT_404 = "soft-404"
+"""The flag of a page that a server sends with status 200 instead of one that it does not have."""
+
+
+def _may_find_soft_404(query: Query) -> bool:
+    """Tell whether a query that is not about soft 404s may find some: only the fields of present pages have none."""
+    if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
+        return False
+    return query.as_of is not None or allows_duplicates(query)
 
 
 def allows_duplicates(query: Query) -> bool:
@@ -128,7 +155,7 @@ def _make_mark_clause(key: str, text: str) -> MarkIn:
     return MarkIn("flag" if key == "is" else key, (text,))
 
 
-VERSION = "4"
+VERSION = "5"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
@@ -163,6 +190,8 @@ _SMALL_HEADLINE_WEIGHT, _DESCRIPTION_WEIGHT, _ADDRESS_WEIGHT = 1, 1, 1
 
 def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     """Return the index document of a version, with the texts of links to it."""
+    from windrow.content.substitute import recognise_substitute  # noqa: PLC0415 searches read no pages
+
     address, title, headline = (
         indexable_text(address_text(page.url)),
         indexable_text(page.title or ""),
@@ -180,14 +209,16 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
         (address, _ADDRESS_WEIGHT),
         *((indexable_text(link_text), _LINK_TEXT_WEIGHT) for link_text, _ in links.texts),
     ]
-    is_current = page.end is None and not page.is_duplicate
+    is_soft_404 = recognise_substitute((page.title or "", page.headline or ""), page.text) is Reason.SOFT_404
+    is_current = page.end is None and not page.is_duplicate and not is_soft_404
     fields = [("main" if is_current else "past", part) for part, weight in main if part for _ in range(weight)]
     others = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
     others += [("address", address), ("headline", headline)]
     others += [("headline", big_headlines), ("headline", small_headlines)]
     others += [("code", indexable_text(page.code_text)), ("quote", indexable_text(page.quote_text))]
     fields += [(name, part) for name, part in others if part.strip()]
-    return IndexDocument(page.id, tuple(chain(fields, _list_marks(page))), _list_numbers(page))
+    marks = _list_marks(page, is_soft_404=is_soft_404)
+    return IndexDocument(page.id, tuple(chain(fields, marks)), _list_numbers(page))
 
 
 def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
@@ -200,7 +231,7 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
-def _list_marks(page: IndexedGeneration) -> list[tuple[str, str]]:
+def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str, str]]:
     """Return the marks of a version, as (field, mark): address, languages, media types and flags."""
     marks = address_marks(page.url, page.host)
     tags = (page.language or "").lower().split("-")
@@ -213,7 +244,8 @@ def _list_marks(page: IndexedGeneration) -> list[tuple[str, str]]:
         marks += [("type", kind) for kind in sorted(kinds)]
     flags = {"duplicate": page.is_duplicate, "open": page.end is None}
     flags |= {
-        "now": page.end is None and not page.is_duplicate,
+        "now": page.end is None and not page.is_duplicate and not is_soft_404,
+        _SOFT_404: is_soft_404,
         "index": page.indexiness > 0,
         "leaf": page.indexiness < 0,
     }

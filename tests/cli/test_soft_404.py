@@ -1,0 +1,47 @@
+"""Soft 404s of a site that pages crawls: reported with their reason, left out of searches unless asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from windrow.app import Windrow
+from windrow.app.begin import prepare
+
+MISSING = "<!doctype html><title>Page not found - Town</title><main><h1>Page not found</h1><p>Harbour guide? Try our search.</main>"
+
+
+@pytest.fixture
+def town(tmp_path, village, monkeypatch):
+    village.clear()
+    links = "".join(f"<a href=/gone-{number}.html>{number}</a>" for number in (1, 2, 3))
+    prose = "<p>All about the harbour, its boats and the people who work there.</p>"
+    village.put(0, "index.html", f"<!doctype html><title>Harbour</title><main><h1>Harbour</h1>{prose}</main>{links}")
+    for number in (1, 2, 3):
+        village.put(0, f"gone-{number}.html", MISSING)
+    prepare(tmp_path)
+    (tmp_path / "windrow.toml").write_text(
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    village.summary = Windrow(tmp_path).run(["town"])
+    return village
+
+
+def test_soft_404s_are_left_out_of_searches_unless_asked_for(town, windrow):
+    def titles(*query):
+        return sorted(hit["title"] for hit in windrow("search", *query, "--json").of("page_result"))
+
+    assert titles("harbour") == ["Harbour"]
+    assert titles("harbour", "inurl:gone") == []
+    assert titles(f"host:{town.origin(0).partition('://')[2].partition(':')[0]}") == ["Harbour"]
+    assert titles("harbour", "as-of:2999") == ["Harbour"]
+    assert set(titles("is:soft-404")) == {"Page not found - Town"}
+
+
+def test_why_the_summary_and_status_report_soft_404s(town, windrow, tmp_path):
+    text = windrow("why", f"{town.origin(0)}/gone-1.html").out
+    assert "it is not the page that was requested: the server answers with status 200, but with another page" in text
+    counts_now = Windrow(tmp_path).status().left_out
+    for counts in (town.summary.left_out, counts_now):
+        assert [(count.reason, count.addresses) for count in counts] == [("soft_404", 3)]
