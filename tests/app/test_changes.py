@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import xml.etree.ElementTree as ET
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,21 @@ def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
     assert link is not None
     assert link.attrib["href"] == CHANGE.key
     assert entry.findtext(f"{name}updated") == "2026-11-21T10:00:00Z"
-    assert entry.findtext(f"{name}summary") == 'blog: title "A" -> "<B>"'
+    assert entry.findtext(f"{name}content") == 'blog: title "A" -> "<B>"'
+
+
+def test_each_entry_of_the_feed_is_valid_and_the_feed_is_as_old_as_its_latest_change() -> None:
+    file = CHANGE._replace(key="drop/a.zip", at=AT - timedelta(days=1))
+    record = file._replace(key="event 7", url="https://town.example/event/7", title="Budget")
+    script = file._replace(key="event 8", url="javascript:alert(1)")
+    feed = ET.fromstring(format_atom([file, record, script], "w", AT))
+    name = "{http://www.w3.org/2005/Atom}"
+    assert feed.findtext(f"{name}updated") == "2026-11-20T10:00:00Z"
+    links = [entry.find(f"{name}link") for entry in feed.findall(f"{name}entry")]
+    assert [link.attrib["href"] if link is not None else None for link in links] == [None, record.url, None]
+    # RFC 4287, section 4.1.2: an entry without an alternate link must have content
+    assert all(entry.findtext(f"{name}content") for entry in feed.findall(f"{name}entry"))
+    assert f'<a href="{record.url}">Budget</a>' in format_html([record], "w")
 
 
 def test_a_page_of_changes_is_escaped() -> None:

@@ -199,6 +199,7 @@ class SourceChange(NamedTuple):
     """A page, file or record appeared, changed or disappeared at a source; `key` is its address or name.
 
     `at` is when the change was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
+    `url` is the own address of a record, or the address where it was read; empty for what has no web address.
     """
 
     at: datetime
@@ -208,6 +209,7 @@ class SourceChange(NamedTuple):
     key: str
     title: str
     difference: str
+    url: str = ""
 
 
 NEW, CHANGED, GONE = "new", "changed", "gone"

@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from windrow.adapters.adapter import CHANGED, GONE, SourceChange, Window
+from windrow.formats.text import cut_around_difference
 from windrow.ledger import Ledger
 from windrow.stores.record_entries import title_of
 from windrow.stores.records import RecordStore
 
-_MAX_LENGTH = 60
-"""The most characters that are shown of each changed value."""
-_CONTEXT_LENGTH = 20
-"""Characters shown before the first difference in a long value."""
 _MAX_FIELDS = 4
 """The most changed fields of a record that are shown; further ones are counted."""
 
@@ -58,8 +55,9 @@ def changes(
             removal = describe_removal(version.value) if version.value is not None else ""
             kind = GONE if removal else version.change
             yield SourceChange(
-                at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference
-            )
+                at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference,
+                version.url or (previous.url if previous else ""),
+            )  # fmt: skip
 
 
 def count_changes(
@@ -126,14 +124,8 @@ def describe_difference(old: Any, new: Any) -> str:
 
 def _describe_change(old_value: Any, new_value: Any) -> str:
     """Return the old and the new value, `old -> new`; of long values, a part that contains the first difference."""
-    old, new = _format_value(old_value), _format_value(new_value)
-    shared_length = next(
-        (index for index, (before, after) in enumerate(zip(old, new, strict=False)) if before != after),
-        min(len(old), len(new)),
-    )
-    is_cut = max(len(old), len(new)) > _MAX_LENGTH and shared_length > _CONTEXT_LENGTH
-    start = shared_length - _CONTEXT_LENGTH if is_cut else 0
-    return f"{_shorten(old, start)} -> {_shorten(new, start)}"
+    old, new = cut_around_difference(_format_value(old_value), _format_value(new_value))
+    return f"{old} -> {new}"
 
 
 def _format_value(value: Any) -> str:
@@ -141,8 +133,3 @@ def _format_value(value: Any) -> str:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return " ".join(text.split())
-
-
-def _shorten(text: str, start: int) -> str:
-    head = "\u2026" if start else ""
-    return head + (text[start:] if len(text) - start <= _MAX_LENGTH else f"{text[start : start + _MAX_LENGTH]}\u2026")

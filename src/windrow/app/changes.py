@@ -130,13 +130,18 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def format_atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
-    """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's, `at` the time."""
+    """Return an Atom feed (RFC 4287) with an entry for each change, updated at the time of the latest one.
+
+    `name` is the workspace's. `at` is the time of the feed if nothing changed.
+    """
+    changes = list(changes)
+    updated = max((change.at for change in changes), default=at)
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<title>{xml_text(name)}: what changed</title>",
         f"<id>{_make_urn(name)}</id>",
-        f"<updated>{_format_time(at)}</updated>",
+        f"<updated>{_format_time(updated)}</updated>",
         "<author><name>windrow</name></author>",
     ]
     for change in changes:
@@ -146,8 +151,8 @@ def format_atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str
             f"<id>{_make_urn(f'{change.kind} {change.at.isoformat()} {change.source} {change.key}')}</id>",
             f"<updated>{_format_time(change.at)}</updated>",
             f'<category term="{xml_text(change.kind)}"/>',
-            *([f'<link href="{xml_text(change.key)}"/>'] if _is_address(change.key) else []),
-            f"<summary>{xml_text(_summarise_change(change))}</summary>",
+            *([f'<link href="{xml_text(address)}"/>'] if (address := _find_address(change)) else []),
+            f'<content type="text">{xml_text(_summarise_change(change))}</content>',  # required without a link
             "</entry>",
         ]
     return "\n".join([*lines, "</feed>", ""])
@@ -169,11 +174,13 @@ def format_html(changes: Iterable[SourceChange], name: str) -> str:
 
 def _link(change: SourceChange) -> str:
     text = xml_text(change.title or change.key)
-    return f'<a href="{xml_text(change.key)}">{text}</a>' if _is_address(change.key) else text
+    address = _find_address(change)
+    return f'<a href="{xml_text(address)}">{text}</a>' if address else text
 
 
-def _is_address(key: str) -> bool:
-    return key.startswith(("http://", "https://"))
+def _find_address(change: SourceChange) -> str:
+    """Return the web address of a page or record that changed, or an empty text if it has none."""
+    return next((text for text in (change.url, change.key) if text.startswith(("http://", "https://"))), "")
 
 
 def _summarise_change(change: SourceChange) -> str:

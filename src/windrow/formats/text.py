@@ -264,3 +264,25 @@ def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str
     if omit_empty:
         members = {name: member for name, member in members.items() if member is not None and member not in ("", [])}
     return {"type": kind, **members}
+
+
+def cut_around_difference(old: str, new: str, max_length: int = 60, context: int = 20) -> tuple[str, str]:
+    """Return two texts, of which longer ones are cut to `max_length` characters around their first difference.
+
+    `context` is the number of characters before the difference that are kept.
+
+    >>> cut_around_difference("The old pump. " * 9 + "It works.", "The old pump. " * 9 + "It leaks.")
+    ('…p. The old pump. It works.', '…p. The old pump. It leaks.')
+    """
+    shared_length = next(
+        (index for index, (before, after) in enumerate(zip(old, new, strict=False)) if before != after),
+        min(len(old), len(new)),
+    )
+    is_cut = max(len(old), len(new)) > max_length and shared_length > context
+    start = shared_length - context if is_cut else 0
+    return _cut(old, start, max_length), _cut(new, start, max_length)
+
+
+def _cut(text: str, start: int, max_length: int) -> str:
+    head = "\u2026" if start else ""
+    return head + (text[start:] if len(text) - start <= max_length else f"{text[start : start + max_length]}\u2026")

@@ -83,3 +83,13 @@ def test_a_page_that_became_a_redirect_is_told_as_that_and_not_as_a_page_without
     assert message in str(compare_versions(moved, elsewhere))
     refreshing = VersionContents((("title", "Tea"), ("kind", "html"), ("redirect", "/next")), "one\ntwo", "menu")
     assert str(compare_versions(page, refreshing)) == "now redirects to /next"
+
+
+def test_long_texts_are_cut_around_their_first_difference():
+    start = "The council of the town decides on the budget of the harbour and of the "
+    before, after = (
+        VersionContents((("description", f"{start}{word} in the year to come"),)) for word in ("pier", "quay")
+    )
+    text = str(compare_versions(before, after))
+    assert "pier in the year" in text
+    assert "quay in the year" in text

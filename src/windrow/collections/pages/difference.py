@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from windrow.formats.text import cut_around_difference
 from windrow.model import DiffLine, TextChange
 
 MAX_COMPARED_LINES = 4_000
@@ -163,9 +164,5 @@ def _describe_change(change: TextChange) -> str:
         return f"now redirects to {change.after}"
     if change.field == REDIRECT and not change.after:
         return f"no longer redirects to {change.before}"
-    return f"{change.field} {_quote(change.before)} -> {_quote(change.after)}"
-
-
-def _quote(text: str, max_length: int = 60) -> str:
-    line = " ".join(text.split())
-    return repr(line if len(line) <= max_length else f"{line[: max_length - 1]}…") if text else "none"
+    before, after = cut_around_difference(" ".join(change.before.split()), " ".join(change.after.split()))
+    return f"{change.field} {repr(before) if before else 'none'} -> {repr(after) if after else 'none'}"

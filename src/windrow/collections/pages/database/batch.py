@@ -10,6 +10,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
+from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.entries import (
     PILE_DIGEST_BYTES,
     CrawlEntry,
@@ -206,6 +207,8 @@ class SummaryBatch:
                 ).fetchone()
                 identity, reason, wording_hash, links_hash = first_reading or (b"", "", b"", b"")
                 sight = Sight.CONTENT if first_reading else Sight.UNKNOWN
+                if crawl.exit_code == ExitCode.FILE_OF_UNKNOWN_TYPE and len(identity) == PILE_DIGEST_BYTES:
+                    crawl = crawl._replace(exit_code=int(ExitCode.FILE_INGESTED))  # noqa: PLW2901 a text was read
             rows.append((*_make_observation_row(url_id, crawl, sight, identity, reason), wording_hash, links_hash))
         self._connection.executemany(_UPSERT_OBSERVATION, rows)
 
