@@ -307,7 +307,12 @@ def _dashes_exclude(all_tokens: list[Token]) -> bool:
 
 def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str]:
     """Return notes on words that are not searched for as typed; `dashes_exclude` is whether a dash excludes a word."""
-    texts = [str(token.value) if token.key else token.text for token in all_tokens if _is_text(token)]
+    last = len(all_tokens) - 1
+    texts = [
+        str(token.value) if token.key else token.text
+        for index, token in enumerate(all_tokens)
+        if _is_text(token) and not (token.text == "|" and 0 < index < last)  # between words it means OR
+    ]
     notes = []
     unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
     if unsearchable:

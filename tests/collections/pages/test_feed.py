@@ -83,7 +83,13 @@ def test_hostile_ones() -> None:
     assert [finding.kind for finding in read_page(b'{"version":' + b"[" * 200_000).findings] == ["not_well_formed"]
     assert read_page(b"<rss><channel><title>Cut").pile.text == "Cut"
     many = b"<rss>" + b"<item><title>a</title></item>" * 6_000 + b"</rss>"
-    assert read_page(many).pile.big_headlines.count("a") == 5_000
+    assert read_page(many).pile.big_headlines.count("a") == 6_000
+
+
+def test_entries_and_links_that_are_not_read_give_the_page_a_reason(monkeypatch) -> None:
+    monkeypatch.setattr("windrow.formats.feed.MAX_ENTRIES", 3)
+    page = read_page(b"<rss>" + b"<item><title>a</title></item>" * 5 + b"</rss>")
+    assert [(finding.kind, finding.message[:9]) for finding in page.findings] == [("too_many_elements", "2 entries")]
 
 
 def test_real_feeds(shared) -> None:

@@ -47,6 +47,7 @@ def test_a_page_that_asks_not_to_be_found_has_no_text(name, content, reason):
 def test_of_many_links_the_first_are_kept():
     summary = read("".join(f"<a href=/{at}>a</a> " for at in range(MAX_LINKS + 5)))
     assert [len(summary.links), summary.links[-1][0]] == [MAX_LINKS, f"https://example.org/{MAX_LINKS - 1}"]
+    assert summary.reason == "too_many_elements"
 
 
 def test_two_different_canonical_addresses_are_none():

@@ -25,6 +25,8 @@ CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, Exi
 """Exit codes of crawls that found content: they update the times and ETags for conditional requests."""
 
 _CODE_OF_STATUS = {
+    204: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # no content
+    205: ExitCode.DID_NOT_UNDERSTAND_ANSWER,
     206: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # a part of a file, which is never requested
     301: ExitCode.PERMANENT_REDIRECT,
     308: ExitCode.PERMANENT_REDIRECT,

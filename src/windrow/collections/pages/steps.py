@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 from windrow.collections.pages import crawl_log
-from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource, Mime, mime
+from windrow.collections.pages.code import DAY, CrawlType, ExitCode, InformationSource, Mime, mime
 from windrow.collections.pages.crawl_log import classify_attempt
 from windrow.collections.pages.database.entries import (
     DEPENDS_ON_HEADER,
@@ -23,6 +23,7 @@ from windrow.collections.pages.database.entries import (
     hash_link_set,
 )
 from windrow.collections.pages.reading import PageDocument, read
+from windrow.collections.pages.reading.document import Description
 from windrow.collections.pages.redirect import (
     REDIRECTS,
     find_canonical,
@@ -49,7 +50,7 @@ MAX_LINKS = 20_000
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
-_HTTP_PARTIAL = 206
+_NOT_DOCUMENTS = frozenset({204, 205, 206})  # without content, or with a part of it
 _EPOCH = datetime.fromtimestamp(0, UTC)  # so that a page does not count as expired if the time of its answer is unknown
 _HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _REASON_NAMES = frozenset(reason.value for reason in Reason)
@@ -61,8 +62,8 @@ def needs_body(recorded: RecordedAttempt) -> bool:
 
 
 def _is_document(attempt: Attempt) -> bool:
-    """Tell whether the answer is a whole document: a 2xx other than 206."""
-    return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status != _HTTP_PARTIAL
+    """Tell whether the answer is a whole document: a 2xx other than 204, 205 and 206."""
+    return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status not in _NOT_DOCUMENTS
 
 
 def summarise(task: Task) -> TextSummary:
@@ -153,18 +154,16 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     if reason := directives.refusal(find_answer_time(fields, task.visited)):
         return summary._replace(identity=crawl_log.identify_hidden(digest, reason), reason=reason.value)
     summary = summary._replace(until=int(directives.until.timestamp()) if directives.until else None)
-    described = _replace_surrogates(astuple(page.description))
+    described = _replace_surrogates(
+        astuple(_without_late_times(page.description, find_answer_time(fields, task.visited)))
+    )
     if not any(pile):
         return summary._replace(
             identity=crawl_log.identify_file(page.mime, size, task.item.digest),
             reason=_explain_missing_text(page),
             described=described,
         )
-    titles = (page.description.title or "", page.description.headline or "")
-    substitute = recognise_substitute(titles, page.pile.text)
-    return summary._replace(
-        identity=digest, pile=pile, described=described, reason=substitute.value if substitute else ""
-    )
+    return summary._replace(identity=digest, pile=pile, described=described, reason=_explain_odd_text(page))
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
@@ -178,6 +177,26 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
         if refresh is not None
         else None
     )
+
+
+def _without_late_times(description: Description, answered: datetime) -> Description:
+    """Return a description without times of more than a day after the answer, which a page cannot know."""
+    latest = answered.timestamp() + DAY
+    created, updated = (
+        time if time is None or answered == _EPOCH or time <= latest else None
+        for time in (description.created, description.updated)
+    )
+    return replace(description, created=created, updated=updated)
+
+
+def _explain_odd_text(page: PageDocument) -> str:
+    """Return why a text is not that of the requested page, or only a part of it; empty if it is whole."""
+    titles = (page.description.title or "", page.description.headline or "")
+    if substitute := recognise_substitute(titles, page.pile.text):
+        return substitute.value
+    if len(page.links) > MAX_LINKS:
+        return Reason.TOO_MANY_ELEMENTS.value
+    return next((finding.kind for finding in page.findings if finding.kind in _REASON_NAMES), "")
 
 
 def _explain_missing_text(page: PageDocument) -> str:

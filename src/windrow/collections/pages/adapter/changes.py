@@ -30,7 +30,7 @@ from windrow.formats.text import show
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.query.tree import read_time_span
-from windrow.reasons import SUBSTITUTE_REASONS, Reason
+from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
 _MAX_COMPARED_VERSIONS = 100
@@ -45,7 +45,7 @@ class Edition(NamedTuple):
     `end` is the time when the page was found to be gone or changed, null if the version is still present.
     `duplicate_of` is the address of which it is marked as a duplicate, `copies` the number of other addresses with the
     same text now. `indexed` tells whether its text can be searched for, `words` is the number of different words.
-    `reason` is the reason why it has no text, or why it is not the page that was requested; otherwise it is empty.
+    `reason` is why it has no text or only a part, or why it is not the page that was requested; otherwise it is empty.
     """
 
     generation: str
@@ -145,7 +145,7 @@ def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
         version.is_indexed,
         version.word_count,
         changed,
-        reason if version.pile_id is None or reason in SUBSTITUTE_REASONS else "",
+        reason,
     )
 
 

@@ -22,7 +22,7 @@ from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
 from windrow.formats.text import counted, show, spell_duration
 from windrow.ledger import Ledger
-from windrow.reasons import Reason
+from windrow.reasons import SUBSTITUTE_REASONS, Reason
 
 _PDF = "application/pdf"
 _INSTALL_HINT = "to read PDF, install the extra: pip install 'windrow[pdf]', then windrow replay"
@@ -97,7 +97,8 @@ def _describe_page(page: PageState) -> Iterator[str]:
     if page.due is not None:
         interval = f", expected to change every {_format_duration(page.every)}" if page.every else ""
         failed = f", failed {counted(page.failures, 'time')} in a row" if page.failures else ""
-        yield f"  due next {show(page.due)}{interval}{failed}"
+        due_time = show(page.due) if page.due.timestamp() > 1 else "in the next run"  # 0 and 1: as soon as possible
+        yield f"  due next {due_time}{interval}{failed}"
     latest_edition = page.versions[-1] if page.versions else None
     if latest_edition:
         yield from _describe_index(latest_edition, page.alike)
@@ -147,7 +148,9 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
             else "  not indexed yet"
         )
         if edition.reason:
-            yield f"  it is not the page that was requested: {Reason(edition.reason).meaning}"
+            is_other_page = edition.reason in SUBSTITUTE_REASONS
+            effect = "it is not the page that was requested" if is_other_page else "only a part of it was read"
+            yield f"  {effect}: {Reason(edition.reason).meaning}"
         if edition.reason == Reason.SOFT_404:
             yield "  searches leave it out; the filter is:soft-404 finds it"
     elif edition.reason:

@@ -53,7 +53,7 @@ class PageVersion(NamedTuple):
 _VERSIONS = f"""
 SELECT g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, g.last_seen_unix_utc,
   g.confirmed_end_unix_utc, g.text_pile_id, g.title, g.primary_headline, g.description, g.primary_language,
-  m.mime_type || '/' || m.mime_subtype, g.file_size, c.str_url, t.str_url,
+  m.mime_type || '/' || m.mime_subtype || coalesce('+' || m.mime_suffix, ''), g.file_size, c.str_url, t.str_url,
   {ORIGINAL},
   (SELECT count(DISTINCT k.url_id) FROM entity_generation k
    WHERE k.text_pile_id = g.text_pile_id AND k.confirmed_end_unix_utc IS NULL AND k.url_id <> g.url_id),
@@ -70,7 +70,9 @@ ORDER BY g.first_seen_unix_utc, coalesce(g.confirmed_end_unix_utc, 1 << 62), g.e
 _SELECT_WITHOUT_COUNTS = f"""
 SELECT g.url_id, g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc,
   g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.text_pile_id, g.title, g.primary_headline, g.description,
-  g.primary_language, m.mime_type || '/' || m.mime_subtype, g.file_size, c.str_url, t.str_url, NULL, 0, 0, 0, 0, 0
+  g.primary_language,
+  m.mime_type || '/' || m.mime_subtype || coalesce('+' || m.mime_suffix, ''), g.file_size, c.str_url, t.str_url,
+  NULL, 0, 0, 0, 0, 0
 FROM {{versions}} g
 {BESIDE}
 WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -54,6 +55,7 @@ class ContentHeaders:
 
 
 _MIN_DESCRIPTION_LENGTH = 80  # characters of a paragraph that is used as description
+_MAX_FRAMESET_BYTES = 16_384  # bytes of a page in which its frameset begins
 _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 
@@ -87,7 +89,7 @@ def describe(
     headline; for the description `description`, then `og:description`, then the first paragraph of at least 80
     characters.
     """
-    first_headline = find_headline(outline, is_main, head)
+    first_headline = _LINK_SIGN.sub("", find_headline(outline, is_main, head))
     return Description(
         created=parse_unix_time(head.published),
         updated=_parse_first_time(head.modified, last_modified),
@@ -113,6 +115,8 @@ def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | No
     return None
 
 
+_LINK_SIGN = re.compile(r"\s*[¶§\U0001f517]\s*$|\s*\[(?:edit|edit source|bearbeiten|modifier|editar|modifica)\]\s*$")
+"""What manuals and encyclopedias add to a headline: a sign that links to it, or a link to change it."""
 _MAX_BIG_LEVEL = 3  # the lowest level of a big headline
 _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.QUOTE), int(PageLocation.HEADLINE)
 
@@ -174,7 +178,8 @@ def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
         if level == 1 and is_primary:
             is_primary = False
         elif level:
-            (big_headlines if level <= _MAX_BIG_LEVEL else small_headlines).append(" ".join(text.split("\n")))
+            headline = _LINK_SIGN.sub("", " ".join(text.split("\n")))
+            (big_headlines if level <= _MAX_BIG_LEVEL else small_headlines).append(headline)
         if marks & _CODE_BIT:
             code.append(text)
         elif number in blocks.code:
@@ -218,6 +223,31 @@ class PageDocument:
     """The name and content of each `meta` element that may contain robots directives."""
 
 
+_FRAME_TAG = re.compile(rb"<(/?)(frameset|noframes|frame)(?=[\s/>])([^>]*+)", re.IGNORECASE)
+_FRAME_ADDRESS = re.compile(rb"""\ssrc\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+_FRAME_TITLE = re.compile(rb"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+
+
+def _show_frames(raw: bytes) -> bytes:
+    """Return a page with links in place of its frames, and with the text for browsers that do not show frames.
+
+    >>> _show_frames(b"<frameset><frame src='a.html' name='menu'></frameset>")
+    b"<div><a href='a.html'>menu</a></div>"
+    """
+    if b"<frameset" not in raw[:_MAX_FRAMESET_BYTES].lower():
+        return raw
+
+    def replace_tag(match: re.Match[bytes]) -> bytes:
+        if match[2].lower() != b"frame":
+            return b"<%bdiv" % match[1]
+        address, title = _FRAME_ADDRESS.search(match[3]), _FRAME_TITLE.search(match[3])
+        if address is None:
+            return b"<br"
+        return b"<a href=%b>%b</a" % (address[1], title[1].strip(b"\"'") if title else b"")
+
+    return _FRAME_TAG.sub(replace_tag, raw)
+
+
 def read_html_page(
     raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = ""
 ) -> PageDocument:
@@ -229,7 +259,7 @@ def read_html_page(
     >>> page.links[0].url, page.links[0].text, page.description.headline
     ('http://a.example/cup', 'a cup', 'Tea')
     """
-    page = read_page(raw, url, content_type)
+    page = read_page(_show_frames(raw), url, content_type)
     is_main = main_content(page.outline, page.hint)
     page_links = find_links(page.outline, page.head, url)
     index = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))

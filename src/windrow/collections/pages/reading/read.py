@@ -209,9 +209,12 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     )
     columns = zip(*(part.fields() for part in piles), strict=True)
     text_pile = Pile(*("\n".join(filter(None, column)) for column in columns))
-    return replace(
-        blank_document(), pile=text_pile, description=description, links=remove_tags(entry_links), encoding="utf-8"
-    )
+    findings = []
+    if channel.left_out:
+        message = f"{channel.left_out:,} entries of the feed are not read"
+        findings.append(Finding(Reason.TOO_MANY_ELEMENTS.value, message, Level.NOTE))
+    document = blank_document(*findings)
+    return replace(document, pile=text_pile, description=description, links=remove_tags(entry_links), encoding="utf-8")
 
 
 def _read_entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:

@@ -1,0 +1,84 @@
+"""Pages with frames, signs in headlines, times in the future, soft 404s, and answers without content."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.collections.pages.test_summarise import read
+from windrow.collections.pages.crawl_log import map_outcome
+from windrow.collections.pages.reading.document import read_html_page
+from windrow.collections.pages.steps import needs_body
+from windrow.content.substitute import recognise_substitute
+from windrow.model import Attempt, RecordedAttempt
+from windrow.query import parse
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def test_frames_are_links_and_the_text_for_browsers_without_frames_is_read():
+    page = read_html_page(
+        b"<title>Town</title><FRAMESET cols='20%,80%'><frame src='menu.html' name='menu'><FRAME src=main.html>"
+        b"<noframes><body><p>Welcome to the town. <a href='all.html'>all pages</a></body></noframes></FRAMESET>",
+        "http://a.example/",
+    )
+    assert [link.url.rpartition("/")[2] for link in page.links] == ["menu.html", "main.html", "all.html"]
+    assert "Welcome to the town." in page.pile.text
+
+
+def test_signs_that_link_to_a_headline_or_to_its_editor_are_not_part_of_it():
+    page = read_html_page(
+        "<main><h1>Guide¶</h1><p>Text.</p><h2>Install<a href=#i>¶</a></h2><p>Run.</p><h2>History[edit]</h2></main>".encode(),
+        "http://a.example/",
+    )
+    assert (page.description.headline, page.pile.big_headlines) == ("Guide", "Install\nHistory")
+
+
+def test_a_time_of_a_page_that_has_not_come_yet_is_not_used():
+    created, updated = (
+        read(f"<meta property='article:published_time' content='{year}-01-01'><meta property='article:modified_time'"
+             f" content='{year}-01-01'><p>Text of the page.", visited=AT, dated=False).described[:2]
+        for year in (2025, 2999)
+    )  # fmt: skip
+    assert None not in created
+    assert updated == (None, None)
+
+
+@pytest.mark.parametrize("status", [204, 205, 206])
+def test_an_answer_without_content_is_not_a_text(status):
+    attempt = Attempt(1, "http://a.example/", 0, True, AT, 0.1, status)
+    assert not needs_body(RecordedAttempt(1, 1, AT, "blog", attempt))
+    assert map_outcome(status, None) == 42
+
+
+@pytest.mark.parametrize(
+    ("query", "notes"), [("tea | coffee", 0), ("(tea | milk) sugar", 0), ("tea §", 1), ("| tea", 1)]
+)
+def test_a_sign_that_means_or_is_not_reported_as_left_out(query, notes):
+    assert len(parse(query).notes) == notes
+
+
+NOT_FOUND = (
+    "404", "Error 404", "404 Not Found", "HTTP 404", "Not Found", "Page not found", "Oops! That page can\u2019t be found.",
+    "Nothing found", "This page doesn't exist", "The page you requested could not be found", "Seite nicht gefunden",
+    "Fehler 404 - Seite nicht gefunden", "Page introuvable", "Página no encontrada", "Página não encontrada",
+    "Pagina non trovata", "Pagina niet gevonden", "Sidan kunde inte hittas", "Nie znaleziono strony",
+    "Страница не найдена", "ページが見つかりません", "页面不存在", "Article no longer available",
+)  # fmt: skip
+FOUND = (
+    "Lost and found", "Body found in river", "Nothing could be found out", "Page found", "The page was found",
+    "404 days in space", "Page not found: how the archive lost its maps", "Error", "Sorry", "Council not found guilty",
+    "Before you vote", "Moment of truth", "Access roads denied",
+)  # fmt: skip
+
+
+def test_titles_of_soft_404s_are_recognised_and_no_others():
+    assert [
+        title
+        for title in NOT_FOUND
+        if recognise_substitute([f"{title} | The Gazette"], "Try the search.") != "soft_404"
+    ] == []
+    assert [title for title in FOUND if recognise_substitute([title], "A short text.")] == []
+    assert recognise_substitute(["Page not found"], "A long article about it. " * 200) is None
+    sentence = "We are sorry, the article you are looking for has been removed."
+    assert recognise_substitute(["The Gazette"], sentence) == "soft_404"
+    assert recognise_substitute(["The Gazette"], sentence + " More prose." * 100) is None
