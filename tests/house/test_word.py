@@ -27,6 +27,7 @@ LOOPS = (
     "src/windrow/engine/steps/worker.py",
     "src/windrow/engine/listed/transfer.py",
     "src/windrow/engine/crawl/walk.py",
+    "src/windrow/engine/fetchers/fetcher.py",
     "src/windrow/engine/captures/rules.py",
     "src/windrow/contract/registry.py",
     "src/windrow/engine/run.py",
