@@ -91,7 +91,7 @@ SOURCE = (
         "fields",
         TABLE,
         {},
-        "paths or selectors of id, title, start, end, description, url, status, location (branch, entity)",
+        "paths or selectors of id, title, start, end, all_day, description, url, status, location (branch, entity)",
     ),
     Setting("extra", TABLE, {}, "further keys of an event, and their paths or selectors"),
     Setting("time_formats", TEXTS, [], "strptime patterns of times, tried in this order"),
@@ -266,7 +266,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "1", later(f"{_DISCOVER}:follow")),
     ),
     steps=(
-        Settle("read", "3", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
+        Settle("read", "4", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
         Derive("document"),
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",

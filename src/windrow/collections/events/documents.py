@@ -153,6 +153,15 @@ def _is_standard_time(text: Any) -> TypeGuard[str]:
         return False
 
 
+def web_address(url: Any) -> str:
+    """Return an address if it is an http or https address, or an empty text for all others, such as `javascript:`.
+
+    >>> web_address("https://a.example/"), web_address("javascript:alert(1)"), web_address(None)
+    ('https://a.example/', '', '')
+    """
+    return url if isinstance(url, str) and url.lower().startswith(("http://", "https://")) else ""
+
+
 def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a document for a store that refuses its size: without `source_text`, whose length is kept."""
     return {**document, "source_text": "", LEFT_OUT_KEY: len(document["source_text"])}

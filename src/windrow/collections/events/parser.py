@@ -41,14 +41,15 @@ EARLIEST = date(1, 1, 1)
 class ParserRules:
     """One version of a parser's rules, for documents that were fetched on `since` or later.
 
-    `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, description,
-    url, status, location, branch, entity); `extra` selects the values of further keys. Their syntax depends on the
-    `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a zone are in
-    UTC, and empty if they are in the source's zone. `statuses` maps the source's words to ours. `next_page` selects the
-    address of the next page. A document without the element, key or selector `root` is an error page. `placeholders`
-    are the titles of entries which only say that there are no events. `html_fields` are the fields that are HTML.
-    `details` is `LIST:URL:CHANGED` if each event has a document of its own: the path of the list of these documents
-    and, within an entry of it, those of the address and of a value that differs when the document has changed.
+    `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, all_day,
+    description, url, status, location, branch, entity); `extra` selects the values of further keys. Their syntax
+    depends on the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a
+    zone are in UTC, and empty if they are in the source's zone. `statuses` maps the source's words to ours. `next_page`
+    selects the address of the next page. A document without the element, key or selector `root` is an error page.
+    `placeholders` are the titles of entries which only say that there are no events. `html_fields` are the fields that
+    are HTML. `details` is `LIST:URL:CHANGED` if each event has a document of its own: the path of the list of these
+    documents and, within an entry of it, those of the address and of a value that differs when the document has
+    changed.
     """
 
     version: str = "1"

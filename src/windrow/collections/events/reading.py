@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from windrow.collections.events.collection import PARSER
-from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event
+from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
 from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.registry import READERS
+from windrow.collections.events.status_words import find_status
 from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
@@ -24,6 +25,9 @@ MAX_LINE_CHARACTERS = 1000
 
 MAX_UID_CHARACTERS = 480
 """Characters of a uid."""
+
+_MARKED_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
+"""Statuses that a word in the title does not change."""
 
 _SEARCHED_KEYS = ("title", "description", "location", "entity")
 
@@ -148,7 +152,12 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
     """Build an event with the keys of the standard, except those of its history; `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
-    signature = " ".join((title.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold()))
+    # A source without a field for the status writes it into the title or text.
+    mark = find_status(title, raw.description or "") if raw.status not in _MARKED_STATUSES else None
+    title_proper = mark.title if mark else title  # by which an event without an id is known when it is cancelled
+    signature = " ".join(
+        (title_proper.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold())
+    )
     identity = source_id or digest(signature.encode("utf-8", "replace")).partition(":")[2][:24]
     end = raw.end
     event: dict[str, Any] = {
@@ -159,13 +168,15 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         "branch": raw.branch if raw.branch in parser.branches else parser.branch,
         "entity": raw.entity if raw.entity in parser.entities else parser.entity,
         "parser_name": parser.name,
-        "event_url": raw.url,
+        "event_url": raw.url if raw.url is None else web_address(raw.url),
         "source_timezone": start.zone or parser.zone,
         "unique_key": _one_line(source_id) or title,
         "all_day": start.all_day,
         "local_datetime": start.local,
-        "status": raw.status or "scheduled",
+        "status": mark.status if mark else raw.status or "scheduled",
     }
+    if mark:
+        event["status_note"] = f"the source writes: {mark.words}"
     if raw.location is not None:
         event["location"] = raw.location
     if start.note:

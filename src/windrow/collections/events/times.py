@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from windrow.collections.events.day_ranges import find_days, has_range_within
 from windrow.collections.events.time_of_day import split_time_of_day
 from windrow.formats.moment import read_page_time
 
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
 _UNIX_TIME = re.compile(r"\d{9,13}")
 _MAX_SECONDS = 100_000_000_000  # since 1970; a number above it is in milliseconds
+_MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
 """A date of mail and feeds with the name of a zone, which by RFC 5322 means a fixed offset in summer and winter."""
@@ -138,7 +140,7 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day as a source writes it, or return None if it cannot be parsed.
+    """Parse a time or a day as a source writes it, or the first of a range of days; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is
     "UTC", and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
@@ -150,7 +152,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     (True, None)
     """
     plain = _SPACES.sub(" ", text).strip()
-    if not plain or len(plain) > 200:
+    if not plain or len(plain) > _MAX_CHARACTERS:
         return None
     for pattern in formats:
         try:
@@ -159,6 +161,8 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
             continue
         has_time = any(directive in pattern for directive in ("%H", "%I", "%X", "%c"))
         return _event_time(parsed, zone, naive_zone, has_time=has_time)
+    if (days := find_days(plain)) or has_range_within(plain):
+        return from_day(days.first) if days else None
     if _UNIX_TIME.fullmatch(plain):
         seconds = int(plain)
         return from_aware(_EPOCH + timedelta(seconds=seconds / (1000 if seconds > _MAX_SECONDS else 1)), zone)
@@ -168,6 +172,16 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     except ValueError:
         return _read_written_time(plain, zone, naive_zone)
     return _event_time(moment, zone, naive_zone, has_time=_ISO_DAY.fullmatch(plain) is None)
+
+
+def read_last_day(text: str) -> EventTime | None:
+    """Return the last day of a text that is a range of days, or None for any other text.
+
+    >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
+    ('2026-12-05', None)
+    """
+    days = find_days(_SPACES.sub(" ", text).strip()) if len(text) <= _MAX_CHARACTERS else None
+    return from_day(days.last) if days else None
 
 
 def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:

@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
+from datetime import date
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -19,7 +20,7 @@ from urllib.parse import quote, urljoin
 from selectolax.lexbor import LexborHTMLParser
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
-from windrow.collections.events.times import EventTime, read_time
+from windrow.collections.events.times import EventTime, from_day, read_last_day, read_time
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -113,7 +114,9 @@ def build_event(
         return SkippedPart(
             Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
-    end_text = field("end")
+    end = _end_of_event(document, field("end"), field("start") or "")
+    if (field("all_day") or "").lower() in _YES_WORDS:
+        start, end = _whole_day(start), _whole_day(end) if isinstance(end, EventTime) else end
     url = field("url")
     extra = {name: _extra_value(path, lookup, lookup_json) for name, path in document.rules.extra.items()}
     extra = {name: content for name, content in extra.items() if content != ""}
@@ -125,10 +128,27 @@ def build_event(
     if start.note:
         extra["time_note"] = start.note
     return RawEvent(
-        source_id, title, start, text, end_text if end_text is None else time_of(document, end_text) or "", description,
+        source_id, title, start, text, end, description,
         join_url(document.url, url) if url else url, status, field("location"), extra,
         field("branch") or "", field("entity") or "",
     )  # fmt: skip
+
+
+_YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "allday", "date"})
+
+
+def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
+    """Return the end of an event: of its own field, or the last day of a start that is a range of days.
+
+    It is None if this kind of document has no ends, and empty if this event has none that can be read.
+    """
+    end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
+    return end or read_last_day(start_text) or (None if end_text is None else "")
+
+
+def _whole_day(time: EventTime) -> EventTime:
+    """Return the day of a time, in its own zone."""
+    return time if time.all_day else from_day(date.fromisoformat(time.local[:10]))._replace(zone=time.zone)
 
 
 def remove_day(url: str) -> str:
@@ -212,7 +232,11 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         return  # the document only lists the addresses of the events' documents
     listed = value_at_path(tree, document.rules.items)
     if listed is None and isinstance(tree, dict) and document.rules.root and document.rules.root in tree:
-        return  # some APIs omit the list if it is empty
+        name = document.rules.items.rpartition(".")[2]
+        if not _has_list(tree, name):
+            return  # some APIs omit the list if it is empty
+        message = f"the document has no list at {document.rules.items!r}, but another list {name!r}"
+        raise StepError(message, Reason.WRONG_ROOT)
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
@@ -224,6 +248,20 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         text = json.dumps(event, ensure_ascii=False)
         lookup_json = partial(_value_in_event_or_document, tree, event)
         yield build_event(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
+
+
+def _has_list(tree: Any, name: str) -> bool:
+    """Return whether JSON has a list with entries under a key, at any depth."""
+    pending = [tree]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            if name in part and isinstance(part[name], list) and part[name]:
+                return True
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+    return False
 
 
 def parse_json(document: SourceDocument) -> Any:

@@ -1,0 +1,80 @@
+"""Find the first and the last day in a text that has a range of days, such as `December 3-5, 2026`."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import NamedTuple
+
+from windrow.formats.moment import read_page_time
+
+_BETWEEN = r"\s*(?:-|\u2013|\u2014|/|\b(?:to|through|thru|until|till|and|bis|und|al|au|tot)\b|&)\s*"
+_WEEKDAY = r"(?:[^\W\d_]{2,12}\.?,?\s+)?"
+_MONTH = r"[^\W\d_]{3,12}\.?"
+_DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
+_NUMERIC_DAY = r"\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{4}"
+_MONTH_FIRST = re.compile(
+    rf"{_WEEKDAY}(?P<month>{_MONTH})\s+(?P<day>{_DAY})(?:,?\s+(?P<year>\d{{4}}))?{_BETWEEN}"
+    rf"(?:{_WEEKDAY}(?P<last_month>{_MONTH})\s+)?(?P<last_day>{_DAY}),?\s+(?P<last_year>\d{{4}})"
+)
+_DAY_FIRST = re.compile(
+    rf"{_WEEKDAY}(?P<day>{_DAY})(?:\s+(?P<month>{_MONTH}))?(?:,?\s+(?P<year>\d{{4}}))?{_BETWEEN}"
+    rf"{_WEEKDAY}(?P<last_day>{_DAY})\s+(?P<last_month>{_MONTH}),?\s+(?P<last_year>\d{{4}})"
+)
+_NUMERIC = re.compile(rf"({_NUMERIC_DAY}){_BETWEEN}({_NUMERIC_DAY})")
+_RANGE_WITHIN = re.compile(
+    rf"\b{_DAY}{_BETWEEN}{_WEEKDAY}{_DAY}\s+{_MONTH},?\s+\d{{4}}|\d{{4}}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
+    rf"|\b{_MONTH}\s+{_DAY}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
+)
+_CLOCK = re.compile(r"\d\s*:\s*\d|\d\s*[ap]\.?\s?m\b|\d\s*(?:uhr|h)\b", re.IGNORECASE)
+
+
+class DayRange(NamedTuple):
+    """The first and the last day of an event."""
+
+    first: date
+    last: date
+
+
+def find_days(text: str) -> DayRange | None:
+    """Return the days of a text that is a range of days and nothing else, or None for any other text.
+
+    >>> [day.isoformat() for day in find_days("December 30 - January 2, 2027")]
+    ['2026-12-30', '2027-01-02']
+    >>> find_days("December 5, 2026")
+    """
+    if numeric := _NUMERIC.fullmatch(text):
+        return _in_order(_read_day(numeric[1]), _read_day(numeric[2]))
+    written = _MONTH_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text)
+    if written is None:
+        return None
+    last_month, last_year = written["last_month"] or written["month"], int(written["last_year"])
+    month, day = written["month"] or last_month, _number(written["day"])
+    last = _read_day(f"{_number(written['last_day'])} {last_month} {last_year}")
+    first = _read_day(f"{day} {month} {written['year'] or last_year}")
+    if first and last and first > last and month != last_month and not written["year"]:
+        first = _read_day(f"{day} {month} {last_year - 1}")
+    return _in_order(first, last)
+
+
+def has_range_within(text: str) -> bool:
+    """Return whether a text has a range of days beside other things, so that its last day may be taken for its first.
+
+    >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
+    (True, False)
+    """
+    return _RANGE_WITHIN.search(text) is not None and not (text.count(":") > 1 and _CLOCK.search(text))
+
+
+def _number(day: str) -> int:
+    return int(re.sub(r"\D", "", day))
+
+
+def _read_day(text: str) -> date | None:
+    moment = read_page_time(text)
+    return moment.date() if moment else None
+
+
+def _in_order(first: date | None, last: date | None) -> DayRange | None:
+    """Return the range of two days, or None if one is missing or the last is not after the first."""
+    return DayRange(first, last) if first and last and first < last else None

@@ -1,0 +1,82 @@
+"""Find the status of an event in its title or text, where sources write it that have no field for it.
+
+A word counts only where it is a mark: alone before or after the title, in brackets, in capitals, or in a sentence about
+the event. So `Cancelled checks: a workshop` is not cancelled.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# In English, Spanish and Portuguese, French, German, Italian and Dutch.
+_WORDS = {
+    "cancelled": (
+        r"cancell?ed|cancellation notice|notice of cancellation|called off|cancelad[oa]s?|suspendid[oa]s?"
+        r"|annul\u00e9e?s?|annullat[oa]|abgesagt|entf\u00e4llt|f\u00e4llt aus|geannuleerd|afgelast"
+    ),
+    "postponed": (
+        r"postponed|notice of postponement|deferred|pospuest[oa]s?|aplazad[oa]s?|adiad[oa]s?|report\u00e9e?s?"
+        r"|rinviat[oa]|posticipat[oa]|verschoben|uitgesteld"
+    ),
+    "rescheduled": r"rescheduled|reprogramad[oa]s?|remarcad[oa]s?|reprogramm\u00e9e?s?|verlegt|verplaatst",
+}
+_NOUNS = (
+    "meeting", "hearing", "session", "event", "workshop", "conference", "class", "program", "forum", "webinar",
+    "sitzung", "veranstaltung", "termin", "reuni\u00f3n", "sesi\u00f3n", "audiencia", "r\u00e9union", "s\u00e9ance",
+    "riunione", "seduta", "vergadering", "reuni\u00e3o", "sess\u00e3o",
+)  # fmt: skip
+_WORD = rf"(?<!not )(?<!not be )(?<!nicht )({'|'.join(_WORDS.values())})\b"
+_DASH = r"[-\u2013\u2014:|/*!,.]+"
+_AFTER_NOUN = "|".join(rf"(?<=\b{noun})" for noun in _NOUNS)
+_IN_BRACKETS = re.compile(rf"[\[(*{{<]+\s*{_WORD}[^\])}}>*]{{0,80}}[\])*}}>]+", re.IGNORECASE)
+_BEFORE = re.compile(rf"^[\W_]*{_WORD}\s*(?:{_DASH}\s*|[\u2022\u00b7]\s*|$)", re.IGNORECASE)
+_AFTER = re.compile(
+    rf"(?:^|\s*{_DASH}\s*|\s+(?:is|has been|was|ist|est)\s+|(?:{_AFTER_NOUN})\s+){_WORD}"
+    r"(?:\s+(?:to|until|till|auf)\b.{0,60})?[\W_]*$",
+    re.IGNORECASE,
+)
+_ANYWHERE = re.compile(rf"(?:^|(?<=\s)){_WORD}(?=[\s:]|$)[\s:]*", re.IGNORECASE)
+_SENTENCE = re.compile(
+    r"\b(?:this|the|today's|tonight's)\s+(?:[\w'-]+\s+){0,4}?"
+    rf"(?:{'|'.join(_NOUNS)})\s+(?:has been|have been|is|was)\s+(?:hereby\s+)?{_WORD}",
+    re.IGNORECASE,
+)
+_SEARCHED_CHARACTERS = 1000  # of a description
+
+
+class StatusMark(NamedTuple):
+    """The status that a text gives an event, the words that give it, and the title without them."""
+
+    status: str
+    words: str
+    title: str
+
+
+def find_status(title: str, description: str = "") -> StatusMark | None:
+    """Return the status that a title or the beginning of a description gives an event, or None if neither does.
+
+    >>> find_status("CANCELLED - Board of Ethics")
+    StatusMark(status='cancelled', words='CANCELLED', title='Board of Ethics')
+    >>> find_status("Budget hearing (postponed to May 5)").status, find_status("Cancelled checks: a workshop")
+    ('postponed', None)
+    """
+    mark = _IN_BRACKETS.search(title) or _BEFORE.search(title) or _AFTER.search(title)
+    if mark is None and title != title.upper():
+        mark = next((capitals for capitals in _ANYWHERE.finditer(title) if capitals[1].isupper()), None)
+    if mark:
+        return StatusMark(_status_of(mark[1]), mark[1], _without(title, mark))
+    beginning = description[:_SEARCHED_CHARACTERS]
+    if mark := _BEFORE.search(beginning) or _SENTENCE.search(beginning):
+        return StatusMark(_status_of(mark[1]), " ".join(mark[0].split()).strip(" -\u2013\u2014:|/*!,."), title)
+    return None
+
+
+def _status_of(word: str) -> str:
+    return next(status for status, words in _WORDS.items() if re.fullmatch(words, word, re.IGNORECASE))
+
+
+def _without(title: str, mark: re.Match[str]) -> str:
+    """Return a title without a mark, or the whole title if nothing else is left."""
+    rest = " ".join(f"{title[: mark.start()]} {title[mark.end() :]}".split()).strip(" -\u2013\u2014:|/*,")
+    return rest or title

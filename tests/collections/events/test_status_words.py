@@ -1,0 +1,91 @@
+"""The status of an event in the words of its title or text, for sources that have no field for it."""
+
+import pytest
+
+from tests.collections.events.place import calendar, event
+from tests.collections.events.reader import read
+from windrow.collections.events.status_words import find_status
+
+MARKED = [
+    ("CANCELLED - Board of Ethics", "cancelled", "Board of Ethics"),
+    ("CANCELED: Board of Ethics", "cancelled", "Board of Ethics"),
+    ("Cancelled! Board of Ethics", "cancelled", "Board of Ethics"),
+    ("CANCELLED \u2013 Board of Ethics", "cancelled", "Board of Ethics"),
+    ("*** CANCELLED *** Board of Ethics", "cancelled", "Board of Ethics"),
+    ("[Cancelled] Board of Ethics", "cancelled", "Board of Ethics"),
+    ("(Postponed) Board of Ethics", "postponed", "Board of Ethics"),
+    ("Board of Ethics (Postponed)", "postponed", "Board of Ethics"),
+    ("Board of Ethics (postponed to May 5)", "postponed", "Board of Ethics"),
+    ("Board of Ethics - CANCELED", "cancelled", "Board of Ethics"),
+    ("Board of Ethics | Rescheduled to May 5", "rescheduled", "Board of Ethics"),
+    ("CANCELLED Board of Ethics", "cancelled", "Board of Ethics"),
+    ("Board of Ethics CANCELLED", "cancelled", "Board of Ethics"),
+    ("Board Meeting Cancelled", "cancelled", "Board Meeting"),
+    ("Board meeting is postponed", "postponed", "Board meeting"),
+    ("Notice of Cancellation - Board of Ethics", "cancelled", "Board of Ethics"),
+    ("Hearing postponed until May 5", "postponed", "Hearing"),
+    ("Cancelled", "cancelled", "Cancelled"),
+    ("ABGESAGT: Rat der Stadt", "cancelled", "Rat der Stadt"),
+    ("Sitzung abgesagt", "cancelled", "Sitzung"),
+    ("Rat der Stadt \u2013 entf\u00e4llt", "cancelled", "Rat der Stadt"),
+    ("Reuni\u00f3n cancelada", "cancelled", "Reuni\u00f3n"),
+    ("Aplazada: Comisi\u00f3n de Hacienda", "postponed", "Comisi\u00f3n de Hacienda"),
+    ("S\u00e9ance report\u00e9e", "postponed", "S\u00e9ance"),
+    ("Seduta annullata", "cancelled", "Seduta"),
+    ("Afgelast: Raadsvergadering", "cancelled", "Raadsvergadering"),
+]  # fmt: skip
+UNMARKED = [
+    "Cancelled checks: a workshop", "CANCELLED CHECKS WORKSHOP", "Hearing on the Rescheduled Drugs Act",
+    "Not cancelled: Board of Ethics", "Meeting is NOT CANCELLED", "Student Debt Cancellation", "Orders deferred",
+    "Consideration of cancelled contracts", "Meeting (will not be cancelled)", "Report on Deferred Maintenance",
+    "Meeting cancellation policy", "Cancellations and refunds", "", "Board of Ethics",
+]  # fmt: skip
+DESCRIPTIONS = [
+    ("This meeting has been cancelled.", "cancelled"), ("The Board of Ethics hearing is postponed until May", "postponed"),
+    ("CANCELLED. See you in May", "cancelled"), ("Abgesagt", "cancelled"), ("Refunds for cancelled events", None),
+    ("If it rains, the meeting will be cancelled", None), ("The meeting is not cancelled", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("title", "status", "proper"), MARKED)
+def test_a_mark_in_a_title_is_a_status(title, status, proper):
+    mark = find_status(title)
+    assert (mark.status, mark.title) == (status, proper)
+
+
+@pytest.mark.parametrize("title", UNMARKED)
+def test_a_word_that_belongs_to_the_title_is_no_status(title):
+    assert find_status(title) is None
+
+
+@pytest.mark.parametrize(("description", "status"), DESCRIPTIONS)
+def test_a_description_gives_a_status_at_its_beginning_or_in_a_sentence_about_the_event(description, status):
+    mark = find_status("Board of Ethics", description)
+    assert (mark.status if mark else None) == status
+
+
+def test_an_event_gets_the_status_of_its_title_with_a_note_unless_its_source_states_one():
+    """A source without a field for the status writes it into the title; many calendars say CONFIRMED all the same."""
+    read_events, _ = read(
+        calendar(
+            event("a@x", ":20990115T150000Z", "CANCELLED - Board", status="CONFIRMED"),
+            event("b@x", ":20990116T150000Z", "(Postponed) Board", status="CANCELLED"),
+            event("c@x", ":20990117T150000Z", "Board", description="This meeting has been cancelled."),
+            event("d@x", ":20990118T150000Z", "Board"),
+        ),
+        "icalendar",
+    )
+    assert [(found.value["status"], found.value.get("status_note")) for found in read_events] == [
+        ("cancelled", "the source writes: CANCELLED"), ("cancelled", None),
+        ("cancelled", "the source writes: This meeting has been cancelled"), ("scheduled", None),
+    ]  # fmt: skip
+    assert read_events[0].value["title"] == "CANCELLED - Board"
+
+
+def test_an_event_without_an_id_stays_the_same_event_when_its_title_is_marked():
+    fields = {"title": "name", "start": "at"}
+    uids = set()
+    for name in ("Board of Ethics", "CANCELLED - Board of Ethics", "Board of Ethics (Postponed)"):
+        (read_event,), _ = read(f'[{{"name": "{name}", "at": "2026-10-05T18:00"}}]', "json", fields=fields)
+        uids.add(read_event.uid)
+    assert len(uids) == 1
