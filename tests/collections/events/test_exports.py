@@ -122,6 +122,26 @@ def test_tables_have_every_event_and_no_formula_and_open_civic_data_its_keys():
     assert "<script" not in "".join(FORMS["html"].write([document(1, title="<script>", event_url="javascript:x")]))
 
 
+def test_only_web_addresses_are_addresses_in_every_form():
+    """What a source names a page may be a script; a document that another program wrote may have one already."""
+    events = [document(1, event_url="javascript:alert(1)", source_url="JavaScript:x", location="")]
+    for name, form in FORMS.items():
+        if name not in {"json", "csv"}:  # they repeat the document's texts, as data
+            assert "javascript" not in "".join(form.write(events)).lower(), name
+    (event,) = json.loads("".join(FORMS["ocd"].write(events)))
+    assert (event["links"], event["location"]) == ([], None)
+
+
+def test_open_civic_data_has_the_agenda_and_the_minutes_as_documents():
+    agenda, minutes = "https://a.example/agenda.pdf", "https://a.example/minutes.pdf"
+    event = ocd_event(document(1, agenda_url=agenda, minutes_url=minutes, location="Hall"))
+    assert [(document["note"], document["links"][0]["url"]) for document in event["documents"]] == [
+        ("Agenda", agenda), ("Minutes", minutes)
+    ]  # fmt: skip
+    assert event["location"]["name"] == "Hall"
+    assert ocd_event(document(1, agenda_url="javascript:x"))["documents"] == []
+
+
 def asked(app, path, query="", method="GET"):
     """Call the application as a server does; return status, media type and body."""
     sent = []

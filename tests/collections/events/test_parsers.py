@@ -211,6 +211,21 @@ def test_the_houses_calendar_leads_from_weeks_and_days_to_meetings_and_by_their_
         by("house-committee-calendar", "<html><body>Sorry</body></html>")
 
 
+def test_bills_are_read_where_the_published_schema_has_them_and_elsewhere_it_is_an_error():
+    """The file of the week has its bills in `floor-items`; they were not found, and the run was all well."""
+    floor_item = '<floor-item id="{}" add-date="2026-10-02T10:00:00"><legis-num>H.R. {}</legis-num><floor-text>An Act</floor-text></floor-item>'
+    floor_items = "".join(floor_item.format(number, number) for number in (1, 2, 3))
+    text = '<floorschedule week-date="2026-10-05"><category><floor-items>{}</floor-items></category></floorschedule>'
+    read_events, unread = by("house-bills-this-week", text.format(floor_items))
+    assert unread == []
+    assert values(read_events, "datetime", "unique_key", "title") == [
+        ("2026-10-05T00:00:00Z", str(number), f"H.R. {number}: An Act") for number in (1, 2, 3)
+    ]
+    assert by("house-bills-this-week", text.format("")) == ([], [])
+    with pytest.raises(StepError, match="elements of that name elsewhere: 3"):
+        by("house-bills-this-week", text.format(f"<day>{floor_items}</day>").replace("category", "group"))
+
+
 def test_a_bill_that_is_taken_off_the_weeks_list_is_withdrawn():
     floor_item = '<floor-item id="{}" add-date="2026-10-02T10:00:00" remove-date="{}"><legis-num>H.R. 1</legis-num><floor-text>An Act</floor-text></floor-item>'
     text = f'<floorschedule week-date="2026-10-05"><category>{floor_item.format(1, "")}{floor_item.format(2, "2026-10-06T09:00:00")}</category></floorschedule>'
@@ -289,7 +304,9 @@ def test_dates_of_the_election_commission_are_days_whether_their_number_is_a_tex
 
 def test_the_courts_orders_and_opinions_are_read_from_their_tables():
     opinions = "<table><tr><th>R-</th><th>Date</th><th>Docket</th><th>Name</th><th>J.</th></tr><tr><td>12</td><td>6/30/26</td><td>25-100</td><td><a href='/opinions/25pdf/25-100.pdf'>A v. B</a></td><td>K</td></tr></table>"
-    (read_event,), _ = by("supreme-court-opinions", opinions)
+    search = "<table><tr><td><a href='/search.aspx'>Search</a> <input name=q></td></tr></table>"
+    (read_event,), unread = by("supreme-court-opinions", search + opinions)
+    assert unread == []
     assert values([read_event], "datetime", "unique_key", "title", "opinion") == [
         ("2026-06-30T00:00:00Z", "25-100", "A v. B", "12")
     ]

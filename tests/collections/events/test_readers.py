@@ -414,3 +414,28 @@ def test_an_event_without_an_end_takes_no_other_with_it():
     read_events, unread = read(content, "icalendar")
     assert values(read_events, "datetime") == [("2026-09-17T09:00:00Z",), ("2026-09-18T09:00:00Z",)]
     assert [part.reason for part in unread] == [Reason.TRUNCATED]
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "JaVaScRiPt:x", "data:text/html,x", "mailto:a@b.example", "file:///etc/passwd"]
+)
+def test_an_address_that_is_not_of_the_web_is_no_event_url(url):
+    fields = {"title": "name", "start": "at", "url": "url"}
+    (read_event,), _ = read(json.dumps([{"name": "Fair", "at": "2026-10-05", "url": url}]), "json", fields=fields)
+    assert read_event.value["event_url"] == ""
+
+
+def test_a_list_that_moved_in_json_is_an_error_although_the_root_is_there():
+    rules = {"items": "results", "root": "meta", "fields": {"title": "name", "start": "at"}}
+    entries = [{"name": "Fair", "at": "2026-10-05"}]
+    assert read(json.dumps({"meta": {}}), "json", **rules) == ([], [])
+    assert read(json.dumps({"meta": {"results": []}}), "json", **rules) == ([], [])
+    with pytest.raises(StepError, match="another list 'results'"):
+        read(json.dumps({"meta": {}, "data": {"results": entries}}), "json", **rules)
+
+
+def test_a_list_that_moved_in_xml_is_an_error_although_the_root_is_there():
+    rules = {"items": "list/event", "root": "calendar", "fields": {"title": "name", "start": "at"}}
+    assert read("<calendar/>", "xml", **rules) == ([], [])
+    with pytest.raises(StepError, match="elements of that name elsewhere: 1"):
+        read("<calendar><day><event><name>x</name></event></day></calendar>", "xml", **rules)

@@ -258,6 +258,8 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
     tried = list(ADAPTER.try_address(workspace, f"{site.url}/a.ics"))
     assert [record.identifier for record in tried if hasattr(record, "identifier")] == ["council/a@x", "council/b@x"]
+    notes = [part.message for part in tried if getattr(part, "kind", "") == "Source"]
+    assert notes == ["read as a document of source council, with its parser council and the reader icalendar"]
     run(workspace)
     ledger = Ledger(workspace.ledger)
     assert list(ADAPTER.check(workspace, ledger)) == []

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
-from windrow.collections.events.documents import complete_document
+from windrow.collections.events.documents import complete_document, web_address
 from windrow.collections.events.times import day_after, parse_utc
 from windrow.formats.text import json_text, xml_text
 
@@ -29,7 +29,7 @@ def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield (
             f"<entry><id>{event_urn(event['uid'])}</id><title>{xml_text(event['title'])}</title>"
             f"<updated>{event['changed']}</updated><published>{event['first_seen']}</published>"
-            f'<link href="{xml_text(page_of(event))}"/>'
+            f"{_atom_link(page_of(event))}"
             f'<category term="{xml_text(event["branch"])}"/><category term="{xml_text(event["entity"])}"/>'
             f"<author><name>{xml_text(event['entity'])}</name></author>"
             f'<content type="text">{xml_text(describe_event(event))}</content></entry>\n'
@@ -37,12 +37,16 @@ def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "</feed>\n"
 
 
+def _atom_link(url: str) -> str:
+    return f'<link href="{xml_text(url)}"/>' if url else ""
+
+
 def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a JSON Feed (version 1.1) as one text."""
     feed_items = [
         {
             "id": event_urn(event["uid"]),
-            "url": page_of(event),
+            **({"url": page_of(event)} if page_of(event) else {}),
             "title": event["title"],
             "content_text": describe_event(event),
             "date_published": event["first_seen"],
@@ -69,8 +73,8 @@ def event_urn(uid: str) -> str:
 
 
 def page_of(event: Mapping[str, Any]) -> str:
-    """Return the address of an event's page, or of its source if it has no page."""
-    return str(event.get("event_url") or event["source_url"])
+    """Return the address of an event's page, or of its source if it has no page; empty if neither is a web address."""
+    return web_address(event.get("event_url")) or web_address(event["source_url"])
 
 
 def describe_event(event: Mapping[str, Any]) -> str:
@@ -117,7 +121,7 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
     for key, name in (("description", "DESCRIPTION"), ("location", "LOCATION")):
         if text := event.get(key):
             yield f"{name}:{escape_value(str(text))}"
-    if url := event.get("event_url") or event.get("source_url"):
+    if url := page_of(event):
         yield f"URL:{_CONTROL_CHARACTERS.sub('', url).replace(chr(10), '')}"
     yield f"CATEGORIES:{escape_value(event['branch'])},{escape_value(event['entity'])}"
     yield "END:VEVENT"
@@ -214,6 +218,19 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "[]\n" if is_first else "\n]\n"
 
 
+_OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
+"""The notes of documents, by the key of an event that has the address of one."""
+
+
+def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the agenda and the minutes of an event as documents of Open Civic Data."""
+    urls = {note: web_address(event.get(key)) for key, note in _OCD_DOCUMENTS.items()}
+    return [
+        {"note": note, "date": event["datetime"][:10], "links": [{"url": url, "media_type": ""}]}
+        for note, url in urls.items() if url
+    ]  # fmt: skip
+
+
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to an event of Open Civic Data (OCDEP 4)."""
     date_part = slice(0, 10) if event["all_day"] else slice(None)
@@ -228,13 +245,13 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
         "timezone": event["source_timezone"],
         "all_day": event["all_day"],
         "status": _OCD_STATUSES.get(event["status"], "tentative"),
-        "location": {"name": event.get("location") or "", "url": "", "coordinates": None},
+        "location": {"name": event["location"], "url": "", "coordinates": None} if event.get("location") else None,
         "participants": [{"name": event["entity"], "entity_type": "organization", "note": "host"}],
         "agenda": [],
-        "documents": [],
+        "documents": _ocd_documents(event),
         "media": [],
-        "links": [{"url": event["event_url"], "note": "event"}] if event["event_url"] else [],
-        "sources": [{"url": event["source_url"], "note": event["parser_name"]}],
+        "links": [{"url": url, "note": "event"}] if (url := web_address(event["event_url"])) else [],
+        "sources": [{"url": web_address(event["source_url"]), "note": event["parser_name"]}],
         "created_at": event["first_seen"],
         "updated_at": event["changed"],
         "extras": {"uid": event["uid"], "branch": event["branch"], "windrow_status": event["status"]}
@@ -267,7 +284,7 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for event in events:
         url = page_of(event)
         title = xml_text(event["title"])
-        link = f'<a href="{xml_text(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
+        link = f'<a href="{xml_text(url)}">{title}</a>' if url else title
         time = xml_text(describe_event(event).splitlines()[0])
         cells = (time, xml_text(event["entity"]), link, xml_text(event["status"]))
         yield f"<tr><td>{'<td>'.join(cells)}\n"

@@ -24,6 +24,7 @@ from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PAR
 from windrow.collections.events.discover import CHANGING_FIELDS, fill_address
 from windrow.collections.events.documents import MISSING, distinct_id, id_of
 from windrow.collections.events.exports import FORMS
+from windrow.collections.events.reading import parser_of
 from windrow.collections.events.times import zone_of
 from windrow.config import Workspace
 from windrow.contract import Collection
@@ -145,6 +146,20 @@ class EventAdapter(RecordAdapter):
                     yield from (Fault(location, f"refuses {message}", "windrow run events") for message in refused)
                     for message in self._projection(workspace, records, ledger, databases).differences():
                         yield Fault(location, message, remedy)
+
+    def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
+        """Return the source with this address, or otherwise one at its origin, as every collection does."""
+        sources = map(_with_current_address, workspace.of(self._collection.name)) if workspace else ()
+        own_source = next((source for source in sources if source.options[ADDRESS] in {url, first_url}), None)
+        return own_source or super()._source_at(workspace, url, first_url)
+
+    def _describe_source(self, source: Source) -> str:
+        """Return which source and which reader `try` uses for an address."""
+        parser = parser_of(source)
+        reader = parser.rules_at(now()).reader
+        if PARSER not in source.options:
+            return f"no source has this address, so it is read with the reader {reader}"
+        return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain an event or an address; `name` is the event's uid, the address, or the id of a document of either."""

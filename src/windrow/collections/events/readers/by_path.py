@@ -26,11 +26,15 @@ from windrow.reasons import Reason
 
 _XML_LIMITS = Limits(member_size=64 << 20, elements=2_000_000)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[^\"<>]*\"|'[^'<>]*'))*)?\s*>")
+_ELEMENT_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 
 
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of an XML document; raise StepError if `items` selects nothing and `root` is not set."""
+    """Yield the events of an XML document.
+
+    Raises StepError if `items` selects nothing, unless `root` is set and the document has no element of that name.
+    """
     root = xml_tree(document)
     has_events, rules = False, document.rules
     paths = rules.items.split("|") if rules.items else []
@@ -39,7 +43,16 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         has_events = True
         text = etree.tostring(element, encoding="unicode", with_tail=False)
         yield build_event(document, lambda path, element=element: element_text(element, path), text)  # type: ignore[misc]
-    if not has_events and not rules.root:
+    if has_events:
+        return
+    names = {name for path in paths if _ELEMENT_NAME.fullmatch(name := path.rpartition("/")[2])}
+    other_count = sum(1 for name in names for _ in root.iterdescendants(f"{{*}}{name}"))
+    if other_count:
+        message = (
+            f"{rules.items!r} selects nothing, but the document has elements of that name elsewhere: {other_count}"
+        )
+        raise StepError(message, Reason.WRONG_ROOT)
+    if not rules.root:
         raise StepError(
             f"{rules.items!r} selects nothing; set `root` if the document may have no events", Reason.WRONG_ROOT
         )
