@@ -166,6 +166,7 @@ class Reason(StrEnum):
 
 TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
+    Reason.STORE_FAILED,
 })  # fmt: skip
 """Transient reasons why a document was not read: later runs read it again without a person's request."""
 

@@ -45,11 +45,9 @@ def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at
     match step:
         case Load():
             documents = [(due_item.item, result) for due_item, result in page if isinstance(result, Rows)]
-            _apply_together(lambda group: store.stage(group, at), documents)
-            return [
-                (due_item, Reading(count=result.count) if isinstance(result, Rows) else result)
-                for due_item, result in page
-            ]
+            refused = _apply_together(lambda group: store.stage(group, at), documents)
+            errors = {documents[index][0].id: error for index, error in refused.items()}
+            return [(due_item, _reading_of_load(result, errors.get(due_item.item.id))) for due_item, result in page]
         case Judge():
             cases = [_Case(due_item, reading) for due_item, reading in page]
 
@@ -57,21 +55,46 @@ def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at
                 for case, findings in zip(group, store.judge(group, at), strict=True):
                     case.published = findings
 
-            _apply_together(judge_group, cases)
-            return [case.result for case in cases]
+            refused = _apply_together(judge_group, cases)
+            return [
+                (case.due, _reading_of_refused(refused[index])) if index in refused else case.result
+                for index, case in enumerate(cases)
+            ]
     return page
 
 
-def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> None:
-    """Apply an action to all documents at once; if it raises StoreError, to one document after the other."""
+def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> dict[int, StoreError]:
+    """Apply an action to all documents at once or, if the store refuses them, to each alone; return those refused.
+
+    The errors are by index. An error that is not about the rows, or about those of all of several documents, is raised.
+    """
+    if not documents:
+        return {}
     try:
-        if documents:
-            action(documents)
-    except StoreError:
-        if len(documents) == 1:
+        action(documents)
+    except StoreError as error:
+        if error.retry or error.reason is not Reason.STORE_FAILED:
             raise
-        for document in documents:
-            action([document])
+        if len(documents) == 1:
+            return {0: error}
+        alone = [_apply_together(action, [document]) for document in documents]
+        refused = {index: errors[0] for index, errors in enumerate(alone) if errors}
+        if len(refused) == len(documents):
+            raise
+        return refused
+    return {}
+
+
+def _reading_of_load(result: Any, error: StoreError | None) -> Any:
+    """Return the reading of a document after the store was given its rows, or the step's own if it has no rows."""
+    if error is not None:
+        return _reading_of_refused(error)
+    return Reading(count=result.count) if isinstance(result, Rows) else result
+
+
+def _reading_of_refused(error: StoreError) -> Reading:
+    """Return the reading of a document whose rows the store refused: later runs try to write it again."""
+    return Reading(Reason.STORE_FAILED, (Finding(Reason.STORE_FAILED.class_name, str(error)),))
 
 
 class _Case:
