@@ -344,6 +344,17 @@ class CountsRecords(Protocol):
         ...
 
 
+class CountsSkipped(Protocol):
+    """Reads several records from a document, of which some may not be readable."""
+
+    def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
+        """Count by reason the records that could not be read from the attempts of `facts` (first, last).
+
+        If `facts` is None, those are counted that no later attempt has repaired.
+        """
+        ...
+
+
 class Adopts(Protocol):
     """Can harvest a folder of documents that were fetched by other means."""
 

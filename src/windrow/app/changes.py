@@ -15,6 +15,7 @@ from windrow.adapters.adapter import (
     Compares,
     Comparison,
     CountsOutcomes,
+    CountsSkipped,
     ListsChanges,
     SourceChange,
     Window,
@@ -79,7 +80,17 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
             return counts_by_outcome
         return adapters[collection].outcomes(workspace, ledger, facts, counts_by_outcome)
 
-    return ContentCounts(count_visited, count_written, correct_outcomes)
+    return ContentCounts(
+        count_visited, count_written, correct_outcomes, lambda facts: count_skipped(workspace, ledger, facts)
+    )
+
+
+def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
+    """Count by reason the records that could not be read, as `CountsSkipped.count_skipped` does, in all collections."""
+    counts: Counter[str] = Counter()
+    for adapter in capable(CountsSkipped, harvested_collections(workspace, ledger)).values():
+        counts.update(adapter.count_skipped(workspace, facts))
+    return counts
 
 
 def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.adapters.adapter import CountsRecords
-from windrow.app.changes import content_counts
+from windrow.app.changes import content_counts, count_skipped
 from windrow.app.item_states import StateCount, count_states
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, summarise
 from windrow.clock import now
@@ -85,7 +85,13 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         last=summarise(ledger, number, phases, content_counts=counts) if number else None,
         sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
         states=count_states(ledger),
-        reasons=count_reasons([*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]),
+        reasons=count_reasons(
+            [
+                *ledger.items.by_reason(),
+                *_attempt_reasons(ledger, sessions_by_source),
+                *count_skipped(workspace, ledger, None).items(),
+            ]
+        ),
         resting=_resting_files(workspace, frontiers),
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),

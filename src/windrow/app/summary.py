@@ -26,12 +26,14 @@ class ContentCounts(NamedTuple):
 
     Each takes a range of facts (first, last). `visited` counts new, changed and gone records by source for the attempts
     in the range, `written` for the sessions in the range, which may have written earlier attempts. `outcomes` takes a
-    collection and the ledger's counts of how its requests ended, and returns the corrected counts.
+    collection and the ledger's counts of how its requests ended, and returns the corrected counts. `skipped` counts by
+    reason the records that could not be read from the attempts in the range.
     """
 
     visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
     written: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
     outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counts: counts
+    skipped: Callable[[tuple[int, int]], Mapping[str, int]] = lambda _: {}
 
 
 BYTES_ONLY = ContentCounts()
@@ -145,7 +147,7 @@ def summarise(
     corrected = replace(counts, sources=_count_by_content(counts, visited, written))
     reasons: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
     reasons += [(refusal.reason, refusal.number) for refusal in refusals]
-    reasons += counts.reasons
+    reasons += (*counts.reasons, *content_counts.skipped(own_facts).items())
     return SessionSummary(
         session=session.number,
         command=session.command,

@@ -3,6 +3,8 @@
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, logs, run, serving
 from tests.sessions import session_settings
+from windrow import Windrow
+from windrow.cli.status import describe_end
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
@@ -52,3 +54,22 @@ def test_a_document_of_which_no_event_can_be_read_is_trouble_until_one_can(tmp_p
         pass_time(1.05)
         assert run(workspace).failed == 0
         assert logs(workspace)[-1]["outcome"] == "empty"
+
+
+def test_an_event_that_cannot_be_read_has_a_reason_in_the_summary_and_in_status_until_it_can(tmp_path):
+    """The run was all well, and status had no word of it."""
+    twice = event("c@x", ":20990117T150000Z")
+    with serving() as site:
+        site.put("/a.ics", calendar(event("a@x", ":soon"), event("b@x", ":20990115T150000Z"), twice, twice))
+        configured(tmp_path, f"{site.url}/a.ics", every="1s")
+        windrow = Windrow(tmp_path)
+        summary = windrow.run()
+        assert [(count.reason, count.items) for count in summary.reasons] == [("incomplete_record", 1)]
+        assert describe_end(summary) == "done, 1 failed"
+        pass_time(1.05)
+        assert [(count.reason, count.items) for count in windrow.run().reasons] == [("incomplete_record", 1)]
+        assert [(count.reason, count.items) for count in windrow.status().reasons] == [("incomplete_record", 1)]
+        site.put("/a.ics", calendar(event("a@x", ":20990116T150000Z"), event("b@x", ":20990115T150000Z")))
+        pass_time(1.05)
+        assert windrow.run().kept_all
+        assert windrow.status().reasons == ()

@@ -26,6 +26,9 @@ MAX_LINE_CHARACTERS = 1000
 MAX_UID_CHARACTERS = 480
 """Characters of a uid."""
 
+LISTED_TWICE = "the document lists the event twice"
+"""The message of an event that a document has twice with the same content, so that nothing is lost."""
+
 _MARKED_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
 """Statuses that a word in the title does not change."""
 
@@ -85,7 +88,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
         read_event = _build_event(document, event, event.start, source_id)
         earlier = events_by_uid.get(read_event.uid)
         if earlier and earlier.value == read_event.value:
-            yield SkippedPart(Reason.DUPLICATE_RECORD, "the document lists the event twice", read_event.uid)
+            yield SkippedPart(Reason.DUPLICATE_RECORD, LISTED_TWICE, read_event.uid)
             continue
         if earlier:
             # The same id with other content: if the start differs, it is another event.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,7 +24,7 @@ from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PAR
 from windrow.collections.events.discover import CHANGING_FIELDS, fill_address
 from windrow.collections.events.documents import MISSING, distinct_id, id_of
 from windrow.collections.events.exports import FORMS
-from windrow.collections.events.reading import parser_of
+from windrow.collections.events.reading import LISTED_TWICE, parser_of
 from windrow.collections.events.times import zone_of
 from windrow.config import Workspace
 from windrow.contract import Collection
@@ -36,6 +36,7 @@ from windrow.errors import StoreError
 from windrow.formats.text import json_text
 from windrow.ledger import Ledger
 from windrow.model import Source
+from windrow.reasons import Reason
 from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import RecordStore
@@ -160,6 +161,14 @@ class EventAdapter(RecordAdapter):
         if PARSER not in source.options:
             return f"no source has this address, so it is read with the reader {reader}"
         return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
+
+    def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
+        """Count by reason the events that could not be read; a placeholder or exact repetition is no lost event."""
+        ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
+        with self._store(workspace) as records:
+            if not isinstance(records, LateAttemptStore):
+                return {}
+            return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain an event or an address; `name` is the event's uid, the address, or the id of a document of either."""
