@@ -134,6 +134,18 @@ def test_only_web_addresses_are_addresses_in_every_form():
 
 def test_open_civic_data_has_the_agenda_and_the_minutes_as_documents():
     agenda, minutes = "https://a.example/agenda.pdf", "https://a.example/minutes.pdf"
+    packet, call = (
+        {"url": "https://a.example/p", "name": "Packet", "media_type": "application/pdf"},
+        "https://a.example/c",
+    )
+    event = ocd_event(document(1, attachments=[packet, {"url": "javascript:x"}], conference_urls=[call], event_url=""))
+    assert [(entry["note"], entry["links"]) for entry in event["documents"]] == [
+        ("Packet", [{"url": packet["url"], "media_type": "application/pdf"}])
+    ]  # fmt: skip
+    assert event["links"] == [{"url": call, "note": "conference"}]
+    assert (
+        ocd_event(document(1, video_url="https://a.example/v"))["media"][0]["links"][0]["url"] == "https://a.example/v"
+    )
     event = ocd_event(document(1, agenda_url=agenda, minutes_url=minutes, location="Hall"))
     assert [(document["note"], document["links"][0]["url"]) for document in event["documents"]] == [
         ("Agenda", agenda), ("Minutes", minutes)

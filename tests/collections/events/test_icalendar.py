@@ -140,3 +140,20 @@ def test_of_a_document_with_too_many_events_those_to_come_are_read_first_and_it_
         (Reason.TOO_LARGE, "the document has 6 events; only 3 were read, future ones first, as most_events is 3")
     ]
     assert read(documents[reader], by=replace(by, most_events=6))[1] == []
+
+
+def test_attached_documents_and_conferences_are_kept_with_their_addresses():
+    lines = (
+        "UID:a@x\r\nDTSTART:20270115T150000Z\r\nSUMMARY:Board\r\n"
+        "ATTACH;FMTTYPE=application/pdf;FILENAME=agenda.pdf:https://a.example/agenda.pdf\r\n"
+        "ATTACH:https://a.example/minutes\r\nATTACH;ENCODING=BASE64;VALUE=BINARY:QUJD\r\nATTACH:javascript:x\r\n"
+        "CONFERENCE;VALUE=URI;FEATURE=AUDIO,VIDEO;LABEL=Stream:https://video.example/1\r\n"
+        "CONFERENCE;VALUE=URI:tel:+1-412-555-0123"
+    )
+    (read_event,), unread = read(calendar(lines), "icalendar")
+    assert unread == []
+    assert read_event.value["attachments"] == [
+        {"url": "https://a.example/agenda.pdf", "name": "agenda.pdf", "media_type": "application/pdf"},
+        {"url": "https://a.example/minutes", "name": "", "media_type": ""},
+    ]
+    assert read_event.value["conference_urls"] == ["https://video.example/1"]

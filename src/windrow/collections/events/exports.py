@@ -223,12 +223,32 @@ _OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
 
 
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the agenda and the minutes of an event as documents of Open Civic Data."""
-    urls = {note: web_address(event.get(key)) for key, note in _OCD_DOCUMENTS.items()}
+    """Return the agenda, the minutes and the attachments of an event as documents of Open Civic Data."""
+    documents = [(note, event.get(key), "") for key, note in _OCD_DOCUMENTS.items()]
+    attachments = event.get("attachments")
+    documents += [
+        (attachment.get("name") or "attachment", attachment.get("url"), attachment.get("media_type", ""))
+        for attachment in attachments if isinstance(attachment, dict)
+    ] if isinstance(attachments, list) else []  # fmt: skip
     return [
-        {"note": note, "date": event["datetime"][:10], "links": [{"url": url, "media_type": ""}]}
-        for note, url in urls.items() if url
+        {"note": note, "date": event["datetime"][:10], "links": [{"url": url, "media_type": media_type}]}
+        for note, url, media_type in documents if web_address(url)
     ]  # fmt: skip
+
+
+def _ocd_links(event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the page and the conferences of an event as links of Open Civic Data."""
+    conferences = event.get("conference_urls")
+    urls = [("event", event["event_url"])]
+    urls += [("conference", url) for url in conferences] if isinstance(conferences, list) else []
+    return [{"url": url, "note": note} for note, url in urls if web_address(url)]
+
+
+def _ocd_media(event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the recording of an event as media of Open Civic Data."""
+    url = web_address(event.get("video_url"))
+    link = {"url": url, "media_type": ""}
+    return [{"note": "Recording", "date": event["datetime"][:10], "links": [link], "offset": None}] if url else []
 
 
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,8 +269,8 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
         "participants": [{"name": event["entity"], "entity_type": "organization", "note": "host"}],
         "agenda": [],
         "documents": _ocd_documents(event),
-        "media": [],
-        "links": [{"url": url, "note": "event"}] if (url := web_address(event["event_url"])) else [],
+        "media": _ocd_media(event),
+        "links": _ocd_links(event),
         "sources": [{"url": web_address(event["source_url"]), "note": event["parser_name"]}],
         "created_at": event["first_seen"],
         "updated_at": event["changed"],

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.times import (
@@ -384,7 +385,7 @@ def _event_url(event: Any) -> str:
 
 
 def _extra_keys(event: Any) -> dict[str, Any]:
-    """Return the extra keys of an event: its categories and organizer, and `recurring` if it has an RRULE."""
+    """Return the extra keys of an event, such as its categories, and `recurring` if it has an RRULE."""
     extra: dict[str, Any] = {}
     lists = _as_list(event.get("CATEGORIES"))
     categories = [str(category) for entries in lists for category in getattr(entries, "cats", [entries])]
@@ -392,6 +393,22 @@ def _extra_keys(event: Any) -> dict[str, Any]:
         extra["categories"] = categories
     if organizer := _property_text(event, "ORGANIZER"):
         extra["organizer"] = organizer
+    if documents := [_attached_document(attachment) for attachment in _web_properties(event, "ATTACH")]:
+        extra["attachments"] = documents
+    if conferences := [str(conference).strip() for conference in _web_properties(event, "CONFERENCE")]:
+        extra["conference_urls"] = conferences
     if event.get("RRULE") is not None:
         extra["recurring"] = True
     return extra
+
+
+def _web_properties(event: Any, name: str) -> list[Any]:
+    """Return the properties of a name whose values are web addresses; content within the calendar is none."""
+    return [content for content in _as_list(event.get(name)) if web_address(str(content).strip())]
+
+
+def _attached_document(attachment: Any) -> dict[str, str]:
+    """Return the address of an attached document, its name if the calendar has one, and its media type."""
+    parameters = getattr(attachment, "params", {})
+    names = {"name": str(parameters.get("FILENAME", "")), "media_type": str(parameters.get("FMTTYPE", ""))}
+    return {"url": str(attachment).strip(), **names}

@@ -120,7 +120,7 @@ _LEGISTAR_FIELDS = {
 }  # fmt: skip
 _LEGISTAR_EXTRA = {
     "legistar_id": "EventId", "agenda_url": "EventAgendaFile", "minutes_url": "EventMinutesFile",
-    "agenda_status": "EventAgendaStatusName",
+    "agenda_status": "EventAgendaStatusName", "video_url": "EventVideoPath",
 }  # fmt: skip
 
 
