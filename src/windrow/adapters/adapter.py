@@ -185,14 +185,33 @@ class Explanation(NamedTuple):
     lines: tuple[str, ...]
 
 
+class Selection(NamedTuple):
+    """Which records an export writes: those whose own time is at least `start` and before `end`, and with `fields`.
+
+    A bound may be a part of a time, such as a month, or empty. `fields` are (name, value).
+    """
+
+    start: str = ""
+    end: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+EVERYTHING = Selection()
+"""Selects all records."""
+
+
 class Export(NamedTuple):
-    """An export of `windrow export` and its formats; `write` returns the number of units that it wrote."""
+    """An export of `windrow export` and its formats; `write` returns the number of units that it wrote.
+
+    `write_selected` does the same for a selection, in an export that has records with times of their own.
+    """
 
     name: str
     forms: tuple[str, ...]
     help: str
     write: Callable[[Workspace, str, TextIO], int]  # to a UTF-8 stream; bytes go to its `buffer`
     unit: str = "rows"
+    write_selected: Callable[[Workspace, str, TextIO, Selection], int] | None = None
 
 
 class SourceChange(NamedTuple):

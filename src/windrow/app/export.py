@@ -6,7 +6,7 @@ from collections.abc import Container
 from contextlib import closing
 from typing import TextIO
 
-from windrow.adapters.adapter import Export, Exports, harvested_collections
+from windrow.adapters.adapter import EVERYTHING, Export, Exports, Selection, harvested_collections
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.engine.check import index_lines
@@ -35,10 +35,12 @@ def exports_by_name(collections: Container[str] | None = None) -> dict[str, Expo
     }
 
 
-def write_export(workspace: Workspace, name: str, form: str, stream: TextIO) -> tuple[int, str]:
+def write_export(
+    workspace: Workspace, name: str, form: str, stream: TextIO, selection: Selection = EVERYTHING
+) -> tuple[int, str]:
     """Write an export to a UTF-8 stream; return the number of units written, and the name of the unit, such as "rows".
 
-    Raises UsageError for an unknown export, and for a form that it does not have.
+    Raises UsageError for an unknown export, for a form that it does not have, and for a selection that it cannot make.
     """
     exports = exports_by_name(harvested_collections(workspace))
     if name not in exports:
@@ -48,4 +50,8 @@ def write_export(workspace: Workspace, name: str, form: str, stream: TextIO) -> 
     export = exports[name]
     if form not in export.forms:
         raise UsageError(f"{name} cannot be written as {form!r}; its forms are {', '.join(export.forms)}")
-    return export.write(workspace, form, stream), export.unit
+    if selection == EVERYTHING:
+        return export.write(workspace, form, stream), export.unit
+    if export.write_selected is None:
+        raise UsageError(f"{name} is exported whole: it has no times or fields to select by")
+    return export.write_selected(workspace, form, stream, selection), export.unit

@@ -12,7 +12,7 @@ import click
 
 from windrow.cli.command import Command, Console, OutputFailed, command, command_group, escape_unencodable, option
 from windrow.cli.options import complete_exports, complete_sources
-from windrow.errors import NotAWorkspace
+from windrow.errors import NotAWorkspace, UsageError
 from windrow.formats.text import counted, table
 
 if TYPE_CHECKING:
@@ -47,17 +47,25 @@ class ExportCommand(Command):
 )
 @click.argument("name", metavar="WHAT", shell_complete=complete_exports)
 @option("--as", "form", required=True, metavar="FORM", help="The form, one of those listed for WHAT.")
-def export_command(console: Console, name: str, form: str) -> int:
+@option("--start", default="", metavar="DATE", help="Only events from this day, month or year on.")
+@option("--end", default="", metavar="DATE", help="Only events before this day, month or year.")
+@option("--only", multiple=True, metavar="NAME=VALUE", help="Only events with this value; may be given several times.")
+def export_command(console: Console, name: str, form: str, *, start: str, end: str, only: tuple[str, ...]) -> int:
     """Write records, changes or captures of the workspace to standard output, in a standard form.
 
     WHAT is one of the exports below, which are those of the archive and of the installed collections.
     """
-    from windrow.app.export import write_export  # noqa: PLC0415 `--help` needs no database
+    from windrow.adapters.adapter import Selection  # noqa: PLC0415 `--help` needs no database
+    from windrow.app.export import write_export  # noqa: PLC0415 as above
 
+    pairs = [pair.partition("=") for pair in only]
+    if wrong := next((pair for pair, (_, sign, _) in zip(only, pairs, strict=True) if not sign), ""):
+        raise UsageError(f"{wrong!r} is not NAME=VALUE, such as branch=Judicial")
+    selection = Selection(start, end, tuple((field, value) for field, _, value in pairs))
     workspace = console.open()
     escape_unencodable(sys.stdout, "utf-8")  # whatever the terminal's encoding: files of these forms are UTF-8
     try:
-        count, unit = write_export(workspace.config, name, form, sys.stdout)
+        count, unit = write_export(workspace.config, name, form, sys.stdout, selection)
     except BrokenPipeError:
         raise  # the program that reads the output has closed it
     except OSError as error:

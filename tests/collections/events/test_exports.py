@@ -1,6 +1,7 @@
 """Exports are read by other programs: iCalendar by two of them, feeds, tables, and the API's responses."""
 
 import asyncio
+import contextlib
 import csv
 import io
 import json
@@ -14,6 +15,7 @@ from tests.collections.events.place import calendar, configured, event, events, 
 from tests.collections.events.reader import read
 from tests.servers.pouchdb import NPM
 from windrow.app.export import write_export
+from windrow.cli import main
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.exports import FORMS, ocd_event
@@ -152,6 +154,35 @@ def test_open_civic_data_has_the_agenda_and_the_minutes_as_documents():
     ]  # fmt: skip
     assert event["location"]["name"] == "Hall"
     assert ocd_event(document(1, agenda_url="javascript:x"))["documents"] == []
+
+
+def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
+    workspace = configured(tmp_path, "http://a.example/a.ics")
+    months = [
+        document(number, datetime=f"2026-{month}-05T12:00:00Z") for number, month in enumerate(("10", "11", "12"))
+    ]
+    judicial = document(7, datetime="2026-12-07T12:00:00Z", branch="Judicial", status="cancelled", source="court")
+    with open_databases(workspace) as held:
+        held.store.write(held.events, [*months, judicial])
+
+    def export(name, form, *options):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            try:
+                main(["export", name, "--as", form, *options, "--workspace", str(tmp_path)])
+            except SystemExit as ended:
+                return ended.code, [row["uid"] for row in csv.DictReader(io.StringIO(out.getvalue()))]
+        return 0, [row["uid"] for row in csv.DictReader(io.StringIO(out.getvalue()))]
+
+    assert export("events", "csv") == (0, ["p/0", "p/1", "p/2", "p/7"])
+    assert export("events", "csv", "--start", "2026-11", "--end", "2026-12-06") == (0, ["p/1", "p/2"])
+    assert export("events", "csv", "--start", "2026-12", "--only", "branch=Judicial") == (0, ["p/7"])
+    assert export("events", "csv", "--only", "status=cancelled", "--only", "source=court") == (0, ["p/7"])
+    assert export("events", "csv", "--only", "status=cancelled", "--only", "source=council") == (0, [])
+    for name, form, *options in (
+        ("events", "csv", "--only", "title=x"), ("events", "csv", "--only", "branch"),
+        ("events", "jsonl", "--only", "branch=x"), ("vd_log", "jsonl", "--start", "2026"),
+    ):  # fmt: skip
+        assert export(name, form, *options)[0] == 2, options
 
 
 def asked(app, path, query="", method="GET"):

@@ -237,6 +237,7 @@ CONFIGURATION = Configuration(
     build=event_source,
     examples=(
         "windrow new source votes https://senate.example.org/votes.xml --collection events --parser senate-votes",
+        "windrow export events --as ical --start 2026-12 --end 2027 --only branch=Judicial",
     ),
     template="""\
 # [events]

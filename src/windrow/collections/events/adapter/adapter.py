@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.adapters.adapter import Explanation, Export, ReplayResult
+from windrow.adapters.adapter import EVERYTHING, Explanation, Export, ReplayResult, Selection
 from windrow.adapters.records import RecordAdapter
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import (
@@ -32,7 +32,7 @@ from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.run import Derived, Harvest
 from windrow.engine.session import SessionSettings
-from windrow.errors import StoreError
+from windrow.errors import StoreError, UsageError
 from windrow.formats.text import json_text
 from windrow.ledger import Ledger
 from windrow.model import Source
@@ -43,6 +43,8 @@ from windrow.stores.records import RecordStore
 
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
+_SELECTED_KEYS = ("branch", "entity", "source", "status", "parser_name")
+"""Keys of events by which an export selects them."""
 
 
 class EventAdapter(RecordAdapter):
@@ -52,18 +54,34 @@ class EventAdapter(RecordAdapter):
         super().__init__(collection)
         forms = ("jsonl", *FORMS)
         self.EXPORTS = (
-            Export("events", forms, "events by time; in jsonl each version of them", self._export_form, "events"),
+            Export(
+                "events",
+                forms,
+                "events by time; in jsonl each version of them",
+                self._export_form,
+                "events",
+                self._export_form,
+            ),
             Export("vd_events", ("jsonl",), "a line for each document of the events", self._export_events, "events"),
             Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, "attempts"),
         )
 
-    def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write all events, ordered by start, to `out` in a format; return their number."""
+    def _export_form(self, workspace: Workspace, form: str, out: TextIO, selection: Selection = EVERYTHING) -> int:
+        """Write the selected events, ordered by start, to `out` in a format; return their number."""
+        if form == "jsonl" and selection != EVERYTHING:
+            raise UsageError("jsonl has every version of every event; choose another form to select events")
         if form == "jsonl":
             return self._export(workspace, form, out)
+        unknown_names = [name for name, _ in selection.fields if name not in _SELECTED_KEYS]
+        if unknown_names:
+            raise UsageError(f"events are not selected by {unknown_names[0]!r}, but by {', '.join(_SELECTED_KEYS)}")
         with open_databases(workspace) as databases:
-            out.writelines(FORMS[form].write(_all_documents(databases.store, databases.events)))
-            return databases.store.count(databases.events)
+            selected = _Counted(
+                document for document in _all_documents(databases.store, databases.events, selection)
+                if all(document.get(name) == value for name, value in selection.fields)
+            )  # fmt: skip
+            out.writelines(FORMS[form].write(selected))
+            return selected.count
 
     def _export_events(self, workspace: Workspace, form: str, out: TextIO) -> int:
         del form
@@ -227,10 +245,23 @@ def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
     return count
 
 
-def _all_documents(store: DocumentStore, database: str) -> Iterator[StoredDocument]:
-    """Yield all documents of a database, ordered by time."""
-    count = 0
-    while page := list(store.view(database, "all", ViewRange(limit=_PAGE_SIZE, skip=count))):
+class _Counted:
+    """An iterator over documents that counts those it has yielded."""
+
+    def __init__(self, documents: Iterable[StoredDocument]) -> None:
+        self._documents = documents
+        self.count = 0
+
+    def __iter__(self) -> Iterator[StoredDocument]:
+        for document in self._documents:
+            self.count += 1
+            yield document
+
+
+def _all_documents(store: DocumentStore, database: str, selection: Selection = EVERYTHING) -> Iterator[StoredDocument]:
+    """Yield the documents of a database between the bounds of a selection, ordered by time."""
+    count, span = 0, ViewRange(start=selection.start, end=selection.end, limit=_PAGE_SIZE)
+    while page := list(store.view(database, "all", span._replace(skip=count))):
         yield from page
         count += len(page)
 
