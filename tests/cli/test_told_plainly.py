@@ -48,7 +48,7 @@ def test_a_run_does_not_call_all_well_what_it_tells_as_trouble(tmp_path, site, w
     output = windrow("run", "--workspace", tmp_path).err
     assert "the document is not an iCalendar" in output
     assert "all well" not in output
-    assert "errors at 1 source" in output
+    assert "1 of 1 source failed" in output
 
 
 def test_a_run_counts_the_events_that_could_not_be_read(tmp_path, site, windrow) -> None:
