@@ -19,6 +19,7 @@ from windrow.model import DiffLine, Level, State, Status, TextChange
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
+    from windrow.adapters.selection import ExportSelection
     from windrow.config import Workspace
     from windrow.engine.check import Fault
     from windrow.engine.progress import Progress
@@ -185,21 +186,6 @@ class Explanation(NamedTuple):
     lines: tuple[str, ...]
 
 
-class Selection(NamedTuple):
-    """Which records an export writes: those whose own time is at least `start` and before `end`, and with `fields`.
-
-    A bound may be a part of a time, such as a month, or empty. `fields` are (name, value).
-    """
-
-    start: str = ""
-    end: str = ""
-    fields: tuple[tuple[str, str], ...] = ()
-
-
-EVERYTHING = Selection()
-"""Selects all records."""
-
-
 class Export(NamedTuple):
     """An export of `windrow export` and its formats; `write` returns the number of units that it wrote.
 
@@ -211,7 +197,7 @@ class Export(NamedTuple):
     help: str
     write: Callable[[Workspace, str, TextIO], int]  # to a UTF-8 stream; bytes go to its `buffer`
     unit: str = "rows"
-    write_selected: Callable[[Workspace, str, TextIO, Selection], int] | None = None
+    write_selected: Callable[[Workspace, str, TextIO, ExportSelection], int] | None = None
 
 
 class SourceChange(NamedTuple):
@@ -360,17 +346,6 @@ class CountsRecords(Protocol):
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
         """Return how many records wait for services, since when and why, or None if no record waits."""
-        ...
-
-
-class CountsSkipped(Protocol):
-    """Reads several records from a document, of which some may not be readable."""
-
-    def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the records that could not be read from the attempts of `facts` (first, last).
-
-        If `facts` is None, those are counted that no later attempt has repaired.
-        """
         ...
 
 

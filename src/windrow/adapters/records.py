@@ -184,8 +184,6 @@ class RecordAdapter:
         content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
         yield FetchedBytes(url, url, len(content), digest(content), round(answer.seconds, 3))
         source = self._source_at(workspace, url, first_url)
-        if description := self._describe_source(source):
-            yield DocumentFinding(url, self._collection.phases[0], Level.NOTE, "Source", description)
         answered = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
         follow_result = follow(source, {}, answered) if follow else FollowResult()
@@ -212,11 +210,6 @@ class RecordAdapter:
         yield DocumentReport(
             url, self._collection.name, len(content), digest(content), self._step.phase, follow_result.skip, count
         )
-
-    def _describe_source(self, source: Source) -> str:
-        """Return which source and parser `try` uses, or an empty text where that makes no difference."""
-        del source
-        return ""
 
     # The optional methods.
 

@@ -15,12 +15,12 @@ from windrow.adapters.adapter import (
     Compares,
     Comparison,
     CountsOutcomes,
-    CountsSkipped,
     ListsChanges,
     SourceChange,
     Window,
     harvested_collections,
 )
+from windrow.adapters.selection import CountsSkipped
 from windrow.app.summary import ContentCounts
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed

@@ -6,7 +6,8 @@ from collections.abc import Container
 from contextlib import closing
 from typing import TextIO
 
-from windrow.adapters.adapter import EVERYTHING, Export, Exports, Selection, harvested_collections
+from windrow.adapters.adapter import Export, Exports, harvested_collections
+from windrow.adapters.selection import EVERYTHING, ExportSelection
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.engine.check import index_lines
@@ -36,7 +37,7 @@ def exports_by_name(collections: Container[str] | None = None) -> dict[str, Expo
 
 
 def write_export(
-    workspace: Workspace, name: str, form: str, stream: TextIO, selection: Selection = EVERYTHING
+    workspace: Workspace, name: str, form: str, stream: TextIO, selection: ExportSelection = EVERYTHING
 ) -> tuple[int, str]:
     """Write an export to a UTF-8 stream; return the number of units written, and the name of the unit, such as "rows".
 

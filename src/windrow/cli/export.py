@@ -55,13 +55,13 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
 
     WHAT is one of the exports below, which are those of the archive and of the installed collections.
     """
-    from windrow.adapters.adapter import Selection  # noqa: PLC0415 `--help` needs no database
+    from windrow.adapters.selection import ExportSelection  # noqa: PLC0415 `--help` needs no database
     from windrow.app.export import write_export  # noqa: PLC0415 as above
 
     pairs = [pair.partition("=") for pair in only]
     if wrong := next((pair for pair, (_, sign, _) in zip(only, pairs, strict=True) if not sign), ""):
         raise UsageError(f"{wrong!r} is not NAME=VALUE, such as branch=Judicial")
-    selection = Selection(start, end, tuple((field, value) for field, _, value in pairs))
+    selection = ExportSelection(start, end, tuple((field, value) for field, _, value in pairs))
     workspace = console.open()
     escape_unencodable(sys.stdout, "utf-8")  # whatever the terminal's encoding: files of these forms are UTF-8
     try:

@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.adapters.adapter import EVERYTHING, Explanation, Export, ReplayResult, Selection
+from windrow.adapters.adapter import DocumentFinding, Explanation, Export, FetchedBytes, ReplayResult, TrialPart
 from windrow.adapters.records import RecordAdapter
+from windrow.adapters.selection import EVERYTHING, ExportSelection
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import (
     EventDatabases,
@@ -35,7 +36,7 @@ from windrow.engine.session import SessionSettings
 from windrow.errors import StoreError, UsageError
 from windrow.formats.text import json_text
 from windrow.ledger import Ledger
-from windrow.model import Source
+from windrow.model import Level, Source
 from windrow.reasons import Reason
 from windrow.stores.documents import DocumentStore, SqliteDocuments, StoredDocument, ViewRange
 from windrow.stores.late_attempts import LateAttemptStore
@@ -66,7 +67,9 @@ class EventAdapter(RecordAdapter):
             Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, "attempts"),
         )
 
-    def _export_form(self, workspace: Workspace, form: str, out: TextIO, selection: Selection = EVERYTHING) -> int:
+    def _export_form(
+        self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection = EVERYTHING
+    ) -> int:
         """Write the selected events, ordered by start, to `out` in a format; return their number."""
         if form == "jsonl" and selection != EVERYTHING:
             raise UsageError("jsonl has every version of every event; choose another form to select events")
@@ -172,6 +175,15 @@ class EventAdapter(RecordAdapter):
         own_source = next((source for source in sources if source.options[ADDRESS] in {url, first_url}), None)
         return own_source or super()._source_at(workspace, url, first_url)
 
+    def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
+        """Read an address as every collection does; yield a note on the source and reader, too."""
+        for part in super().try_address(workspace, address):
+            yield part
+            if isinstance(part, FetchedBytes):
+                source = self._source_at(workspace, part.address, address)
+                phase = self._collection.phases[0]
+                yield DocumentFinding(part.address, phase, Level.NOTE, "Source", self._describe_source(source))
+
     def _describe_source(self, source: Source) -> str:
         """Return which source and which reader `try` uses for an address."""
         parser = parser_of(source)
@@ -258,7 +270,9 @@ class _Counted:
             yield document
 
 
-def _all_documents(store: DocumentStore, database: str, selection: Selection = EVERYTHING) -> Iterator[StoredDocument]:
+def _all_documents(
+    store: DocumentStore, database: str, selection: ExportSelection = EVERYTHING
+) -> Iterator[StoredDocument]:
     """Yield the documents of a database between the bounds of a selection, ordered by time."""
     count, span = 0, ViewRange(start=selection.start, end=selection.end, limit=_PAGE_SIZE)
     while page := list(store.view(database, "all", span._replace(skip=count))):
