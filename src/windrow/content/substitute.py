@@ -108,15 +108,14 @@ _SENTENCES = re.compile(
 )
 
 
-def _any_of(phrases: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(f"{_BEFORE}(?:{'|'.join(phrases)})(?: (?:404|error|sorry))*")
-
-
-_PHRASES = (
-    (Reason.SOFT_404, _any_of(_NOT_FOUND_PHRASES), _MAX_NOT_FOUND_CHARACTERS),
-    (Reason.CONSENT_PAGE, _any_of(_CONSENT_PHRASES), _MAX_GATE_CHARACTERS),
-    (Reason.BOT_WALL, _any_of(_GATE_PHRASES), _MAX_GATE_CHARACTERS),
-)
+_KINDS = {
+    Reason.SOFT_404: (_NOT_FOUND_PHRASES, _MAX_NOT_FOUND_CHARACTERS),
+    Reason.CONSENT_PAGE: (_CONSENT_PHRASES, _MAX_GATE_CHARACTERS),
+    Reason.BOT_WALL: (_GATE_PHRASES, _MAX_GATE_CHARACTERS),
+}
+"""The phrases of each kind of page, and the most characters of its main content."""
+_GROUPS = "|".join(f"(?P<{reason}>{'|'.join(phrases)})" for reason, (phrases, _) in _KINDS.items())
+_PHRASES = re.compile(f"{_BEFORE}(?:{_GROUPS})(?: (?:404|error|sorry))*")
 
 
 def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
@@ -133,10 +132,9 @@ def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
         return None
     for title in titles:
         for part in _TITLE_GAP.split(title[:_MAX_TITLE_CHARACTERS]):
-            phrase = _plain_words(part)
-            for reason, pattern, max_characters in _PHRASES if phrase else ():
-                if len(text) <= max_characters and pattern.fullmatch(phrase):
-                    return reason
+            match = _PHRASES.fullmatch(_plain_words(part))
+            if match and len(text) <= _KINDS[Reason(str(match.lastgroup))][1]:
+                return Reason(str(match.lastgroup))
     if len(text) <= _MAX_SENTENCE_CHARACTERS and _SENTENCES.search(_plain_words(text)):
         return Reason.SOFT_404
     return None

@@ -182,6 +182,8 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
 def _without_late_times(description: Description, answered: datetime) -> Description:
     """Return a description without times of more than a day after the answer, which a page cannot know."""
     latest = answered.timestamp() + DAY
+    if max(description.created or 0, description.updated or 0) <= latest:
+        return description
     created, updated = (
         time if time is None or answered == _EPOCH or time <= latest else None
         for time in (description.created, description.updated)

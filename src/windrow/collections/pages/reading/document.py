@@ -89,7 +89,9 @@ def describe(
     headline; for the description `description`, then `og:description`, then the first paragraph of at least 80
     characters.
     """
-    first_headline = _LINK_SIGN.sub("", find_headline(outline, is_main, head))
+    first_headline = find_headline(outline, is_main, head)
+    if first_headline[-1:] in _SIGNS:
+        first_headline = _LINK_SIGN.sub("", first_headline)
     return Description(
         created=parse_unix_time(head.published),
         updated=_parse_first_time(head.modified, last_modified),
@@ -117,6 +119,7 @@ def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | No
 
 _LINK_SIGN = re.compile(r"\s*[¶§\U0001f517]\s*$|\s*\[(?:edit|edit source|bearbeiten|modifier|editar|modifica)\]\s*$")
 """What manuals and encyclopedias add to a headline: a sign that links to it, or a link to change it."""
+_SIGNS = frozenset("¶§\U0001f517]")  # the last characters of such headlines
 _MAX_BIG_LEVEL = 3  # the lowest level of a big headline
 _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.QUOTE), int(PageLocation.HEADLINE)
 
@@ -178,7 +181,8 @@ def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
         if level == 1 and is_primary:
             is_primary = False
         elif level:
-            headline = _LINK_SIGN.sub("", " ".join(text.split("\n")))
+            headline = " ".join(text.split("\n"))
+            headline = _LINK_SIGN.sub("", headline) if headline[-1:] in _SIGNS else headline
             (big_headlines if level <= _MAX_BIG_LEVEL else small_headlines).append(headline)
         if marks & _CODE_BIT:
             code.append(text)
