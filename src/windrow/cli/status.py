@@ -33,8 +33,7 @@ def summary_lines(summary: SessionSummary) -> list[str]:
         ]
         text.append(table([*head, *page_columns], rows, "  "))
     text += [f"  {prefix_name(source.source, source.error)}" for source in summary.sources if source.error]
-    source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
-    text += [f"  {line}" for line in summary.errors if not line.startswith(source_prefixes)]
+    text += [f"  {line}" for line in _errors_of_no_source(summary)]
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         text.append(table(["answer", "times"], [outcome[1:] for outcome in summary.outcomes], "  "))
@@ -143,6 +142,12 @@ def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
     ]
 
 
+def _errors_of_no_source(summary: SessionSummary) -> list[str]:
+    """Return the errors of a session that are not of a source, such as that a catalogue could not be read."""
+    source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
+    return [line for line in summary.errors if not line.startswith(source_prefixes)]
+
+
 def _status_lines(state: WorkspaceState) -> list[str]:
     """Return the state of a workspace as tables: its sources, its items, and what it left out or could not read."""
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
@@ -155,6 +160,8 @@ def _status_lines(state: WorkspaceState) -> list[str]:
         table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection COLLECTION"
     ]
     if errors := [prefix_name(source.source, source.error) for source in state.sources if source.error]:
+        lines += ["", *errors]
+    if state.last and (errors := _errors_of_no_source(state.last)):
         lines += ["", *errors]
     if state.waits:
         lines += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from windrow.cli import main
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import bring_up_to_date, open_rows
 from windrow.collections.papers.columns import Put, decode_row
@@ -109,12 +110,15 @@ def test_one_bad_file_costs_itself_alone_and_keeps_its_former_works(library):
     assert matched(library) == [None, "10.5000/1"]
 
 
-def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library):
+def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library, capsys):
     works = library.root / "works"
     put(works / "a.jsonl", work(0))
     library.run()
     works.rename(library.root / "away")
     assert library.run().failed
+    with pytest.raises(SystemExit):
+        main(["status", "--workspace", str(library.root)])
+    assert f"the catalogue: {works} does not exist or has no files" in capsys.readouterr().out
     works.mkdir()
     assert f"{works} does not exist or has no files; its former works are kept" in update(library)[1]
     assert matched(library) == ["10.5000/0", None]
