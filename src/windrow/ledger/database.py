@@ -16,8 +16,10 @@ from windrow.stores.sqlite import (
     DISK_FULL_ERRORS,
     close_on_failure,
     empty_wal,
+    is_damaged,
     is_unwritable,
-    open_database,
+    open_or_read,
+    open_read_only,
     transaction,
 )
 
@@ -53,29 +55,12 @@ class LedgerDatabase:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
-            self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-            if not self._is_writable():
-                return
+            self.connection, self._refusal = open_or_read(path, _open_for_writing)
             with close_on_failure(self.connection.close):
-                self.connection.execute("PRAGMA synchronous = FULL")
-                self.connection.execute("PRAGMA wal_autocheckpoint = 10000")
-                self.connection.execute("PRAGMA cache_size = -8192")  # keys of addresses are spread over the whole file
-                self._migrate()
-
-    def _is_writable(self) -> bool:
-        """Return whether the file can be written; if not, open it for reading, if its schema is the newest one."""
-        try:
-            self.connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.Error as error:
-            self.connection.close()
-            if not is_unwritable(error) or not self.path.is_file():
-                raise
-            self.connection = open_database(self.path, read_only=True)
-            with close_on_failure(self.connection.close):
-                if self.connection.execute("PRAGMA user_version").fetchone()[0] != newest_schema():
-                    raise
-            return False
-        return True
+                if self._refusal is None:
+                    self._migrate()
+                elif self.connection.execute("PRAGMA user_version").fetchone()[0] != newest_schema():
+                    raise self._refusal
 
     def _migrate(self) -> None:
         """Run the migrations that the file lacks; raise LedgerError if its schema is too new or too old."""
@@ -141,8 +126,11 @@ class LedgerDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run the body in a transaction, which is rolled back on any exception."""
-        with self.guarded(), transaction(self.connection):
-            yield
+        with self.guarded():
+            if self._refusal is not None:
+                raise self._refusal
+            with transaction(self.connection):
+                yield
 
     def overwrite_what_is_deleted(self) -> None:
         """Have SQLite overwrite deleted and changed data with zeros from now on."""
@@ -169,9 +157,27 @@ class LedgerDatabase:
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
                 raise DiskFull(f"the disk has no room for the ledger {self.path}") from error
+            if error is getattr(self, "_refusal", None) or is_unwritable(error):
+                raise LedgerError(
+                    f"the ledger {self.path} cannot be written: {error}",
+                    hint="run this command as the user who owns the workspace, on a disk that can be written",
+                ) from error
+            if not is_damaged(error):
+                hint = "end the other program that uses the file, or check its disk; then repeat the command"
+                raise LedgerError(f"the ledger {self.path} cannot be read or written: {error}", hint=hint) from error
             raise LedgerError(f"the ledger {self.path} cannot be read or written: {error}") from error
         except OSError as error:
             raise LedgerError(f"the ledger {self.path} cannot be opened: {error}") from error
+
+
+def _open_for_writing(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    with close_on_failure(connection.close):
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA wal_autocheckpoint = 10000")
+        connection.execute("PRAGMA cache_size = -8192")  # keys of addresses are spread over the whole file
+    return connection
 
 
 class LedgerQueries:
@@ -185,11 +191,11 @@ def schema(path: Path) -> int | None:
     """Return the number of a ledger's last migration, or 0 for a file that is not a database, or None for no file."""
     if not path.is_file():
         return None
-    with closing(sqlite3.connect(path)) as connection:
-        try:
+    try:
+        with closing(open_read_only(path, "mode=rw", "mode=ro")) as connection:
             return int(connection.execute("PRAGMA user_version").fetchone()[0])
-        except sqlite3.Error:
-            return 0
+    except sqlite3.Error:
+        return 0
 
 
 def newest_schema() -> int:

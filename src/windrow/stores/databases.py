@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from sqlalchemy import exc
 
 from windrow.errors import ConfigError, MissingExtra, StoreDamaged, StoreError, StoreUnreachable, WindrowError
 from windrow.reasons import Reason
-from windrow.stores.sqlite import DISK_FULL_ERRORS, is_damaged
+from windrow.stores.sqlite import DISK_FULL_ERRORS, close_on_failure, is_damaged, open_or_read
 
 DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
 """The extra that installs each backend's driver."""
@@ -34,6 +35,8 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "init_command": f"SET SESSION sql_mode = '{_SQL_MODE}', time_zone = '+00:00'",
     "connect_timeout": 10,
 }
+_REFUSAL = "refusal"
+"""The name in a connection's `info` of the error because of which an SQLite file was opened only for reading."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
@@ -71,23 +74,37 @@ def _sqlite_engine(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
     """Make an engine for an SQLite file; `durable` and `page` are those of `connect`."""
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
 
-    @sa.event.listens_for(engine, "connect")
-    def set_pragmas(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions begin with our BEGIN, also before DDL
-        for pragma in (
-            f"page_size = {page}",
-            "journal_mode = WAL",
-            f"synchronous = {'FULL' if durable else 'NORMAL'}",
-            "foreign_keys = ON",
-            f"busy_timeout = {_BUSY_TIMEOUT}",
-            "cache_size = -16384",  # in KiB, whatever the size of the database
-            "temp_store = MEMORY",
-        ):
+    pragmas = (
+        "foreign_keys = ON",
+        f"busy_timeout = {_BUSY_TIMEOUT}",
+        "cache_size = -16384",  # in KiB, whatever the size of the database
+        "temp_store = MEMORY",
+    )
+
+    @sa.event.listens_for(engine, "do_connect")
+    def open_file(_dialect: Any, record: Any, arguments: Any, options: Any) -> sqlite3.Connection:
+        def open_for_writing(_path: Path) -> sqlite3.Connection:
+            # transactions begin with our BEGIN, also before DDL
+            connection = sqlite3.connect(*arguments, **options, isolation_level=None)
+            with close_on_failure(connection.close):
+                for pragma in (
+                    f"page_size = {page}",
+                    "journal_mode = WAL",
+                    f"synchronous = {'FULL' if durable else 'NORMAL'}",
+                ):
+                    connection.execute(f"PRAGMA {pragma}").close()
+            return connection
+
+        connection, record.info[_REFUSAL] = open_or_read(Path(arguments[0]), open_for_writing)
+        for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}").close()
+        return connection
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
         only_reads = connection.get_execution_options().get("windrow_reads")
+        if not only_reads and (refusal := connection.info.get(_REFUSAL)):
+            raise refusal
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
     return engine

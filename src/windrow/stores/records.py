@@ -80,9 +80,8 @@ class RecordStore(SqliteStore):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the file, and create its tables unless `read_only`."""
         super().__init__(path, SCHEMA, read_only=read_only)
-        self._read_only = read_only
         self._writing_session, self._last_earlier_attempt = 0, 0  # that attempt was written before the session
-        if not read_only:
+        if not self._read_only:
             with close_on_failure(self.close), self._guarded():
                 if not self._meta("identity"):
                     row = ("identity", secrets.randbits(62) + 1)

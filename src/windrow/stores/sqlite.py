@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -67,12 +68,31 @@ def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> s
     return connection
 
 
-_UNWRITABLE_ERRORS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+def open_or_read(
+    path: Path, open_for_writing: Callable[[Path], sqlite3.Connection] = open_database
+) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
+    """Open a file for writing; if it exists and cannot be written, open it for reading, and return the error too.
+
+    It cannot be written if its owner or the disk does not allow that, or if the disk is full.
+    """
+    refusal: sqlite3.Error | None = None
+    if not path.is_file() or os.access(path, os.W_OK):
+        try:
+            return open_for_writing(path), None
+        except sqlite3.Error as error:
+            if not path.is_file() or not is_unwritable(error):
+                raise
+            refusal = error
+    connection = open_read_only(path, "mode=ro")
+    return connection, refusal or sqlite3.OperationalError("this user may not write the file")
+
+
+_UNWRITABLE_ERRORS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", *DISK_FULL_ERRORS)
 """SQLite's names of the errors if the files beside a database cannot be written, which is needed to read a log."""
 
 
 def is_unwritable(error: BaseException) -> bool:
-    """Return whether SQLite reports that a file, or one beside it, cannot be written."""
+    """Return whether SQLite reports that a file, or one beside it, cannot be written, also on a full disk."""
     return str(getattr(error, "sqlite_errorname", None) or "").startswith(_UNWRITABLE_ERRORS)
 
 
@@ -90,7 +110,14 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         except sqlite3.Error as error:
             connection.close()
-            if not is_unwritable(error) or mode == "immutable=1" or (mode == modes[-1] and _has_log(path)):
+            if is_unwritable(error) and mode == modes[-1] and _has_log(path):
+                raise StoreError(
+                    f"{path} cannot be read: a run was killed and left a log beside it, which is only read where a file"
+                    " can be written",
+                    hint="copy the workspace to a disk with room that you may write, and read it there",
+                    reason=Reason.PERMISSION_DENIED,
+                ) from error
+            if not is_unwritable(error) or mode == "immutable=1":
                 raise
         else:
             return connection
@@ -174,12 +201,20 @@ class SqliteStore:
     """An SQLite file with one connection; the messages of its errors contain the path."""
 
     def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
-        """Open the file and create the tables of `schema`; with `read_only` it must exist and is not changed."""
+        """Open the file and create the tables of `schema`; with `read_only` it must exist and is not changed.
+
+        An existing file that cannot be written is opened for reading too; `_writing` raises the reason.
+        """
         self.path = path
+        self._refusal: sqlite3.Error | None = None
         with self._guarded():
-            self._connection = open_database(path, read_only=read_only)
+            if read_only:
+                self._connection = open_database(path, read_only=True)
+            else:
+                self._connection, self._refusal = open_or_read(path)
+            self._read_only = read_only or self._refusal is not None
             with close_on_failure(self.close):
-                if not read_only:
+                if not self._read_only:
                     self._connection.executescript(schema)
 
     def _guarded(self) -> AbstractContextManager[None]:
@@ -187,8 +222,11 @@ class SqliteStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded(), transaction(self._connection):
-            yield
+        with self._guarded():
+            if self._refusal is not None:
+                raise self._refusal
+            with transaction(self._connection):
+                yield
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Erase removed data from the file's log; return False if another process prevents that."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.collections.pages.database.writer import statements
-from windrow.stores.sqlite import open_database, store_errors, transaction
+from windrow.stores.sqlite import open_or_read, store_errors, transaction
 
 _CREATE_VERSIONS = "CREATE TABLE IF NOT EXISTS windrow_text_version (name TEXT PRIMARY KEY, version TEXT NOT NULL)"
 _SELECT_VERSION = "SELECT version FROM windrow_text_version WHERE name = ?"
@@ -221,7 +221,7 @@ def _open_unchecked(path: Path) -> Iterator[sqlite3.Connection]:
 
     Temporary tables are stored in a file, because they grow with the database.
     """
-    with store_errors(path), closing(open_database(path)) as connection:
+    with store_errors(path), closing(open_or_read(path)[0]) as connection:
         for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = FILE"):
             connection.execute(f"PRAGMA {pragma}")
         yield connection

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import AddressEntry, TextSummary, split_address, split_origin
 from windrow.errors import StoreError
-from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, store_errors, transaction
+from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, open_or_read, store_errors
 
 
 def schema(*names: str) -> str:
@@ -209,16 +210,13 @@ class SummaryWriter(SqliteStore):
         """
         self.path = path
         with self._guarded():
-            self._connection = open_database(path, page=page_bytes)
+            self._connection, self._refusal = open_or_read(path, partial(open_database, page=page_bytes))
         with close_on_failure(self.close), self._guarded():
             for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = MEMORY", *pragmas):
                 self._connection.execute(f"PRAGMA {pragma}").close()
             self._catalogue = Catalogue(self._connection)
-            with self._writing():
-                if self._connection.execute(_HAS_INFO).fetchone() is None:
-                    self._create_tables(schemas)
-                for statement in statements("kind"):
-                    self._connection.execute(statement)
+            if self._refusal is None:
+                self._prepare_tables(schemas)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -228,6 +226,14 @@ class SummaryWriter(SqliteStore):
                 yield
         except OverflowError as error:
             raise StoreError(f"{self.path}: {error}") from error
+
+    def _prepare_tables(self, schemas: Sequence[str]) -> None:
+        """Create the tables of `schemas` in a new file, and the kinds of addresses."""
+        with self._writing():
+            if self._connection.execute(_HAS_INFO).fetchone() is None:
+                self._create_tables(schemas)
+            for statement in statements("kind"):
+                self._connection.execute(statement)
 
     def _create_tables(self, schemas: Sequence[str]) -> None:
         for statement in statements(*schemas):
@@ -240,7 +246,7 @@ class SummaryWriter(SqliteStore):
     def _writing(self) -> Iterator[None]:
         """Run the block in one transaction; it is rolled back on any exception."""
         try:
-            with self._guarded(), transaction(self._connection):
+            with super()._writing():
                 yield
         except BaseException:
             self._catalogue.forget()

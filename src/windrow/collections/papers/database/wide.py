@@ -34,7 +34,7 @@ class SqliteTable(SqliteStore):
         self._name = name
         super().__init__(path, _SCHEMA, read_only=read_only)
         with close_on_failure(self.close), self._guarded():
-            if not read_only:
+            if not self._read_only:
                 self._create_table(families)
             rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
             self._families = {family: Family(family, (), bool(is_compressed)) for family, is_compressed in rows}
