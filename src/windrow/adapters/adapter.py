@@ -399,10 +399,10 @@ class Comparison(NamedTuple):
 
 
 class Compares(Protocol):
-    """Can compare two versions of a page."""
+    """Can compare two versions of a page or record."""
 
-    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-        """Compare the versions of a page at the ends of two days. Raises UsageError if it does not have the page."""
+    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
+        """Compare the versions at the ends of two periods; return None if this collection does not have the page."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -11,12 +12,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from windrow.adapters.adapter import CHANGED, GONE, SourceChange, Window
-from windrow.formats.text import cut_around_difference
+from windrow.adapters.adapter import CHANGED, GONE, Comparison, SourceChange, Window
+from windrow.errors import WindrowError
+from windrow.formats.line_difference import compare_lines
+from windrow.formats.text import cut_around_difference, show
 from windrow.ledger import Ledger
+from windrow.model import DiffLine, TextChange
+from windrow.query.tree import read_time_span
+from windrow.reasons import Reason
 from windrow.stores.record_entries import title_of
+from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
 
+_MAX_SHORT_LENGTH = 200
+"""The most characters of a value that is shown whole when versions are compared; a longer one by its lines."""
 _MAX_FIELDS = 4
 """The most changed fields of a record that are shown; further ones are counted."""
 
@@ -58,6 +67,58 @@ def changes(
                 at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference,
                 version.url or (previous.url if previous else ""),
             )  # fmt: skip
+
+
+def compare(store: RecordStore, key: str, since: str, until: str, *, context: int) -> Comparison:
+    """Compare the versions of a record at the ends of two periods, field by field, and long texts line by line.
+
+    Without `until` the latest version is used, and without `since` the one before it. Raises WindrowError if the record
+    has no version then, or only one.
+    """
+    versions = [version for version in store.history(key) if version.change != "same"]
+    new = _version_at(versions, until)
+    old = _version_at(versions, since) if since else versions[max(0, versions.index(new) - 1)]
+    if old is new and not (since and until):
+        raise WindrowError(
+            f"{key} has only one version so far", hint=f"windrow why {shlex.quote(key)}", reason=Reason.NOT_FOUND
+        )
+    old_fields, new_fields = (_fields(version.value) for version in (old, new))
+    changes: list[TextChange] = []
+    lines: list[DiffLine] = []
+    added = removed = 0
+    for name in dict.fromkeys((*old_fields, *new_fields)):
+        before, after = old_fields.get(name, ""), new_fields.get(name, "")
+        if max(len(before), len(after)) <= _MAX_SHORT_LENGTH and "\n" not in before + after:
+            changes += [TextChange(name, before, after)] if before != after else []
+            continue
+        difference = compare_lines(before.splitlines(), after.splitlines(), context=context)
+        lines += difference.lines
+        added, removed = added + difference.added, removed + difference.removed
+    shown_gone = {version: version.at for version in (old, new) if version.value is None}
+    return Comparison(
+        key, f"{key} {show(old.at)}", old.at, f"{key} {show(new.at)}", new.at,
+        "gone" if new.value is None else describe_difference(old.value, new.value), tuple(changes), added, removed, 0,
+        tuple(lines), shown_gone.get(old), shown_gone.get(new),
+    )  # fmt: skip
+
+
+def _version_at(versions: list[RecordVersion], period: str) -> RecordVersion:
+    """Return the version at the end of a period; the latest if the period is empty."""
+    span = read_time_span(period)
+    known = [version for version in versions if span is None or version.at.timestamp() < span.end]
+    if not known:
+        raise WindrowError(f"the record was not known yet at {period}", reason=Reason.NOT_FOUND)
+    return known[-1]
+
+
+def _fields(value: Any) -> dict[str, str]:
+    """Return the fields of a record as texts; a value that is not a text is written as JSON."""
+    fields = value if isinstance(value, Mapping) else {} if value is None else {"record": value}
+    return {
+        name: field if isinstance(field, str) else json.dumps(field, ensure_ascii=False, sort_keys=True)
+        for name, field in fields.items()
+        if field is not None
+    }
 
 
 def count_changes(

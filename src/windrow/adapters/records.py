@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 from windrow.adapters import record_changes, record_story
 from windrow.adapters.adapter import (
+    Comparison,
     DocumentFinding,
     DocumentReport,
     Explanation,
@@ -49,7 +50,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.sample import sample_address
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
-from windrow.errors import DiskFull, StoreError, UsageError, WindrowError
+from windrow.errors import UsageError, WindrowError
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.text import counted, show
 from windrow.formats.url import normalise, parts
@@ -231,6 +232,12 @@ class RecordAdapter:
         del ledger
         return self._count_changes(workspace, facts, visited=True)
 
+    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
+        """Compare the versions of the record with this key or alias at the ends of two periods."""
+        with self._store(workspace) as store:
+            key = name if store is None or store.has_record(name) else store.key_of_alias(name)
+            return record_changes.compare(store, key, since, until, context=context) if store and key else None
+
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, visited: bool
     ) -> Mapping[str, Counter[str]]:
@@ -388,7 +395,7 @@ class RecordAdapter:
         name, path = self._collection.name, self._path(workspace)
         if not path.is_file():
             raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
-        with closing(self._open_to_search(path)) as store:
+        with closing(self._open_store(path)) as store:
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
@@ -478,13 +485,6 @@ class RecordAdapter:
     def _open_store(self, path: Path) -> RecordStore:
         """Open the store; a collection with a store of its own overrides this."""
         return RecordStore(path)
-
-    def _open_to_search(self, path: Path) -> RecordStore:
-        """Open the store, read-only if it cannot be written."""
-        try:
-            return self._open_store(path)
-        except (StoreError, DiskFull):
-            return RecordStore(path, read_only=True)
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -27,6 +28,8 @@ from windrow.contract.registry import capable, installed
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import counted, xml_text
 from windrow.ledger import Ledger
+from windrow.query.tree import read_time_span
+from windrow.reasons import Reason
 
 MAX_SESSION_CHANGES = 1_000
 """The most changes that the summary of a session lists."""
@@ -49,6 +52,18 @@ def changes(
             for change in _changes_in(collection, workspace, ledger, window):
                 if (not source or change.source == source) and (not kind or change.kind == kind):
                     yield change
+
+
+def changes_in_order(
+    workspace: Workspace, ledger: Ledger, window: Window, *, source: str, kind: str
+) -> list[SourceChange]:
+    """Return `changes` in order of time; raise UsageError for an unknown kind too."""
+    if kind not in {"", NEW, CHANGED, GONE}:
+        raise UsageError(f"there is no kind {kind!r} of changes; the kinds are {NEW}, {CHANGED} and {GONE}")
+    return sorted(
+        changes(workspace, ledger, window, source=source, kind=kind),
+        key=lambda change: (change.at, change.source, change.key),
+    )
 
 
 def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
@@ -126,18 +141,25 @@ def _format_size(size: int | None) -> str:
 
 
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-    """Compare the versions of a page at two times, with the first collection that has the page `name`.
+    """Compare the versions of a page or record at two times, with the first collection that has `name`.
 
     `since` and `until` are dates or times, empty for the default; `context` is the number of unchanged lines around
-    changed ones. If no collection has the page, the error of the last collection is raised.
+    changed ones. Raises UsageError for an invalid time, and WindrowError if no collection has the page.
     """
-    last_error: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
+    for option, text in (("--old", since), ("--new", until)):
+        if text and read_time_span(text) is None:
+            raise UsageError(
+                f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
+            )
+    first_error: WindrowError | None = None
     for adapter in capable(Compares, harvested_collections(workspace)).values():
         try:
-            return adapter.compare(workspace, name, since, until, context=context)
-        except WindrowError as error:
-            last_error = error
-    raise last_error
+            if comparison := adapter.compare(workspace, name, since, until, context=context):
+                return comparison
+        except WindrowError as error:  # a collection that does not take such names raises UsageError
+            first_error = error if first_error is None or isinstance(first_error, UsageError) else first_error
+    hint = f"windrow why {shlex.quote(name)}"
+    raise first_error or WindrowError(f"no version of {name} is known", hint=hint, reason=Reason.NOT_FOUND)
 
 
 def format_atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:

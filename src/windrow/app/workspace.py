@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -240,12 +240,10 @@ class Windrow:
         A session reports the changes that it wrote, whichever session requested the pages. A killed session reports
         none: the next session reports the changes of both. `kind` is new, changed or gone, or empty for all.
         """
-        from windrow.adapters.adapter import CHANGED, GONE, NEW, Window
-        from windrow.app.changes import changes, since_window
+        from windrow.adapters.adapter import Window
+        from windrow.app.changes import changes_in_order, since_window
         from windrow.app.status import killed_session
 
-        if kind not in {"", NEW, CHANGED, GONE}:
-            raise UsageError(f"there is no kind {kind!r} of changes; the kinds are {NEW}, {CHANGED} and {GONE}")
         since = _utc_time(since)
         with closing(self.ledger()) as ledger:
             last_session = ledger.sessions.latest()
@@ -254,8 +252,23 @@ class Windrow:
             window = (
                 since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last_session))
             )
-            found_changes = changes(self.config, ledger, window, source=source, kind=kind)
-            return sorted(found_changes, key=lambda change: (change.at, change.source, change.key))
+            return changes_in_order(self.config, ledger, window, source=source, kind=kind)
+
+    @contextmanager
+    def unseen_changes(self, *, source: str = "", kind: str = "") -> Iterator[list[SourceChange]]:
+        """Give a block the changes of the sessions that ended since this user's last look, in order of time.
+
+        They count as seen if the block ends without an error. Each user, and each `source` and `kind`, has a last look.
+        """
+        from windrow.adapters.adapter import Window
+        from windrow.app.changes import changes_in_order
+        from windrow.app.last_look import look_file, read_look, write_look
+
+        with closing(self.ledger()) as ledger:
+            path = look_file(self.config, ledger, source, kind)
+            facts = read_look(path) + 1, ledger.sessions.last_reported_before(2**62)
+            yield changes_in_order(self.config, ledger, Window(facts=facts), source=source, kind=kind)
+        write_look(path, facts[1])
 
     def killed_session(self) -> int:
         """Return the number of the last session if it was killed, or 0; the next session reports its changes."""

@@ -2,43 +2,62 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from windrow.cli.command import Console, command, escape_lines, option
-from windrow.cli.options import Day, complete_sources
+from windrow.cli.options import Since, complete_sources
 from windrow.formats.text import show
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import Comparison, SourceChange
+    from windrow.app import Windrow
 
 
-@command(
-    "changes", examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"]
-)
+@command("changes", examples=["windrow changes --since last", "windrow changes --source blog --kind changed --as atom"])
 @option(
-    "--since", type=Day(), metavar="WHEN", help="Changes seen since then (UTC); without it, those of the last session."
+    "--since",
+    type=Since(),
+    metavar="WHEN",
+    help="Changes seen since then: a date or time (UTC), today, yesterday, a duration such as 24h or 7d, or last (your "
+    "last look with this option). Without it, those of the last session.",
 )
 @option("--source", default="", metavar="NAME", shell_complete=complete_sources, help="Only changes at this source.")
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Only changes of this kind.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
-def changes_command(console: Console, since: datetime | None, source: str, kind: str | None, form: str) -> None:
+def changes_command(
+    console: Console, *, since: datetime | str | None, source: str, kind: str | None, form: str
+) -> None:
     """List new, changed and gone pages and records at the sources, each with a line on the difference.
 
     A page has changed if its text, title, description or language changed; other bytes do not count. It is gone
     after a 410, or the second 404 in a row. A session lists the changes it wrote, even if an earlier session fetched
-    the page: changes that a stopped or killed run had not written are listed by the next run.
+    the page: changes that a stopped or killed run had not written are listed by the next run. `--since last` lists
+    the changes of all sessions that ended since your last look, whoever ran them; each user, and each choice of
+    --source and --kind, has a last look.
     """
     workspace = console.open()
-    changes = workspace.changes(since, source=source, kind=kind or "")
+    if isinstance(since, str):
+        with workspace.unseen_changes(source=source, kind=kind or "") as changes:
+            _print_changes(console, workspace, changes, form, since)
+            sys.stdout.flush()  # before they count as seen
+    else:
+        _print_changes(console, workspace, workspace.changes(since, source=source, kind=kind or ""), form, since)
+
+
+def _print_changes(
+    console: Console, workspace: Windrow, changes: list[SourceChange], form: str, since: datetime | str | None
+) -> None:
+    """Print changes in a form; if a killed session may have had others, print a remark."""
     if console.json:
         for change in changes:
             console.message("source_change", change)
     elif form == "text":
         console.print(change_lines(changes) or ["nothing changed"])
-        if since is None and (session := workspace.killed_session()):
+        if not isinstance(since, datetime) and (session := workspace.killed_session()):
             console.inform(f"session {session} was killed before its end: the next run lists its changes")
     else:
         from windrow.app.changes import format_atom, format_html  # noqa: PLC0415 `--help` needs no feeds
@@ -77,9 +96,9 @@ _SIGN_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 def diff_command(console: Console, url: str, old: str, new: str, context: int) -> None:
     """Show the difference between two versions of a page: its title and other metadata, then the lines of its text.
 
-    DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
-    that was current at its end is compared, which may be that the page was gone. Changes in menus, footers and
-    the like are only counted.
+    URL may also be the key of an event, an article or a paper. DATE is a day, a month, a year or a time
+    (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version that was current at its end is compared, which may be
+    that the page was gone. Changes in menus, footers and the like are only counted.
     """
     comparison = console.open().diff(url, old, new, context=context)
     if console.json:

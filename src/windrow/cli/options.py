@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
     """A day or a time, in UTC unless it has an offset."""
 
     name = "date"
+    _others = ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the time of a text in ISO 8601, or report a usage error for any other text."""
@@ -43,8 +44,33 @@ class Day(click.ParamType):  # type: ignore[type-arg]
         try:
             moment = datetime.fromisoformat(str(value))
         except ValueError:
-            self.fail(f"{value!r} is not a date like 2026-01-31 or 2026-01-31T09:00", param, ctx)
+            self.fail(f"{value!r} is not a date like 2026-01-31 or 2026-01-31T09:00{self._others}", param, ctx)
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+LAST_LOOK = "last"
+"""The word for the time of the user's last look at the changes."""
+
+
+class Since(Day):
+    """A time as `Day` takes it, `yesterday` or `today`, a duration before now, or `last` for the last look."""
+
+    _others = ", a duration like 24h, or one of today, yesterday and last"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the time of a text, or `LAST_LOOK`; report a usage error for any other text."""
+        from windrow.clock import now  # noqa: PLC0415
+        from windrow.settings.kinds import read_duration  # noqa: PLC0415
+
+        if value == LAST_LOOK:
+            return value
+        midnight = now().replace(hour=0, minute=0, second=0, microsecond=0)
+        if value in {"today", "yesterday"}:
+            return midnight - timedelta(days=value == "yesterday")
+        try:
+            return now() - timedelta(seconds=read_duration(str(value)))
+        except (WindrowError, OverflowError):
+            return super().convert(value, param, ctx)
 
 
 def complete_names(ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:

@@ -82,10 +82,10 @@ def _sqlite_engine(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
     )
 
     @sa.event.listens_for(engine, "do_connect")
-    def open_file(_dialect: Any, record: Any, arguments: Any, options: Any) -> sqlite3.Connection:
-        def open_for_writing(_path: Path) -> sqlite3.Connection:
+    def open_file(_dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> sqlite3.Connection:
+        def open_for_writing(path: Path) -> sqlite3.Connection:
             # transactions begin with our BEGIN, also before DDL
-            connection = sqlite3.connect(*arguments, **options, isolation_level=None)
+            connection: sqlite3.Connection = sqlite3.connect(path, isolation_level=None, **options)
             with close_on_failure(connection.close):
                 for pragma in (
                     f"page_size = {page}",
@@ -95,7 +95,8 @@ def _sqlite_engine(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
                     connection.execute(f"PRAGMA {pragma}").close()
             return connection
 
-        connection, record.info[_REFUSAL] = open_or_read(Path(arguments[0]), open_for_writing)
+        connection, refusal = open_or_read(Path(arguments[0]), open_for_writing)
+        record.info[_REFUSAL] = refusal
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}").close()
         return connection

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
-from windrow.collections.pages.difference import MAX_COMPARED_LINES, VersionContents, compare_versions
+from windrow.collections.pages.difference import VersionContents, compare_versions
+from windrow.formats.line_difference import MAX_COMPARED_LINES
 from windrow.model import DiffLine, TextChange
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)

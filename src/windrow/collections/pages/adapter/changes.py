@@ -275,12 +275,14 @@ def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str
     return counts
 
 
-def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Comparison:
+def compare(
+    workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2
+) -> Comparison | None:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
     `what` is the address. The times are days, months, years or times, as in the search language. Without `until` the
-    latest version is used, and without `since` the previous one. A page that was gone counts as empty. Raises
-    UsageError for an invalid address or time, WindrowError if the page does not have two versions.
+    latest version is used, and without `since` the previous one. A page that was gone counts as empty. Returns None for
+    an unknown page; raises UsageError for an invalid address, WindrowError if it does not have two versions.
     """
     url = normalise_web_address(what)
     if not url:
@@ -289,10 +291,10 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
         reader = Versions(summary)
         versions = reader.of(url)
         if not versions:
-            raise WindrowError(f"no version of {url} is known", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
-        new, new_gone = _version_at(versions, until, "--new")
+            return None
+        new, new_gone = _version_at(versions, until)
         if since:
-            old, old_gone = _version_at(versions, since, "--old")
+            old, old_gone = _version_at(versions, since)
         else:
             previous = versions[max(0, versions.index(new) - 1)]
             old, old_gone = (new if new_gone else previous), None
@@ -310,19 +312,15 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
     )  # fmt: skip
 
 
-def _version_at(versions: list[PageVersion], text: str, option: str) -> tuple[PageVersion, datetime | None]:
+def _version_at(versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
     """Return the version at the end of a period, and the time since when the page was gone then, or None.
 
-    `text` is the period as written in the command's option `option`; without a text, the latest version is returned.
+    `text` is the period; without it, the latest version is returned.
     """
     candidates = versions
     if text:
         period = read_time_span(text)
-        if period is None:
-            raise UsageError(
-                f"{option}: {text!r} is not a day, month, year or time", hint="2026-11-21, 2026-11 or 2026"
-            )
-        candidates = [version for version in versions if version.first_seen < period.end]
+        candidates = [version for version in versions if period is None or version.first_seen < period.end]
         if not candidates:
             raise WindrowError(f"the page was not known yet at {text}", hint="windrow why URL", reason=Reason.NOT_FOUND)
     version = candidates[-1]

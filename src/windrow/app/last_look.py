@@ -1,0 +1,49 @@
+"""What a user saw last of the changes in a workspace: the last fact of the sessions whose changes were listed.
+
+It is kept outside the workspace, in the user's own folder, so that each user of a workspace has a last look, also one
+who may not write there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from windrow.config import Workspace
+from windrow.digest import hash64
+from windrow.errors import WindrowError
+from windrow.ledger import Ledger
+
+
+def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> Path:
+    """Return the file that has the last look of this user at the changes of a source and of a kind, or of all."""
+    state_folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    name = hash64("\0".join((str(workspace.root), ledger.sessions.first(), source, kind)))
+    return Path(state_folder, "windrow", f"looked-{name % 2**64:016x}")
+
+
+def read_look(path: Path) -> int:
+    """Return the number of the last fact that was seen, or 0 if there is no last look."""
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError) as error:
+        raise WindrowError(
+            f"the last look in {path} cannot be read: {error}",
+            hint=f"remove {path}: the next look then lists the changes of all sessions",
+        ) from error
+
+
+def write_look(path: Path, fact: int) -> None:
+    """Record the number of the last fact that was seen."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".part")
+        draft.write_text(f"{fact}\n", encoding="ascii")
+        draft.replace(path)
+    except OSError as error:
+        raise WindrowError(
+            f"the last look cannot be recorded in {path}: {error.strerror}; the next look lists these changes again",
+            hint="set XDG_STATE_HOME to a folder that you may write",
+        ) from error
