@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import csv
+import json
+from collections.abc import Callable, Container, Mapping
 from contextlib import closing
-from typing import TextIO
+from functools import partial
+from tempfile import TemporaryFile
+from typing import Any, TextIO
 
 from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.adapters.selection import EVERYTHING, ExportSelection
@@ -28,12 +32,65 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     return count
 
 
+def write_csv(
+    write: Callable[..., int], workspace: Workspace, form: str, stream: TextIO, *selection: ExportSelection
+) -> int:
+    """Write an export as CSV (RFC 4180), made of its lines of JSON; return their number.
+
+    The fields of an object are columns of their own, such as `value.title`; a list is written as JSON. A text that a
+    spreadsheet would take for a formula is preceded by an apostrophe.
+    """
+    if form != "csv":
+        return write(workspace, form, stream, *selection)
+    with TemporaryFile("w+", encoding="utf-8") as lines:
+        count = write(workspace, "jsonl", lines, *selection)
+        lines.seek(0)
+        columns = dict.fromkeys(column for line in lines for column in _flatten(json.loads(line)))
+        lines.seek(0)
+        writer = csv.DictWriter(stream, columns, restval="")
+        writer.writeheader()
+        writer.writerows(_flatten(json.loads(line)) for line in lines)
+    return count
+
+
+def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the fields of a record and of the objects in it by their dotted names, as values of CSV.
+
+    >>> _flatten({"key": "=1", "value": {"title": "T", "tags": ["a"]}})
+    {'key': "'=1", 'value.title': 'T', 'value.tags': '["a"]'}
+    """
+    cells: dict[str, Any] = {}
+    for name, field in record.items():
+        if isinstance(field, Mapping):
+            cells |= _flatten(field, f"{prefix}{name}.")
+        elif isinstance(field, str):
+            cells[prefix + name] = f"'{field}" if field.startswith(_FORMULA_STARTS) else field
+        else:
+            cells[prefix + name] = "" if field is None else json.dumps(field, ensure_ascii=False)
+    return cells
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
 def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
     """Return the exports by name: those of all collections or of `collections`, and that of the archive."""
     exports = {"captures": Export("captures", ("cdxj",), "an index of the archive", write_captures)}
     return exports | {
-        export.name: export for adapter in capable(Exports, collections).values() for export in adapter.EXPORTS
+        export.name: _with_csv(export)
+        for adapter in capable(Exports, collections).values()
+        for export in adapter.EXPORTS
     }
+
+
+def _with_csv(export: Export) -> Export:
+    """Return an export that can be written as CSV too, if it consists of lines of JSON."""
+    if "jsonl" not in export.forms or "csv" in export.forms:
+        return export
+    selected = export.write_selected and partial(write_csv, export.write_selected)
+    return export._replace(
+        forms=(*export.forms, "csv"), write=partial(write_csv, export.write), write_selected=selected
+    )
 
 
 def write_export(

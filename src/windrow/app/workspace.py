@@ -74,17 +74,23 @@ class Windrow:
     """A workspace: harvest, search, export and check it."""
 
     def __init__(
-        self, start: Path | str | None = None, flags: Mapping[str, Any] | None = None, *, named: Path | None = None
+        self,
+        start: Path | str | None = None,
+        flags: Mapping[str, Any] | None = None,
+        *,
+        named: Path | None = None,
+        needed: Names = (),
     ) -> None:
         """Open the workspace at `start` or above it; without `start`, the workspace that a command would use here.
 
-        `flags` are settings by name, which override all others; `named` is the folder of the option `--workspace`.
+        `flags` are settings by name, which override all others; `named` is the folder of the option `--workspace`. If
+        `needed` names sources and collections, wrong settings of other sources are ignored.
         """
         from windrow.config import find_workspace, load
 
         root = find_workspace(Path(start or "."), os.environ if start is None else {}, named)
-        self._flags = flags
-        self.config: Workspace = load(root, flags=flags)
+        self._flags, self._needed = flags, _as_tuple(needed)
+        self.config: Workspace = load(root, flags=flags, needed=self._needed)
 
     @classmethod
     def init(cls, folder: Path | str = ".") -> Windrow:
@@ -140,7 +146,7 @@ class Windrow:
         """Read the configuration again after one of its files was written."""
         from windrow.config import load
 
-        self.config = load(self.config.root, flags=self._flags)
+        self.config = load(self.config.root, flags=self._flags, needed=self._needed)
 
     @property
     def setup(self) -> SessionSettings:
@@ -342,12 +348,22 @@ class Windrow:
         with closing(self.ledger()) as ledger:
             return decide(self.config, ledger, act, _as_tuple(names), **selection)
 
-    def replay(self, progress: Progress | None = None) -> dict[str, ReplayResult]:
-        """Read every kept capture again with the current readers; return by collection how the results differ."""
+    def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
+        """Read the kept captures of all collections, or of the named ones, again with the current readers.
+
+        Return by collection how the results differ.
+        """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
 
         harvested = harvested_collections(self.config)
+        if collections := frozenset(_as_tuple(names)):
+            for unknown in sorted(collections - {*installed()}):
+                raise UsageError(
+                    f"there is no collection {unknown!r}; the collections are {', '.join(installed())}",
+                    hint="windrow replay, which reads the captures of all of them",
+                )
+            harvested = {name for name in harvested if name in collections}
         results = {
             name: adapter(name).replay(self.config, self.setup, progress or Progress(quiet=True))
             for name in installed()

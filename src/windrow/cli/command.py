@@ -48,11 +48,14 @@ class Console:
     quiet: bool = False
     workspace: Path | None = None
 
-    def open(self, flags: Mapping[str, Any] | None = None) -> Windrow:
-        """Open the workspace of `--workspace`, by default that of the current folder, with settings by name."""
+    def open(self, flags: Mapping[str, Any] | None = None, needed: Sequence[str] = ()) -> Windrow:
+        """Open the workspace of `--workspace`, by default that of the current folder, with settings by name.
+
+        If `needed` names sources and collections, wrong settings of other sources are ignored.
+        """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
 
-        return Windrow(flags=flags, named=self.workspace)
+        return Windrow(flags=flags, named=self.workspace, needed=needed)
 
     def print(self, text: str | Iterable[str]) -> None:
         """Print results to standard output: a line or several, of which each may be a table."""

@@ -12,7 +12,7 @@ import click
 
 from windrow.cli.command import Command, Console, OutputFailed, command, command_group, escape_unencodable, option
 from windrow.cli.options import complete_exports, complete_sources
-from windrow.errors import NotAWorkspace, UsageError
+from windrow.errors import ConfigError, NotAWorkspace, UsageError
 from windrow.formats.text import counted, table
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
     try:
         count, unit = write_export(workspace.config, name, form, sys.stdout, selection)
     except BrokenPipeError:
-        raise  # the program that reads the output has closed it
+        return 0  # the program that reads the output, such as head, has enough
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
     console.inform(f"{counted(count, unit.removesuffix('s'))} written")
@@ -92,7 +92,9 @@ def config_command(ctx: click.Context) -> int:
         return 0
     console.inform(f"workspace {config.name} in {config.root}")
     console.print(table(["setting", "value", "from"], rows))
-    return 0
+    problems = [f"source {source.name}: {source.unusable}" for source in config.sources if source.unusable]
+    console.inform(problems)
+    return ConfigError.exit_code if problems else 0
 
 
 @command(

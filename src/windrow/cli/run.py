@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windrow.cli.command import Console, command, option
-from windrow.cli.options import Day, DeclaredOptions, Duration, complete_names, complete_phases, complete_sources
+from windrow.cli.options import (
+    Day,
+    DeclaredOptions,
+    Duration,
+    complete_collections,
+    complete_names,
+    complete_phases,
+    complete_sources,
+)
 from windrow.formats.text import counted, join_with_blank_lines, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
@@ -98,10 +106,10 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     flags = {name.replace("__", "."): arguments.pop(name) for name in list(arguments) if "__" in name}
     flags["run.every"] = every
     if dry_run:
-        return _print_previews(console, console.open(flags).preview(**arguments))
+        return _print_previews(console, console.open(flags, arguments["names"]).preview(**arguments))
     from windrow.app.run import repeat  # noqa: PLC0415
 
-    seconds = console.open(flags).config.run.every
+    seconds = console.open(flags, arguments["names"]).config.run.every
     code = 0
     for code in repeat(seconds, lambda: _run_session(console, flags, arguments), console.inform):
         if seconds and code != 130:
@@ -115,7 +123,7 @@ def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[
     from windrow.engine.progress import Progress, ProgressLines  # noqa: PLC0415
 
     progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
-    workspace = console.open(flags)
+    workspace = console.open(flags, arguments["names"])
     if not workspace.config.sources and all(name in names() for name in arguments["names"]):
         console.inform(
             "nothing to fetch: there are no sources; try: windrow new source NAME URL --collection COLLECTION"
@@ -189,9 +197,12 @@ def _planned_size(preview: Preview, source: PlannedSource) -> str:
     return spell_size(source.bytes) + (" and more" if has_unknown else "")
 
 
-@command("replay", examples=["windrow replay", "windrow replay --json"])
-def replay_command(console: Console) -> int:
+@command("replay", examples=["windrow replay", "windrow replay events --json"])
+@click.argument("names", metavar="[COLLECTION]...", nargs=-1, shell_complete=complete_collections)
+def replay_command(console: Console, names: tuple[str, ...]) -> int:
     """Read every kept capture again with the current readers, schemas and lists; fetch nothing.
+
+    If collections are named, only theirs are read again.
 
     The loaded records and the Summary Database are rebuilt beside the old ones, in the order in which the
     captures came, and then replace them. Documents that end in another phase or status than before are listed, versions
@@ -199,7 +210,7 @@ def replay_command(console: Console) -> int:
     """
     from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
 
-    results = console.open().replay(Progress(quiet=console.quiet or console.json))
+    results = console.open().replay(names, Progress(quiet=console.quiet or console.json))
     for collection, result in results.items():
         _print_replay(console, result, collection)
     if not results:

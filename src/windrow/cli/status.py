@@ -36,7 +36,9 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     text += [f"  {line}" for line in _errors_of_no_source(summary)]
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
-        text.append(table(["answer", "times"], [outcome[1:] for outcome in summary.outcomes], "  "))
+        head = ["collection", "answer", "times"]
+        first = 0 if len({outcome.collection for outcome in summary.outcomes}) > 1 else 1
+        text.append(table(head[first:], [outcome[first:] for outcome in summary.outcomes], "  "))
     text += left_out_table(summary.left_out)
     if summary.phases:
         head = ["item", "phase", "done", "cancelled", "failed"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -167,12 +167,14 @@ def load(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     collections: Mapping[str, Collection] | None = None,
+    needed: Container[str] = (),
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
     `environ` is the environment (default: this process's), `flags` the values from the command line by setting
     (`{"drops.attempts": 5}`; None means not set), `collections` the usable collections by name (default: all installed
-    ones). Raises ConfigError, which names file and setting, for unknown settings, wrong values and contradictions.
+    ones). Raises ConfigError, which names file and setting, for unknown settings, wrong values and contradictions. If
+    `needed` names sources and collections, wrong settings of any other source only make that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
@@ -200,11 +202,16 @@ def load(
     }
     agent = values["user_agent"].value or _make_user_agent(values["contact"].value)
     keys = read_host_keys(files.keys)
-    sources_with_values = []
+    sources_with_values: list[tuple[Source, tuple[Value, ...]]] = []
     for table in tables:
         section = sections.get(str(table.tree.get("collection", "")))
         context = Surroundings(root, environment, agent, values, keys, section)
-        sources_with_values.append(build_source(table, context, usable, source_settings))
+        try:
+            sources_with_values.append(build_source(table, context, usable, source_settings))
+        except ConfigError as error:
+            if not needed or table.name in needed or table.tree.get("collection") in needed:
+                raise
+            sources_with_values.append((Source(table.name, "", Site(""), active=False, unusable=str(error)), ()))
     refuse_unknown_origins(usable, [source for source, _ in sources_with_values])
     source_values = [value for _, values_of_source in sources_with_values for value in values_of_source]
     refuse_overlaps(root, written_settings, values, source_values)

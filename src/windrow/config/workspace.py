@@ -160,7 +160,7 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
             content = file.read(_MAX_FILE_SIZE + 1)
         if len(content) > _MAX_FILE_SIZE:
             raise ConfigError(f"{name} is larger than 1 MiB")
-        return ConfigFile(name, tomllib.loads(content.decode()))
+        return ConfigFile(name, tomllib.loads(content.decode("utf-8-sig")))  # some editors begin with a byte order mark
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     except UnicodeDecodeError as error:
