@@ -93,9 +93,10 @@ MESSAGES = {
     "page_result": Message("search", "a page that was found, best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),
     "search": Message(
-        "search", "how the query was understood, the last line; `relaxed` if no document has all its words", {
+        "search", "how the query was understood, the last line; `relaxed` if no document has all its words; "
+        "`did_you_mean` is the query with other words for those that no document has, or empty", {
         "query": "text", "offset": "number", "results": "number", "further": "yes/no", "relaxed": "yes/no",
-        "notes": "list of texts",
+        "notes": "list of texts", "did_you_mean": "text",
     }),
     "status": Message("status", "the whole workspace", WorkspaceState),
     "story": Message("why", "an item; its events and members follow", Story),

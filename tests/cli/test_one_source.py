@@ -81,3 +81,11 @@ def test_an_export_ends_well_when_its_reader_has_enough(crawled: Path) -> None:
         assert process.wait(60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("nofolow", "nofollow"), ("hiden home", "hidden home")])
+def test_a_mistyped_search_says_what_was_meant(crawled: Path, windrow, typed: str, meant: str) -> None:
+    output = windrow("search", typed)
+    assert f"did you mean: {meant}" in output.err.splitlines()
+    assert windrow("search", typed, "--json").of("search")[0]["did_you_mean"] == meant
+    assert "did you mean" not in windrow("search", meant).err

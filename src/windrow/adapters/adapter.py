@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from windrow.errors import ConfigError
 from windrow.model import DiffLine, Level, State, Status, TextChange
+from windrow.query.spelling import Suggestion
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
@@ -486,7 +487,8 @@ class SearchAnswer(NamedTuple):
     """The results of a query from `offset` on, best first; whether there are `further` results, and notes for people.
 
     `relaxed` is true if no document has all the words, so that documents with most of them are shown. `frequency` is
-    the number of documents that have each word, of the `documents` searched.
+    the number of documents that have each word, of the `documents` searched. `suggestions` are for words that none has;
+    `did_you_mean` is the query with them, or an empty text.
     """
 
     query: str
@@ -497,3 +499,5 @@ class SearchAnswer(NamedTuple):
     relaxed: bool
     frequency: Mapping[str, int] = {}
     documents: int = 0
+    suggestions: Mapping[str, Suggestion] = {}
+    did_you_mean: str = ""

@@ -135,7 +135,10 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     as_of_note = (f"{name} can only be searched as it is now: as-of: finds nothing",) if query.as_of is not None else ()
     notes = (*query.notes, *as_of_note)
     further = len(entries.entries) > limit
-    return SearchAnswer(text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents)
+    return SearchAnswer(
+        text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,
+        entries.suggestions,
+    )  # fmt: skip
 
 
 def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Names
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from windrow.adapters.adapter import SearchAnswer, Searches, SearchResult, harvested_collections
@@ -13,7 +13,8 @@ from windrow.contract.registry import capable, names
 from windrow.errors import UsageError, WindrowError
 from windrow.query import parse
 from windrow.query.likeness import RankingQuery, prepare_ranking, proximity, similarity
-from windrow.query.word import address_text
+from windrow.query.spelling import Suggestion, replace_words
+from windrow.query.word import address_text, words
 
 SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """Weights of the parts of a `MergeScore`."""
@@ -70,9 +71,19 @@ def search(
         if not errors:
             raise UsageError(f"{', '.join(sorted(searched))} cannot be searched", hint="windrow new source --help")
         raise errors[0] if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
-    if is_single:
-        return next(iter(answers.values()))
-    return _merge(text, answers, offset, limit, explain=explain)
+    answer = next(iter(answers.values())) if is_single else _merge(text, answers, offset, limit, explain=explain)
+    return answer._replace(did_you_mean=_correct(text, answers.values()))
+
+
+def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
+    """Return the query with other words for those that no document of any collection has; empty if there are none."""
+    suggestions: dict[str, Suggestion] = {}
+    known_words = {word for answer in answers for word, number in answer.frequency.items() if number}
+    for answer in answers:
+        for word, suggestion in answer.suggestions.items():
+            if word not in known_words and suggestion.documents > suggestions.get(word, Suggestion("", 0)).documents:
+                suggestions[word] = suggestion
+    return replace_words(text, suggestions, words) if suggestions else ""
 
 
 def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:

@@ -65,12 +65,15 @@ def search_command(
         console.message("search", {
             "query": answer.query, "offset": answer.offset, "results": len(answer.results),
             "further": answer.further, "relaxed": answer.relaxed, "notes": answer.notes,
+            "did_you_mean": answer.did_you_mean,
         })  # fmt: skip
         return
     for number, result in enumerate(answer.results, offset + 1):
         console.print_raw(_format_result(number, result, console.styled))
     for note in answer.notes:
         console.inform(note)
+    if answer.did_you_mean:
+        console.inform(f"did you mean: {answer.did_you_mean}")
     console.inform(_describe_page(answer, offset, limit))
 
 

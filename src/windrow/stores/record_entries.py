@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from windrow.query.clause import (
 )
 from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
+from windrow.query.spelling import Suggestion
 from windrow.query.tree import Filter, TimeSpan
 from windrow.query.word import address_text, indexable_text
 
@@ -79,13 +80,15 @@ class Entry(NamedTuple):
 class FoundEntries(NamedTuple):
     """The entries found; `relaxed` is true if none has all words.
 
-    `frequency` is the number of documents that have each word, of the `documents` in the index.
+    `frequency` is the number of documents that have each word, of the `documents` in the index. `suggestions` are for
+    words that no document has.
     """
 
     entries: tuple[Entry, ...]
     relaxed: bool
     frequency: dict[str, int]
     documents: int
+    suggestions: Mapping[str, Suggestion] = {}
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:

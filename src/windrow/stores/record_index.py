@@ -102,7 +102,8 @@ class RecordIndex:
                 break
         entries = (read_entry(self._connection, hit.id, hit.score) for hit in hits[offset:])
         current_entries = tuple(entry for entry in entries if entry is not None)
-        return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index))
+        suggestions = index.suggest(frequency, "main")
+        return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index), suggestions)
 
     def _is_behind(self, index: FullTextIndex) -> bool:
         unindexed_row = self._run("SELECT 1 FROM unindexed LIMIT 1").fetchone()

@@ -10,7 +10,7 @@ import errno
 import json
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -19,6 +19,7 @@ import tantivy
 
 from windrow.errors import DiskFull, IndexDamaged, StoreError, WindrowError
 from windrow.query.clause import Clause, IndexDocument, IndexField, IndexHit
+from windrow.query.spelling import Suggestion, suggest_words
 from windrow.reasons import Reason
 from windrow.stores.index.folder import (
     META_FILE,
@@ -174,6 +175,16 @@ class FullTextIndex:
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
             return min((int(searcher.doc_freq(field, token)) for token in tokens), default=0)
+
+    def suggest(self, frequency: Mapping[str, int], field: str) -> dict[str, Suggestion]:
+        """Return for words that no document has one that is spelt nearly the same; `frequency` is by folded word."""
+        with _map_errors(self.folder):
+            searcher = self._index.searcher()
+
+            def count(words: Iterable[str]) -> dict[str, int]:
+                return {word: int(searcher.doc_freq(field, word)) for word in words}
+
+            return suggest_words(frequency, count)
 
     def size(self) -> int:
         """Return the size of the index on disk in bytes."""

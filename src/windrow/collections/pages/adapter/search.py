@@ -172,6 +172,7 @@ class Search:
             tuple(_make_result(shown_page, find, explain=explain) for shown_page in shown_pages),
             (*query.notes, *notes, *self._notes), further=len(ranked_pages) > offset + limit,
             relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
+            suggestions=self._index.suggest(frequencies, "main"),
         )  # fmt: skip
 
     def close(self) -> None:

@@ -1,0 +1,99 @@
+"""Suggest words that documents have for words of a query that none has: "did you mean"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+_ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "αβγδεζηθικλμνξοπρστυφχψω", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
+MIN_LENGTH, MAX_LENGTH = 4, 30
+"""The lengths of words for which others are suggested: a shorter one is near to too many, a longer one is no word."""
+MAX_WORDS = 8
+"""The most words of a query for which others are suggested; a longer query is a passage that was copied."""
+_MIN_TWICE_LENGTH = 6
+"""The length from which a word may differ in two places, of which one is a letter too many or two letters swapped."""
+
+
+class Suggestion(NamedTuple):
+    """A word, or two words where one was typed, and the number of documents that have it."""
+
+    text: str
+    documents: int
+
+
+def suggest_words(
+    frequency: Mapping[str, int], count: Callable[[Iterable[str]], Mapping[str, int]]
+) -> dict[str, Suggestion]:
+    """Return for words that no document has the most frequent word that is spelt nearly the same, if there is one.
+
+    `frequency` is the number of documents that have each folded word; `count` returns this number for other words.
+
+    >>> documents = {"harbour": 3, "tea": 2, "green": 5}
+    >>> def count(words): return {word: documents.get(word, 0) for word in words}
+    >>> suggest_words({"harbuor": 0, "greentea": 0, "tea": 2}, count)
+    {'harbuor': Suggestion(text='harbour', documents=3), 'greentea': Suggestion(text='green tea', documents=2)}
+    """
+    unknown_words = [word for word, number in frequency.items() if not number and word.isalpha()]
+    suggestions: dict[str, Suggestion] = {}
+    for word in unknown_words[:MAX_WORDS] if len(frequency) <= MAX_WORDS else ():
+        if MIN_LENGTH <= len(word) <= MAX_LENGTH and (suggestion := _suggest(word, count)):
+            suggestions[word] = suggestion
+    return suggestions
+
+
+def _suggest(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
+    letters = "".join(alphabet for alphabet in _ALPHABETS if set(alphabet) & set(word))
+    near_words = {*_shortened(word), *_lengthened(word, letters)}
+    best = _most_frequent(count(near_words)) or _split(word, count)
+    if best is None and len(word) >= _MIN_TWICE_LENGTH:
+        further_words = {
+            twice for once in set(_shortened(word)) for twice in (*_shortened(once), *_lengthened(once, letters))
+        }
+        best = _most_frequent(count(further_words - near_words - {word}))
+    return best
+
+
+def _shortened(word: str) -> Iterator[str]:
+    """Yield the word without one letter, and with two neighbouring letters swapped."""
+    for place in range(len(word)):
+        yield word[:place] + word[place + 1 :]
+        if place:
+            yield word[: place - 1] + word[place] + word[place - 1] + word[place + 1 :]
+
+
+def _lengthened(word: str, letters: str) -> Iterator[str]:
+    """Yield the word with another letter in one place, and with a letter more."""
+    for place in range(len(word) + 1):
+        for letter in letters:
+            yield word[:place] + letter + word[place:]
+            if place < len(word):
+                yield word[:place] + letter + word[place + 1 :]
+
+
+def _most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | None:
+    best = max(documents_by_word.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
+    return Suggestion(*best) if best[1] else None
+
+
+def _split(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
+    """Return the two words of which the word consists, if documents have both; a part has at least two letters."""
+    pairs = [(word[:place], word[place:]) for place in range(2, len(word) - 1)]
+    documents = count({part for pair in pairs for part in pair})
+    frequencies = {f"{first} {second}": min(documents[first], documents[second]) for first, second in pairs}
+    return _most_frequent(frequencies)
+
+
+def replace_words(text: str, suggestions: Mapping[str, Suggestion], words: Callable[[str], list[str]]) -> str:
+    """Return a query with the suggested words; `words` returns the folded words of a text.
+
+    >>> replace_words('Harbuor -harbuors', {"harbuor": Suggestion("harbour", 3)}, lambda text: [text.lower()])
+    'harbour -harbuors'
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        folded = words(match[0])
+        suggestion = suggestions.get(folded[0]) if len(folded) == 1 else None
+        return suggestion.text if suggestion else match[0]
+
+    return re.sub(r"\w+", replaced, text)
