@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import sqlite3
-import subprocess
-import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -175,16 +175,43 @@ def _plain(path):
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
-def test_a_wacz_file_is_told_with_the_lines_that_unpack_it_and_take_it_in(root, held, windrow, monkeypatch):
-    monkeypatch.chdir(root)
-    with zipfile.ZipFile(root / "all.wacz", "w") as packed:
-        packed.write(held / "one.warc.gz", "archive/one.warc.gz")
+def pack_wacz(path, *members, digests=None):
+    """Write a WACZ file with WARC files, and their digests by name instead of the right ones."""
+    names = {f"archive/{member.name}": member for member in members}
+    hashes = {name: f"sha256:{hashlib.sha256(member.read_bytes()).hexdigest()}" for name, member in names.items()}
+    resources = [{"path": name, "hash": text} for name, text in (hashes | (digests or {})).items()]
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, member in names.items():
+            packed.write(member, name)
         packed.writestr("pages/pages.jsonl", "{}")
-    output = windrow("run", "all.wacz")
-    assert (output.code, "WACZ" in output.err) == (2, True)
-    unpack, _, again = output.err.partition("try: ")[2].strip().partition("; ")
-    subprocess.run([sys.executable, *unpack.split()[1:]], cwd=root, check=True)
-    assert windrow(*again.split()[1:]).code == 0
+        packed.writestr("datapackage.json", json.dumps({"wacz_version": "1.1.1", "resources": resources}))
+    return path
+
+
+def test_a_wacz_file_is_imported_once(root, held, windrow, monkeypatch):
+    monkeypatch.chdir(root)
+    before = {*Path(tempfile.gettempdir()).glob("windrow-wacz-*")}
+    pack_wacz(root / "all.wacz", held / "one.warc.gz")
+    assert windrow("run", "all.wacz", "--dry-run").code == 0
+    for _ in range(2):
+        output = windrow("run", "all.wacz")
+        assert output.code == 0, output.err
     link = sqlite3.connect(root / "ledger.sqlite")
-    assert link.execute("SELECT source FROM intake").fetchall() == [("one",)]
+    assert link.execute("SELECT source FROM intake").fetchall() == [("all",)]
+    (name,) = link.execute("SELECT name FROM intake_name").fetchone()
     link.close()
+    assert name == f"{root}/all.wacz/archive/one.warc.gz"
+    assert {*Path(tempfile.gettempdir()).glob("windrow-wacz-*")} == before
+
+
+def test_a_wacz_file_that_is_damaged_is_refused_by_name(root, held, windrow, monkeypatch):
+    monkeypatch.chdir(root)
+    pack_wacz(root / "other.wacz", held / "one.warc.gz", digests={"archive/one.warc.gz": f"sha256:{'0' * 64}"})
+    output = windrow("run", "other.wacz")
+    assert output.code == 1
+    assert "archive/one.warc.gz differs from its digest in datapackage.json" in output.err
+    with zipfile.ZipFile(root / "plain.zip", "w") as packed:
+        packed.writestr("readme.txt", "no archive")
+    output = windrow("run", "plain.zip")
+    assert output.code == 2
+    assert "not a WACZ file" in output.err

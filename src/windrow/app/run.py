@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import subprocess
 import sys
 import time
@@ -15,24 +13,26 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-from zipfile import is_zipfile
 
-from windrow.adapters.adapter import Adopts, ImportsWarc
+from windrow.adapters.adapter import Adopts
 from windrow.app.changes import MAX_SESSION_CHANGES, content_counts, session_changes
 from windrow.app.summary import SessionSummary, summarise
-from windrow.archive.warc_reader import WARC_SUFFIXES, detect_form
+from windrow.app.warc_files import import_collection, named_warc_files, unpack_files
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.contract.registry import adapter, capable, collection, installed, phases
 from windrow.contract.registry import names as collection_names
-from windrow.engine.frontier import FetchBounds, Preview, Waiting, frontier_of
+from windrow.digest import hash64
+from windrow.engine.frontier import FetchBounds, Preview, frontier_of
 from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest, WarcFile, close_all
+from windrow.engine.run import Harvest, close_all
 from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
-from windrow.errors import ArchiveError, ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
+from windrow.errors import ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
 from windrow.formats.text import json_message
+from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger
 from windrow.model import Source
 
@@ -94,13 +94,6 @@ def preview(
     if bounds.again:
         refuse_without_fetching([span])
     return frontier_of(ledger, collection).preview(sources if span.fetch else (), bounds, span.phases)
-
-
-def preview_import(files: Sequence[WarcFile]) -> Preview:
-    """Return the preview of an import: the files that it would read, each with its size."""
-    return Preview(
-        (), tuple(Waiting(file.name, file.source, str(file.path), file.path.stat().st_size) for file in files), ()
-    )
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
@@ -174,113 +167,6 @@ def _standard_error() -> int:
         return subprocess.DEVNULL
 
 
-_MAX_LIST_SIZE = 1 << 26  # bytes
-_NOT_IN_SOURCE_NAME = re.compile(r"[^\w-]+", re.ASCII)
-_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-
-
-def import_collection() -> str:
-    """Return the name of the collection that imports WARC files, or an empty text if none is installed."""
-    return next(iter(capable(ImportsWarc)), "")
-
-
-def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
-    """Return the WARC files with these names; none if all names are those of sources and collections.
-
-    A folder stands for all files below it whose suffix is that of a WARC file; a file with another suffix is a list of
-    paths relative to its own folder, one on each line. Each file is imported under the source `source`, or if that is
-    empty, under a source named after the file.
-    """
-    harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
-    paths = [Path(name) for name in names if name not in harvestable_names]
-    if not paths or not any(_is_importable(path) for path in paths):
-        if source:
-            fault = f"{paths[0]} does not exist" if paths else "no file is named"
-            raise UsageError(f"--source is for importing WARC files, but {fault}", hint="windrow run --help")
-        return ()
-    collection = import_collection()
-    harvested_names = [name for name in names if name in harvestable_names and name != collection]
-    if harvested_names:
-        raise UsageError(
-            f"{harvested_names[0]} is harvested, and the files are imported: run one after the other",
-            hint="windrow run --help",
-        )
-    other_sources = {configured.name for configured in workspace.sources if configured.collection != collection}
-    if source and (not _SOURCE_NAME.fullmatch(source) or source in other_sources):
-        raise UsageError(f"--source {source[:100]}: not a valid name, or the name of a source of another collection")
-    given_paths = {path.resolve(): path for named_path in paths for path in _expand_path(named_path)}
-    return tuple(
-        WarcFile(given_path, _escape_path(resolved), source or _source_name(given_path, other_sources))
-        for resolved, given_path in given_paths.items()
-    )
-
-
-def _is_importable(path: Path) -> bool:
-    return path.name.endswith(WARC_SUFFIXES) or path.is_file() or any(_warc_files_below(path))
-
-
-def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the WARC files of a path: those below a folder, the file itself, or those in a list of files."""
-    if path.is_dir():
-        warc_files = sorted(_warc_files_below(path))
-        if not warc_files:
-            raise UsageError(f"{path} has no WARC file: no file below it ends in {' or '.join(WARC_SUFFIXES)}")
-        yield from warc_files
-    elif not path.is_file():
-        raise UsageError(f"there is no file {path}")
-    elif path.name.endswith(WARC_SUFFIXES) or _is_warc(path):
-        yield path
-    elif is_zipfile(path):
-        raise UsageError(
-            f"{path} is a zip file, such as a WACZ file: unpack it and import the WARC files",
-            hint=f"python3 -m zipfile -e {shlex.quote(str(path))} unpacked; windrow run unpacked",
-        )
-    else:
-        yield from _read_list(path)
-
-
-def _warc_files_below(path: Path) -> Iterator[Path]:
-    return (file for ending in WARC_SUFFIXES for file in path.rglob(f"*{ending}") if file.is_file())
-
-
-def _is_warc(path: Path) -> bool:
-    try:
-        detect_form(path)
-    except ArchiveError:
-        return False
-    return True
-
-
-def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files in a list of paths, one on each line; lines that begin with `#` are comments."""
-    with path.open("rb") as file:
-        content = file.read(_MAX_LIST_SIZE + 1)
-    try:
-        lines = content.decode().splitlines()
-    except UnicodeDecodeError:
-        lines = []
-    listed_paths = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    missing_path = next((listed_path for listed_path in listed_paths if not listed_path.is_file()), None)
-    if not listed_paths or len(content) > _MAX_LIST_SIZE or missing_path:
-        explanation = f": it names {str(missing_path)[:200]}, which does not exist" if missing_path else ""
-        raise UsageError(f"{path} is neither a WARC file nor a list of them{explanation}")
-    yield from listed_paths
-
-
-def _escape_path(path: Path) -> str:
-    """Return a path as the ledger spells it: bytes that are not UTF-8 are escaped."""
-    return str(path).encode("utf-8", "backslashreplace").decode()
-
-
-def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return a name for the source of a WARC file that differs from the sources of other collections."""
-    stem = path.name
-    for ending in WARC_SUFFIXES:
-        stem = stem.removesuffix(ending)
-    name = _NOT_IN_SOURCE_NAME.sub("-", stem).strip("-_")[:64] or "warc"
-    return f"warc-{name}"[:64] if name in other_sources or not _SOURCE_NAME.fullmatch(name) else name
-
-
 class RunArguments(NamedTuple):
     """The arguments of a run; `windrow.Windrow.run` describes each."""
 
@@ -300,7 +186,15 @@ def run(
 
     `command` is the command line that the ledger records. An interrupt ends the session with exit code 130.
     """
-    imports = _import_harvest(config, arguments)
+    with TemporaryDirectory(prefix="windrow-wacz-") as folder:
+        imports = _import_harvest(config, arguments, Path(folder))
+        return _run_session(config, arguments, imports, lambda: Session(settings, command, progress))
+
+
+def _run_session(
+    config: Workspace, arguments: RunArguments, imports: Mapping[str, Harvest], open_session: Callable[[], Session]
+) -> SessionSummary:
+    """Harvest the chosen sources, or with `imports` import WARC files, as `run` does."""
     chosen = imports or choose_sources(config, arguments.names)
     unusable = _find_unusable(config, arguments.names)
     if unusable and not chosen:
@@ -308,7 +202,7 @@ def run(
     spans = {name: phase_span(collection(name), arguments.first, arguments.last) for name in chosen}
     if arguments.again:
         refuse_without_fetching(spans.values())
-    with Session(settings, command, progress) as session:
+    with open_session() as session:
         code = None
         try:
             with session.polite_stop():
@@ -408,6 +302,26 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
     return replace(config, sources=(*config.sources, source)), (source.name,), ""
 
 
+def is_address(name: str) -> bool:
+    """Return whether a name in place of a source is the address of a page."""
+    return name.startswith(("http://", "https://"))
+
+
+def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the table of a source by its name; it requests these addresses and no others.
+
+    >>> source_of_addresses(["https://example.org/a?b=1"])
+    {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}
+    """
+    paths = []
+    for address in addresses:
+        split = parts(normalise(address).url or address)
+        path = f"{split.path or '/'}?{split.query}" if split.query is not None else split.path or "/"
+        paths.append(path.replace("*", "%2A").replace("$", "%24") + "$")
+    name = f"once-{hash64(' '.join(sorted(addresses))) % 2**64:016x}"
+    return {name: {"collection": import_collection(), "seeds": [*addresses], "paths": paths}}
+
+
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
     """Return a message with the reason for each chosen source whose collection cannot be used."""
     chosen = (source for source in config.sources if not names or source.name in names or source.collection in names)
@@ -432,13 +346,17 @@ def _open_harvest(config: Workspace, collection_name: str, source_names: Abstrac
     return replace(harvest, sources=tuple(source for source in harvest.sources if source.name in source_names))
 
 
-def _import_harvest(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:
-    """Return the harvest that imports the named WARC files, by its collection; none if no WARC file is named."""
+def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) -> dict[str, Harvest]:
+    """Return the harvest that imports the named WARC files, by its collection; none if no WARC file is named.
+
+    Those of WACZ files are unpacked into `folder`.
+    """
     files = named_warc_files(config, arguments.names, arguments.source)
     if not files:
         return {}
     if arguments.again or arguments.limit or arguments.since:
         raise UsageError("--again, --limit and --since are for fetching; WARC files are imported whole, and only once")
+    files = unpack_files(files, folder)
     collection_name = import_collection()
     other_sources = tuple(source for source in config.sources if source.collection != collection_name)
     harvest = adapter(collection_name).harvest(replace(config, sources=other_sources))

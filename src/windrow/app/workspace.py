@@ -187,13 +187,29 @@ class Windrow:
 
         `first` and `last` are the first and last phase, `limit` is the most items to fetch; items that their source
         dates before `since` are skipped; `again` repeats finished work of the chosen sources. `names` may be WARC files
-        in place of sources: they are imported under the source `source`, without any request.
+        in place of sources: they are imported under the source `source`, without any request. They may also be
+        addresses of pages: each is requested once, now, and no page that it links to.
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
-        self.config, names, first = adopt_folder(self.config, _as_tuple(names), first)
-        arguments = RunArguments(names, first, last, limit, _utc_time(since), again, source)
+        names, is_once = self._add_addresses(_as_tuple(names))
+        self.config, names, first = adopt_folder(self.config, names, first)
+        arguments = RunArguments(names, first, last, limit, _utc_time(since), again or is_once, source)
         return run(self.config, self.setup, arguments, command, progress)
+
+    def _add_addresses(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+        """Add a source for the addresses among names; return the names of sources, and whether there were addresses."""
+        from windrow.app.run import is_address, source_of_addresses
+        from windrow.config import load
+
+        addresses = [name for name in names if is_address(name)]
+        if not addresses:
+            return names, False
+        if len(addresses) < len(names):
+            raise UsageError("addresses are requested by themselves: run sources in another command")
+        added = source_of_addresses(addresses)
+        self.config = load(self.config.root, flags=self._flags, needed=[*added], added=added)
+        return tuple(added), True
 
     def preview(
         self,
@@ -207,10 +223,12 @@ class Windrow:
         source: str = "",
     ) -> list[Preview]:
         """Return what `run` would request from which source; opens no connection and writes nothing."""
-        from windrow.app.run import adopt_folder, choose_sources, named_warc_files, phase_span, preview, preview_import
+        from windrow.app.run import adopt_folder, choose_sources, phase_span, preview
+        from windrow.app.warc_files import named_warc_files, preview_import
         from windrow.engine.frontier import FetchBounds
 
-        self.config, names, first = adopt_folder(self.config, _as_tuple(names), first)
+        names, _ = self._add_addresses(_as_tuple(names))
+        self.config, names, first = adopt_folder(self.config, names, first)
         if files := named_warc_files(self.config, names, source):
             return [preview_import(files)]
         with closing(self.ledger()) as ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from windrow.cli.options import (
     complete_phases,
     complete_sources,
 )
+from windrow.errors import UsageError
 from windrow.formats.text import counted, join_with_blank_lines, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
@@ -99,10 +101,14 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     are imported into the archive and summarised like crawled pages, and nothing is fetched; --source names
     their source, which is otherwise named after the file.
 
+    NAME may also be addresses of pages (https://...): each is requested now, and no page that it links to. With -
+    as a NAME, names are read from standard input, one on each line.
+
     Running again resumes: finished items are not done again. The first Ctrl-C finishes the items in progress,
     the second stops at once; the next run continues from there. The summary is printed to standard error.
     """
     console.quiet = quiet
+    arguments["names"] = tuple(name for word in arguments["names"] for name in _expand_name(word))
     flags = {name.replace("__", "."): arguments.pop(name) for name in list(arguments) if "__" in name}
     flags["run.every"] = every
     if dry_run:
@@ -115,6 +121,17 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
         if seconds and code != 130:
             console.inform(f"the next run starts {spell_duration(seconds)} after the start of this one; Ctrl-C ends")
     return code
+
+
+def _expand_name(name: str) -> Iterable[str]:
+    """Return a name as it is, or for - those on standard input: one on each line, without comments after a #."""
+    if name != "-":
+        return [name]
+    lines = (line.strip() for line in sys.stdin)
+    names = [line for line in lines if line and not line.startswith("#")]
+    if not names:
+        raise UsageError("standard input has no names to run", hint="windrow run - < names.txt")
+    return names
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:

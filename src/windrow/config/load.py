@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,12 @@ def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict
     }
 
 
-def read_source_tables(files: ConfigFiles) -> list[SourceTable]:
-    """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml.
+COMMAND_LINE = "the command line"
+"""The place that messages name for a source that a command adds."""
+
+
+def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
+    """Return the tables of all sources: [source.NAME] in windrow.toml, then sources/NAME.toml, then those `added`.
 
     Raises ConfigError if a name is not valid, or if two names have the same environment variables.
     """
@@ -61,6 +66,7 @@ def read_source_tables(files: ConfigFiles) -> list[SourceTable]:
         raise ConfigError(f"{files.main.name}: source: expected tables [source.NAME]", hint="windrow config")
     source_tables = [SourceTable(name, files.main.name, tree) for name, tree in tables.items()]
     source_tables += [SourceTable(Path(file.name).stem, file.name, file.tree) for file in files.sources]
+    source_tables += [SourceTable(name, COMMAND_LINE, {**tree}) for name, tree in added.items()]
     tables_by_variable: dict[str, SourceTable] = {}
     for table in source_tables:
         if not is_name(table.name):
@@ -167,7 +173,9 @@ def load(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     collections: Mapping[str, Collection] | None = None,
+    *,
     needed: Container[str] = (),
+    added: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
@@ -175,13 +183,14 @@ def load(
     (`{"drops.attempts": 5}`; None means not set), `collections` the usable collections by name (default: all installed
     ones). Raises ConfigError, which names file and setting, for unknown settings, wrong values and contradictions. If
     `needed` names sources and collections, wrong settings of any other source only make that source unusable.
+    `added` has the tables of further sources by name.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
     environment: Mapping[str, str] = os.environ if environ is None else environ
     set_flags = {name: value for name, value in (flags or {}).items() if value is not None}
     files = read_files(root)
-    tables, source_settings = read_source_tables(files), settings_of_sources(usable)
+    tables, source_settings = read_source_tables(files, added or {}), settings_of_sources(usable)
     environment = with_new_names(environment, ["", *(f"source.{table.name}." for table in tables)])
     workspace_settings = declared_settings(usable)
     source_variables = (name for table in tables for name in variables_of_source(table, source_settings))
@@ -206,12 +215,8 @@ def load(
     for table in tables:
         section = sections.get(str(table.tree.get("collection", "")))
         context = Surroundings(root, environment, agent, values, keys, section)
-        try:
-            sources_with_values.append(build_source(table, context, usable, source_settings))
-        except ConfigError as error:
-            if not needed or table.name in needed or table.tree.get("collection") in needed:
-                raise
-            sources_with_values.append((Source(table.name, "", Site(""), active=False, unusable=str(error)), ()))
+        build = partial(build_source, table, context, usable, source_settings)
+        sources_with_values.append(_build_if_needed(table, needed, build))
     refuse_unknown_origins(usable, [source for source, _ in sources_with_values])
     source_values = [value for _, values_of_source in sources_with_values for value in values_of_source]
     refuse_overlaps(root, written_settings, values, source_values)
@@ -229,6 +234,18 @@ def load(
         sources=tuple(source for source, _ in sources_with_values),
         values=(*values.values(), *row_values, *source_values),
     )
+
+
+def _build_if_needed(
+    table: SourceTable, needed: Container[str], build: Callable[[], tuple[Source, tuple[Value, ...]]]
+) -> tuple[Source, tuple[Value, ...]]:
+    """Return a source as `build` does; if it has a wrong setting and is not needed, an unusable source."""
+    try:
+        return build()
+    except ConfigError as error:
+        if not needed or table.name in needed or table.tree.get("collection") in needed:
+            raise
+        return Source(table.name, "", Site(""), active=False, unusable=str(error)), ()
 
 
 def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:

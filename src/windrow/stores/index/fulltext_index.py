@@ -178,6 +178,8 @@ class FullTextIndex:
 
     def suggest(self, frequency: Mapping[str, int], field: str) -> dict[str, Suggestion]:
         """Return for words that no document has one that is spelt nearly the same; `frequency` is by folded word."""
+        if all(frequency.values()):
+            return {}
         with _map_errors(self.folder):
             searcher = self._index.searcher()
 

@@ -1,0 +1,143 @@
+"""The WARC and WACZ files that are named in place of sources, to be imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from zipfile import is_zipfile
+
+from windrow.adapters.adapter import ImportsWarc
+from windrow.archive.wacz import WACZ_SUFFIX, is_wacz, unpack_wacz
+from windrow.archive.warc_reader import WARC_SUFFIXES, detect_form
+from windrow.config import Workspace
+from windrow.contract.registry import capable
+from windrow.contract.registry import names as collection_names
+from windrow.engine.frontier import Preview, Waiting
+from windrow.engine.run import WarcFile
+from windrow.errors import ArchiveError, UsageError
+
+_MAX_LIST_SIZE = 1 << 26  # bytes
+_NOT_IN_SOURCE_NAME = re.compile(r"[^\w-]+", re.ASCII)
+_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def import_collection() -> str:
+    """Return the name of the collection that imports WARC files, or an empty text if none is installed."""
+    return next(iter(capable(ImportsWarc)), "")
+
+
+def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
+    """Return the WARC files with these names; none if all names are those of sources and collections.
+
+    A folder stands for all files below it whose suffix is that of a WARC file; a file with another suffix is a list of
+    paths relative to its own folder, one on each line. Each file is imported under the source `source`, or if that is
+    empty, under a source named after the file.
+    """
+    harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
+    paths = [Path(name) for name in names if name not in harvestable_names]
+    if not paths or not any(_is_importable(path) for path in paths):
+        if source:
+            fault = f"{paths[0]} does not exist" if paths else "no file is named"
+            raise UsageError(f"--source is for importing WARC files, but {fault}", hint="windrow run --help")
+        return ()
+    collection = import_collection()
+    harvested_names = [name for name in names if name in harvestable_names and name != collection]
+    if harvested_names:
+        raise UsageError(
+            f"{harvested_names[0]} is harvested, and the files are imported: run one after the other",
+            hint="windrow run --help",
+        )
+    other_sources = {configured.name for configured in workspace.sources if configured.collection != collection}
+    if source and (not _SOURCE_NAME.fullmatch(source) or source in other_sources):
+        raise UsageError(f"--source {source[:100]}: not a valid name, or the name of a source of another collection")
+    given_paths = {path.resolve(): path for named_path in paths for path in _expand_path(named_path)}
+    return tuple(
+        WarcFile(given_path, _escape_path(resolved), source or _source_name(given_path, other_sources))
+        for resolved, given_path in given_paths.items()
+    )
+
+
+def _is_importable(path: Path) -> bool:
+    return path.name.endswith((*WARC_SUFFIXES, WACZ_SUFFIX)) or path.is_file() or any(_warc_files_below(path))
+
+
+def _expand_path(path: Path) -> Iterator[Path]:
+    """Yield the WARC files of a path: those below a folder, the file itself, or those in a list of files."""
+    if path.is_dir():
+        warc_files = sorted(_warc_files_below(path))
+        if not warc_files:
+            raise UsageError(f"{path} has no WARC file: no file below it ends in {' or '.join(WARC_SUFFIXES)}")
+        yield from warc_files
+    elif not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    elif path.name.endswith(WARC_SUFFIXES) or _is_warc(path) or is_wacz(path):
+        yield path
+    elif is_zipfile(path):
+        raise UsageError(f"{path} is a zip file without WARC files in a folder archive/, so it is not a WACZ file")
+    else:
+        yield from _read_list(path)
+
+
+def _warc_files_below(path: Path) -> Iterator[Path]:
+    return (file for ending in WARC_SUFFIXES for file in path.rglob(f"*{ending}") if file.is_file())
+
+
+def _is_warc(path: Path) -> bool:
+    try:
+        detect_form(path)
+    except ArchiveError:
+        return False
+    return True
+
+
+def _read_list(path: Path) -> Iterator[Path]:
+    """Yield the files in a list of paths, one on each line; lines that begin with `#` are comments."""
+    with path.open("rb") as file:
+        content = file.read(_MAX_LIST_SIZE + 1)
+    try:
+        lines = content.decode().splitlines()
+    except UnicodeDecodeError:
+        lines = []
+    listed_paths = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    missing_path = next((listed_path for listed_path in listed_paths if not listed_path.is_file()), None)
+    if not listed_paths or len(content) > _MAX_LIST_SIZE or missing_path:
+        explanation = f": it names {str(missing_path)[:200]}, which does not exist" if missing_path else ""
+        raise UsageError(f"{path} is neither a WARC file nor a list of them{explanation}")
+    yield from listed_paths
+
+
+def _escape_path(path: Path) -> str:
+    """Return a path as the ledger spells it: bytes that are not UTF-8 are escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def _source_name(path: Path, other_sources: set[str]) -> str:
+    """Return a name for the source of a WARC file that differs from the sources of other collections."""
+    stem = path.name
+    for ending in (*WARC_SUFFIXES, WACZ_SUFFIX):
+        stem = stem.removesuffix(ending)
+    name = _NOT_IN_SOURCE_NAME.sub("-", stem).strip("-_")[:64] or "warc"
+    return f"warc-{name}"[:64] if name in other_sources or not _SOURCE_NAME.fullmatch(name) else name
+
+
+def preview_import(files: Sequence[WarcFile]) -> Preview:
+    """Return the preview of an import: the files that it would read, each with its size."""
+    return Preview(
+        (), tuple(Waiting(file.name, file.source, str(file.path), file.path.stat().st_size) for file in files), ()
+    )
+
+
+def unpack_files(files: Sequence[WarcFile], folder: Path) -> tuple[WarcFile, ...]:
+    """Return WARC files, with those of WACZ files in place of these, unpacked into a folder."""
+    return tuple(warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number)))
+
+
+def _unpack(file: WarcFile, folder: Path) -> Iterator[WarcFile]:
+    """Yield the WARC files of a WACZ file, unpacked into a new folder; a file that is not one is yielded as it is."""
+    if not is_wacz(file.path):
+        yield file
+        return
+    folder.mkdir()
+    for unpacked in unpack_wacz(file.path, folder):
+        yield WarcFile(unpacked.path, f"{file.name}/{unpacked.name}", file.source)

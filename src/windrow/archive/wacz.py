@@ -1,0 +1,85 @@
+"""WACZ files (Web Archive Collection Zipped 1.1.1): zip files of WARC files, with their digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from windrow.archive.warc_reader import WARC_SUFFIXES
+from windrow.errors import ArchiveError, DiskFull
+
+WACZ_SUFFIX = ".wacz"
+_FOLDER = "archive/"
+_MAX_PACKAGE_SIZE = 1 << 26  # bytes of datapackage.json
+_BLOCK_SIZE = 1 << 20
+
+
+class UnpackedWarc(NamedTuple):
+    """A WARC file that was unpacked: its name in the WACZ file, and its path."""
+
+    name: str
+    path: Path
+
+
+def is_wacz(path: Path) -> bool:
+    """Return whether a file is a zip with WARC files in its folder `archive`."""
+    try:
+        with ZipFile(path) as package:
+            return any(_warc_members(package))
+    except (BadZipFile, OSError, NotImplementedError):
+        return False
+
+
+def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
+    """Unpack the WARC files of a WACZ file into a folder, and yield each.
+
+    Raises ArchiveError for a damaged file, or one that differs from its digest in datapackage.json, and DiskFull if
+    there is no room for all of them.
+    """
+    try:
+        with ZipFile(path) as package:
+            members, digests = [*_warc_members(package)], _read_digests(package)
+            size = sum(member.file_size for member in members)
+            if size > shutil.disk_usage(folder).free:
+                raise DiskFull(
+                    f"{path} cannot be unpacked: its WARC files have {size:,} bytes, more than {folder} has room"
+                )
+            for number, member in enumerate(members):
+                unpacked = folder / f"{number}-{Path(member.filename).name}"
+                hasher = hashlib.sha256()
+                with package.open(member) as source, unpacked.open("xb") as target:
+                    while block := source.read(_BLOCK_SIZE):
+                        hasher.update(block)
+                        target.write(block)
+                expected = digests.get(member.filename, "")
+                if expected.startswith("sha256:") and expected != f"sha256:{hasher.hexdigest()}":
+                    raise ArchiveError(
+                        f"{path}: {member.filename} differs from its digest in datapackage.json",
+                        hint=f"copy the file again, or unpack it and import {member.filename} by itself",
+                    )
+                yield UnpackedWarc(member.filename, unpacked)
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise ArchiveError(f"{path} cannot be unpacked: {error}", hint=f"python3 -m zipfile -t {path}") from error
+
+
+def _warc_members(package: ZipFile) -> Iterator[ZipInfo]:
+    return (
+        member
+        for member in package.infolist()
+        if member.filename.startswith(_FOLDER) and member.filename.endswith(WARC_SUFFIXES)
+    )
+
+
+def _read_digests(package: ZipFile) -> dict[str, str]:
+    """Return the digests of the files that datapackage.json lists; none if it is missing or not valid."""
+    try:
+        with package.open("datapackage.json") as file:
+            resources = json.loads(file.read(_MAX_PACKAGE_SIZE))["resources"]
+        return {str(resource["path"]): str(resource["hash"]) for resource in resources}
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return {}
