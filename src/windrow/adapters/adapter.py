@@ -136,11 +136,8 @@ TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
 """The parts that `windrow try` yields."""
 
 TRIAL_TYPES: Mapping[type[TrialPart], str] = {
-    FetchedBytes: "fetched",
-    DocumentReport: "document",
-    RecordPreview: "record",
-    DocumentFinding: "finding",
-}
+    FetchedBytes: "fetched", DocumentReport: "document", RecordPreview: "record", DocumentFinding: "finding",
+}  # fmt: skip
 """The `type` of each part in JSON."""
 
 

@@ -35,6 +35,10 @@ _ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000  # encrypted, strongly encrypted, directo
 _PATCH_FLAG = 0x20
 _UTF_8_FLAG = 0x800
 _AES_METHOD = 99
+_METHOD_NAMES = {
+    1: "Shrink", 6: "Implode", 9: "Deflate64", 12: "BZIP2", 14: "LZMA", 20: "Zstandard", 93: "Zstandard", 94: "MP3",
+    95: "XZ", 96: "JPEG", 97: "WavPack", 98: "PPMd",
+}  # fmt: skip
 _UNIX_SYSTEM = 3
 _MAX_COMMENT_BYTES = 0xFFFF
 MAX_OFFSET = 1 << 62
@@ -297,6 +301,19 @@ class ZipMember(NamedTuple):
         """Whether the entry is a directory."""
         return self.name.endswith("/")
 
+    @property
+    def refusal(self) -> str:
+        """Why the entry must not be read, with the name of a compression method that is not read; empty if it may be.
+
+        >>> ZipMember("a.xml", 1, 1, 0, 0, 14, Reason.UNSUPPORTED).refusal
+        'the format or compression method is not supported: LZMA'
+        """
+        if self.reason is None:
+            return ""
+        is_method = self.reason is Reason.UNSUPPORTED and self.method not in (STORED, DEFLATED)
+        method = f": {_METHOD_NAMES.get(self.method, f'method {self.method}')}" if is_method else ""
+        return f"{self.reason.meaning}{method}"
+
 
 def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """Return the entries of an archive in its directory's order.
@@ -339,7 +356,7 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
 def open_inflated(view: BinaryIO, member: ZipMember) -> Inflated:
     """Open a member that `read_members` returned; raise StepError if it has a `reason`."""
     if member.reason:
-        raise StepError(f"{member.name!r} is refused: {member.reason.meaning}", member.reason)
+        raise StepError(f"{member.name!r} is refused: {member.refusal}", member.reason)
     return Inflated(
         view, start=member.start, packed=member.packed, size=member.size, crc=member.crc, method=member.method
     )

@@ -203,7 +203,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
     """Raise StepError, so that the whole zip is refused, if an entry has a fault that is not in `HARMLESS_REASONS`."""
     for entry in entries:
         if entry.reason and entry.reason not in HARMLESS_REASONS:
-            raise StepError(f"{entry.name[:200]!r}: {entry.reason.meaning}", entry.reason)
+            raise StepError(f"{entry.name[:200]!r}: {entry.refusal}", entry.reason)
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
