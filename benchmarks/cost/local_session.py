@@ -126,7 +126,7 @@ class _LocalCrew:
         if not self._given:
             self._changed.set()
 
-    def events(self, _timeout: float) -> list[Event]:
+    def events(self, _timeout: float, _others: Sequence[object] = ()) -> list[Event]:
         if self._given:
             self._changed.clear()
             self._loop.run_until_complete(self._changed.wait())
