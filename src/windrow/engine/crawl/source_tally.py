@@ -80,7 +80,10 @@ class SourceTally:
             self.left_out.add(count.reason, count.rule, count.addresses, count.example)
         if outcome.reason:
             self.reasons[outcome.reason] += 1
-            if not any(fault.startswith(f"{outcome.url}: ") for fault in self.faults):  # why it cannot be followed
+            if outcome.reason is Reason.CRAWLER_TRAP:
+                self.is_failed, self.failure_reason = True, outcome.reason
+                self.problem = f"{outcome.url}: {outcome.message}"
+            elif not any(fault.startswith(f"{outcome.url}: ") for fault in self.faults):  # why it cannot be followed
                 self._add_fault(f"{outcome.url}: {outcome.message or outcome.reason.meaning}")
 
     def _add_fault(self, fault: str) -> None:

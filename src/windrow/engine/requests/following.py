@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult, LeftOutCount, Settle
@@ -32,6 +33,12 @@ from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
 from windrow.model import Finding, FoundUrl, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
+
+MAX_FRUITLESS = 50
+"""Answers, each found by the one before, that offered nothing new in a run: the last one's requests are not made."""
+
+MAX_OFFERS_REMEMBERED = 1_000_000
+"""Offers of a source that are remembered in a run; further ones count as new."""
 
 PAGE_SIZE = 64
 """Responses of a source that are read from the ledger at a time."""
@@ -88,6 +95,8 @@ class AnswerFollower:
         self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
         self._busy_sources: set[str] = set()  # with a response that is being followed
         self._complete: list[_Follow] = []  # to be written
+        self._offered: dict[str, set[int]] = {source: set() for source in self._sources}  # hashes of keys, in this run
+        self._fruitless: dict[tuple[str, int], int] = {}  # by source and address: fruitless answers that led there
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
         self._unread = UnreadAttempts(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
         self._retried = set(self._unread.due())  # responses that an earlier run could not follow
@@ -197,7 +206,7 @@ class AnswerFollower:
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
             return FollowOutcome(recorded.source, recorded.attempt.url, 0, reason, _first_message(findings))
-        result = followed.result
+        result = (followed := self._stop_endless(recorded, followed)).result
         writer.flush()
         keys = [offer.key for offer in result.offers]
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
@@ -236,6 +245,26 @@ class AnswerFollower:
             is_usable,
             result.left_out,
         )
+
+    def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
+        """Return the result of following a response, without requests after MAX_FRUITLESS answers with nothing new."""
+        source, result, seen = recorded.source, followed.result, self._offered[recorded.source]
+        fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
+        if not followed.found or followed.is_redirect:
+            self._fruitless |= {(source, url.digest): fruitless for url in followed.found if fruitless}
+            return followed
+        keys = {hash(offer.key) for offer in result.offers}
+        if not keys <= seen or len(seen) > MAX_OFFERS_REMEMBERED:
+            if len(seen) <= MAX_OFFERS_REMEMBERED:
+                seen |= keys
+            return followed
+        if fruitless < MAX_FRUITLESS:
+            self._fruitless |= {(source, url.digest): fruitless + 1 for url in followed.found}
+            return followed
+        message = f"the answers before it led from one to the next and offered nothing new, {MAX_FRUITLESS} in a row"
+        finding = Finding("CrawlerTrap", f"{message}: its requests are not made")
+        result = replace(result, skip=Reason.CRAWLER_TRAP, findings=(finding, *result.findings))
+        return FollowedAnswer(result)
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
         """Make the Settle steps read again, with its offers, an attempt that an earlier run could not follow."""
