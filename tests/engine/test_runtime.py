@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from windrow.engine import runtime
+from windrow.errors import WindrowError
 from windrow.fetch.transport import TRANSPORTS
 
 
@@ -116,3 +117,19 @@ def test_what_multiprocessing_tells_processes_of_its_host_stays_as_it_is_but_whi
     runtime.start_process(process := runtime.CONTEXT.Process(target=int))
     process.join()
     assert (process.exitcode, spawn.get_preparation_data) == (0, before)
+
+
+@pytest.mark.parametrize("error", [EOFError("unexpected EOF"), ConnectionRefusedError()])
+def test_a_process_that_cannot_be_started_is_an_error_and_not_a_stop(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class UnstartedProcess:
+        pid = None
+
+        def start(self) -> None:
+            raise error
+
+    monkeypatch.setattr(runtime, "START_RETRY_SECONDS", 0.0)
+    with pytest.raises(WindrowError, match="no process can be started") as raised:
+        runtime.start_process(UnstartedProcess())  # type: ignore[arg-type]
+    assert raised.value.exit_code == 1

@@ -102,9 +102,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     arguments = sys.argv[1:] if args is None else args
     try:
         code = root.main(args, "windrow", standalone_mode=False, obj=console)
-    except click.exceptions.Abort:
-        console.error("stopped", "", 130)
-        code = 130
+    except click.exceptions.Abort as error:
+        code = _report_abort(console, error)
     except click.exceptions.NoArgsIsHelpError as error:
         code = _report_missing_subcommand(console, error)
     except click.ClickException as error:
@@ -130,6 +129,16 @@ def _open_closed_streams() -> None:
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, flags)
             setattr(sys, name, open(descriptor, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 never closed
+
+
+def _report_abort(console: Console, error: click.exceptions.Abort) -> int:
+    """Report that a person stopped the command; click raises the same error if the end of a pipe was not expected."""
+    if isinstance(error.__cause__, EOFError):
+        _print_traceback(console)
+        console.error("a process of windrow ended while another waited for it", "windrow run", 1)
+        return 1
+    console.error("stopped", "", 130)
+    return 130
 
 
 def _report_os_error(console: Console, error: OSError) -> int:

@@ -18,6 +18,7 @@ from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any
 
+from windrow.errors import WindrowError
 from windrow.fetch.transport import TRANSPORTS
 
 
@@ -126,9 +127,12 @@ def start_process(process: BaseProcess) -> None:
         while process.pid is None:
             try:
                 process.start()
-            except (EOFError, ConnectionError):
+            except (EOFError, ConnectionError) as error:
                 if time.monotonic() > deadline:
-                    raise
+                    raise WindrowError(
+                        "no process can be started: the process that starts them was ended again and again",
+                        hint="see in the machine's log what ended it, then: windrow run",
+                    ) from error
                 time.sleep(0.01)  # until the server that was killed is gone
 
 
