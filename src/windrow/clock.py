@@ -23,3 +23,15 @@ def spell(at: datetime) -> str:
 def parse(text: str) -> datetime:
     """Return the time of a text that `spell` returned."""
     return datetime.fromisoformat(text)
+
+
+def from_unix_time(seconds: float | None) -> datetime | None:
+    """Convert seconds since 1970 to a time in UTC; None if they are None, or outside of the years 1 to 9999.
+
+    >>> from_unix_time(0), from_unix_time(2.0**63)
+    (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)
+    """
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None

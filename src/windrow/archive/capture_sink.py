@@ -143,7 +143,7 @@ def _is_dense(body: bytes) -> bool:
 
 
 class CaptureSink:
-    """The sink of one transfer (`windrow.fetch.Sink`), which becomes one record of the archive."""
+    """The sink of one transfer (`windrow.fetch.transport.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, at: datetime) -> None:
         """Take the transfer's job and time, and continue the part file of an earlier transfer if one exists."""

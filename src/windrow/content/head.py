@@ -216,7 +216,7 @@ def _read_date(element: LexborNode) -> str:
 
 _FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
 _JSON_LD_TYPE = "application/ld+json"
-_ROBOTS_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
+HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _PAGE_MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
 """Relations of links to further pages."""
@@ -375,7 +375,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
         canonicals=canonicals,
         base=base,
         robots=frozenset(word.strip().lower() for word in metas.get("robots", "").split(",") if word.strip()),
-        robots_metas=tuple(meta for meta in metas.items() if _ROBOTS_DIRECTIVE.search(meta[1])),
+        robots_metas=tuple(meta for meta in metas.items() if HIDING_DIRECTIVE.search(meta[1])),
         published=_stated_date(structured.published, _PUBLISHED_NAMES, properties)
         or first_date(published_dates(tree, dated_elements)),
         modified=_stated_date(structured.modified, _MODIFIED_NAMES, properties)

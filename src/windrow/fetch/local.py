@@ -7,12 +7,12 @@ import os
 import stat
 from itertools import islice
 
+from windrow.clock import from_unix_time
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.transport import (
     Connection,
     Sink,
     TransferEnd,
-    from_timestamp,
     is_replaced,
     printable,
     public_address,
@@ -91,7 +91,7 @@ class LocalConnection(Connection):
         status = entry.stat(follow_symlinks=False)
         is_file = stat.S_ISREG(status.st_mode)
         return ListingEntry(
-            folder, entry.name, status.st_size if is_file else None, from_timestamp(status.st_mtime), is_file
+            folder, entry.name, status.st_size if is_file else None, from_unix_time(status.st_mtime), is_file
         )
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
@@ -104,7 +104,7 @@ class LocalConnection(Connection):
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise TerminalFailure(f"{public_address(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
-            if sink.start > status.st_size or is_replaced(sink, from_timestamp(status.st_mtime)):
+            if sink.start > status.st_size or is_replaced(sink, from_unix_time(status.st_mtime)):
                 sink.restart()
             sink.open(status.st_size)
             self._copy(descriptor, path, sink)

@@ -13,6 +13,7 @@ from typing import cast
 
 import asyncssh
 
+from windrow.clock import from_unix_time
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, connect_socket, map_network_error, refuse_proxy
 from windrow.fetch.secret import read_secret
@@ -21,7 +22,6 @@ from windrow.fetch.transport import (
     Connection,
     Sink,
     TransferEnd,
-    from_timestamp,
     is_replaced,
     printable,
     public_address,
@@ -303,7 +303,7 @@ class SftpConnection(Connection):
                 return sink.listed, sink.listed
         attributes = await sftp.stat(handle)
         size = attributes.size
-        if (size is not None and sink.start > size) or is_replaced(sink, from_timestamp(attributes.mtime)):
+        if (size is not None and sink.start > size) or is_replaced(sink, from_unix_time(attributes.mtime)):
             sink.restart()
             responses = deque([sftp.ask_read(handle, block_size, 0)])
         sink.open(size)
@@ -349,4 +349,4 @@ def _encoded_path(site: Site, path: str) -> bytes:
 def _make_entry(folder: str, name: bytes, attributes: Attributes) -> ListingEntry:
     text = name.decode("utf-8", "surrogateescape")
     is_file = attributes.permissions is not None and stat.S_ISREG(attributes.permissions)
-    return ListingEntry(folder, text, attributes.size if is_file else None, from_timestamp(attributes.mtime), is_file)
+    return ListingEntry(folder, text, attributes.size if is_file else None, from_unix_time(attributes.mtime), is_file)

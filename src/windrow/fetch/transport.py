@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib import import_module
 from types import TracebackType
 from typing import Protocol, Self
@@ -39,18 +39,6 @@ def is_replaced(sink: Sink, modified: datetime | None) -> bool:
     if not sink.start or sink.modified is None or modified is None:
         return False
     return sink.modified.replace(microsecond=0) != modified.replace(microsecond=0)
-
-
-def from_timestamp(seconds: float | None) -> datetime | None:
-    """Convert seconds since 1970 to a time in UTC; return None for None, and if the time is out of range.
-
-    >>> from_timestamp(0), from_timestamp(2.0**63)
-    (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)
-    """
-    try:
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 class Sink(Protocol):

@@ -108,10 +108,10 @@ class RecordStore(SqliteStore):
         """Return the number of the last settled attempt, or 0 if none was settled yet."""
         return self._meta("checkpoint")
 
-    def note_earlier_sessions(self, read_sessions: Callable[[], Mapping[int, int]]) -> None:
-        """Record the last attempt of each earlier session, as `read_sessions` returns it, if none is recorded yet."""
+    def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
+        """Record the last attempt of each earlier session, if none is recorded yet; they are read by the argument."""
         with self._writing():
-            note_earlier_sessions(self._connection, read_sessions)
+            note_earlier_sessions(self._connection, read_last_attempts)
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Write the observations of attempts, and the checkpoint, in one transaction.

@@ -26,10 +26,10 @@ def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -
     connection.executemany(_RECORD_LAST_ATTEMPT, rows)
 
 
-def note_earlier_sessions(connection: sqlite3.Connection, read_sessions: Callable[[], Mapping[int, int]]) -> None:
-    """Record the last attempt of each earlier session, as `read_sessions` returns it, if none is recorded yet."""
+def note_earlier_sessions(connection: sqlite3.Connection, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
+    """Record the last attempt of each earlier session, as `read_last_attempts` returns it, if none is recorded yet."""
     if connection.execute("SELECT 1 FROM windrow_settled").fetchone() is None:
-        note_sessions(connection, read_sessions())
+        note_sessions(connection, read_last_attempts())
 
 
 def adopt_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:

@@ -120,7 +120,7 @@ _IDENTITY_BYTES = 32
 
 
 def crawl_uuid(started: datetime, session: int, address: int, kind: int) -> bytes:
-    """Return the UUID of a crawl; `address` is `windrow.digest.number` of its URL, `kind` a `CrawlType`.
+    """Return the UUID of a crawl; `address` is `windrow.digest.hash64` of its URL, `kind` a `CrawlType`.
 
     >>> from datetime import UTC
     >>> crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
@@ -32,6 +31,7 @@ from windrow.collections.pages.redirect import (
     resolve_refresh,
 )
 from windrow.collections.pages.scope import Scope, make_scope
+from windrow.content.head import HIDING_DIRECTIVE
 from windrow.content.substitute import recognise_substitute
 from windrow.contract import Task
 from windrow.errors import StepError
@@ -52,7 +52,6 @@ _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
 _NOT_DOCUMENTS = frozenset({204, 205, 206})  # without content, or with a part of it
 _EPOCH = datetime.fromtimestamp(0, UTC)  # so that a page does not count as expired if the time of its answer is unknown
-_HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _REASON_NAMES = frozenset(reason.value for reason in Reason)
 
 
@@ -126,7 +125,7 @@ def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) ->
 
 
 def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
-    return bool(_HIDING_DIRECTIVE.search(fields.get("x-robots-tag", "")))
+    return bool(HIDING_DIRECTIVE.search(fields.get("x-robots-tag", "")))
 
 
 def _read_body(task: Task) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -220,8 +220,3 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
 def describe_choice(key: str, source: str) -> str:
     """Return how to fetch a file from a certain source: after a retry alone, the best source is asked again."""
     return f"to fetch the file of {source}: windrow retry {key}, then: windrow run {source}"
-
-
-def join_names(sources: Mapping[str, object]) -> str:
-    """Join the names of some sources for a message."""
-    return ", ".join(sorted(sources))

@@ -101,8 +101,6 @@ class JobRunner:
             return Reading(error.reason or Reason.STEP_FAILED, (_finding_of(error),))
         except MemoryError:
             return _memory_failure(self._config)
-        except RecursionError as error:
-            return Reading(Reason.STEP_FAILED, (_finding_of(error),))
         except Exception as error:  # noqa: BLE001 a bug of a step must be reported, and not end the run
             return Reading(Reason.STEP_FAILED, (_finding_of(error),))
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
-from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, to_datetime
+from windrow.clock import from_unix_time
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.page_versions import (
     NO_NUMBERS,
@@ -131,7 +132,7 @@ def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
         str(UUID(bytes=version.uuid)),
         datetime.fromtimestamp(version.first_seen, UTC),
         datetime.fromtimestamp(version.last_seen, UTC),
-        to_datetime(version.end),
+        from_unix_time(version.end),
         version.title or version.headline or "",
         version.kind or "",
         version.language or "",
@@ -325,7 +326,7 @@ def _version_at(versions: list[PageVersion], text: str) -> tuple[PageVersion, da
             raise WindrowError(f"the page was not known yet at {text}", hint="windrow why URL", reason=Reason.NOT_FOUND)
     version = candidates[-1]
     is_gone = version.end is not None and not (text and period and version.end >= period.end)
-    return version, to_datetime(version.end) if is_gone else None
+    return version, from_unix_time(version.end) if is_gone else None
 
 
 def _describe_difference(
@@ -337,7 +338,7 @@ def _describe_difference(
     if new_gone:
         return f"gone since {show(new_gone)}; {difference}"
     if old_gone or (old is not new and old.end is not None and old.end < new.first_seen):
-        message = f"present again; it had been gone since {show(to_datetime(old.end))}"
+        message = f"present again; it had been gone since {show(from_unix_time(old.end))}"
         return message if difference.is_empty else f"{message}; {difference}"
     return str(difference)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, closing, nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 
 from windrow.collections.pages.settings import Pages
@@ -45,15 +44,3 @@ def open_existing_summary(workspace: Workspace) -> AbstractContextManager[Sqlite
 def open_summary(workspace: Workspace) -> closing[SqliteReader]:
     """Open the Summary Database for the block; raise WindrowError if it does not exist yet or is empty."""
     return closing(SqliteReader(require_summary(workspace)))
-
-
-def to_datetime(seconds: int | None) -> datetime | None:
-    """Convert UNIX seconds to a time in UTC; None if they are None or outside of the years 1 to 9999.
-
-    >>> to_datetime(0).isoformat()
-    '1970-01-01T00:00:00+00:00'
-    """
-    try:
-        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
-from windrow.clock import now
-from windrow.collections.pages.adapter.lookup import require_summary, to_datetime
+from windrow.clock import from_unix_time, now
+from windrow.collections.pages.adapter.lookup import require_summary
 from windrow.collections.pages.adapter.search_index import decode_links, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
 from windrow.collections.pages.search.ask import (
@@ -302,11 +302,11 @@ def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain
         marks=snippet_marks(snippet),
         description=page.description,
         language=page.language,
-        published=to_datetime(page.created),
-        updated=to_datetime(page.updated),
+        published=from_unix_time(page.created),
+        updated=from_unix_time(page.updated),
         first_seen=datetime.fromtimestamp(page.first_seen, UTC),
         last_seen=datetime.fromtimestamp(page.last_seen, UTC),
-        end=to_datetime(page.end),
+        end=from_unix_time(page.end),
         more=other_count,
         near=other_count - copy_count,
         standing=None if shown_page.representative == page.url else shown_page.representative,
@@ -317,7 +317,7 @@ def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain
         parts=shown_page.ranked.parts if explain else (),
     )
     dates = (("updated", page.updated), ("published", page.created), ("seen", page.first_seen))
-    kind, date = next((kind, to_datetime(seconds)) for kind, seconds in dates if seconds is not None)
+    kind, date = next((kind, from_unix_time(seconds)) for kind, seconds in dates if seconds is not None)
     period = (f"{kind} {date:%Y-%m-%d}" if date else "") + (f", until {hit.end:%Y-%m-%d}" if hit.end else "")
     details = " ".join(filter(None, [period, page.language or ""]))
     remarks = tuple(_describe_hit(hit, explain=explain))

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.archive.import_file import IMPORTED_FOLDER
-from windrow.clock import now
+from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.changes import Edition, read_editions
 from windrow.collections.pages.adapter.harvest import find_robots_in_force, judge_address
-from windrow.collections.pages.adapter.lookup import open_existing_summary, to_datetime
+from windrow.collections.pages.adapter.lookup import open_existing_summary
 from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
 from windrow.collections.pages.discover import normalise_web_address
@@ -119,7 +119,7 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
     return PageState(
         url=url, source=address_row.source if address_row else judgement.source, state=state, reason=reason,
         rule=judgement.rule if judgement.reason else "", via=tuple(_yield_chain(ledger, address_row)),
-        due=to_datetime(address_row.due) if address_row and address_row.due else None,
+        due=from_unix_time(address_row.due) if address_row and address_row.due else None,
         every=(address_row.interval or None) if address_row else None,
         failures=address_row.failures if address_row else 0,
         alike=related.same_text, near=related.near_duplicates, represented_by=related.representative,
@@ -302,7 +302,7 @@ def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, ho
     is_taken_down = any(tombstone.lifted is None for tombstone in tombstones)
     message = _describe_robots(robots_state) if robots_state and host.asked and not is_taken_down else ""
     return SiteOrigin(
-        host.origin, host.source, host.addresses, host.pages, host.failing, host.due, to_datetime(host.next_due),
+        host.origin, host.source, host.addresses, host.pages, host.failing, host.due, from_unix_time(host.next_due),
         host.asked, message, delay, tuple(outcomes), tombstones,
     )  # fmt: skip
 

@@ -16,8 +16,8 @@ from windrow.adapters.adapter import (
     TrialPart,
     refuse_without_contact,
 )
+from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.harvest import find_agent, require_agent
-from windrow.collections.pages.adapter.lookup import to_datetime
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.reading import PageDocument as Page
@@ -133,7 +133,7 @@ def _list_records(url: str, page: Page) -> Iterator[RecordPreview]:
         yield _make_record(url, "text_pile", pile.digest().hex()[:16], dict(texts))
     description = page.description
     fields = {name: getattr(description, name) for name in description.__dataclass_fields__}
-    fields |= {name: to_datetime(fields[name]) for name in ("created", "updated")}
+    fields |= {name: from_unix_time(fields[name]) for name in ("created", "updated")}
     yield _make_record(url, "document_description", description.title or url, fields)
     for link in page.links:
         link_fields = {name: value for name, value in link._asdict().items() if name not in {"url", "location"}}

@@ -13,10 +13,10 @@ from typing import TextIO
 from windrow.adapters.adapter import Export, ReplayResult
 from windrow.adapters.replay import VersionFile, replay_versions
 from windrow.adapters.takedown import named_origins
-from windrow.clock import now
+from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
-from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary, to_datetime
+from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.search_index import SPELLING, find_index_faults, make_index_phase
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, vacuum
@@ -226,7 +226,7 @@ def export_pages(workspace: Workspace, form: str, output: TextIO) -> int:
     count = 0
     with open_summary(workspace) as reader:
         for generation in read_versions(reader):
-            record = generation._asdict() | {name: to_datetime(getattr(generation, name)) for name in _TIME_FIELDS}
+            record = generation._asdict() | {name: from_unix_time(getattr(generation, name)) for name in _TIME_FIELDS}
             output.write(json_text(to_json_value(record)) + "\n")
             count += 1
     return count
