@@ -188,12 +188,13 @@ def _note_text(task: TaskRow) -> str:
 
 
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
-    """Add up the counts of each reason, given as (reason, count); return the most frequent reasons first."""
+    """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name."""
     counts: Counter[str] = Counter()
     for reason, count in reason_counts:
         if reason != Reason.RETRIED:
             counts[reason] += count
-    return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in counts.most_common())
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in ordered)
 
 
 def _count_sources(
