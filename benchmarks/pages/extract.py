@@ -44,7 +44,7 @@ def _reading(module: Any) -> Extract:
     """Read all that the Summary Database stores of a page: texts, description, links."""
 
     def extract(raw: bytes, _text: str, url: str) -> str:
-        document = module.document(raw, url)
+        document = module.read_html_page(raw, url)
         document.pile.digest()
         return str(document.pile.text)
 
