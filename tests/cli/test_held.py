@@ -7,13 +7,14 @@ import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
+from windrow.app import run
 from windrow.app.begin import prepare
 
 TEA = b"<!doctype html><title>Tea</title><main><h1>Tea</h1><p>Pour hot water over leaves, and wait.</main>"
@@ -190,7 +191,10 @@ def pack_wacz(path, *members, digests=None):
 
 def test_a_wacz_file_is_imported_once(root, held, windrow, monkeypatch):
     monkeypatch.chdir(root)
-    before = {*Path(tempfile.gettempdir()).glob("windrow-wacz-*")}
+    folders = []
+    monkeypatch.setattr(
+        run, "TemporaryDirectory", lambda prefix: folders.append(TemporaryDirectory(prefix=prefix)) or folders[-1]
+    )
     pack_wacz(root / "all.wacz", held / "one.warc.gz")
     assert windrow("run", "all.wacz", "--dry-run").code == 0
     for _ in range(2):
@@ -201,7 +205,8 @@ def test_a_wacz_file_is_imported_once(root, held, windrow, monkeypatch):
     (name,) = link.execute("SELECT name FROM intake_name").fetchone()
     link.close()
     assert name == f"{root}/all.wacz/archive/one.warc.gz"
-    assert {*Path(tempfile.gettempdir()).glob("windrow-wacz-*")} == before
+    assert folders
+    assert not any(Path(folder.name).exists() for folder in folders)
 
 
 def test_a_wacz_file_that_is_damaged_is_refused_by_name(root, held, windrow, monkeypatch):
