@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable, Iterator
 
 from windrow import errors
+from windrow.caps import CAPS
 from windrow.config import Setting, settings_of_sources
 from windrow.config import declared_settings as all_settings
 from windrow.contract import registry
@@ -37,6 +38,12 @@ def _cell(text: str) -> str:
 def reasons() -> str:
     """List every reason and what it means."""
     return table(("reason", "meaning"), ((f"`{reason}`", reason.meaning) for reason in Reason))
+
+
+def caps() -> str:
+    """List every cap with its number, its reason, and what happens to more."""
+    heads = ("cap", "at most", "why", "more than that")
+    return table(heads, ((f"`{cap.name}`", f"{cap.number:,} {cap.counted}", cap.why, cap.excess) for cap in CAPS))
 
 
 def settings(which: str) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from windrow.adapters.adapter import refuse_without_contact
+from windrow.caps import EXTRACTED_BYTES
 from windrow.config import Workspace
 from windrow.content import Extract, extract
 from windrow.errors import UsageError
@@ -14,7 +15,7 @@ from windrow.formats.http import decode_body
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 
-MAX_PAGE_SIZE = 64 << 20
+MAX_PAGE_SIZE = EXTRACTED_BYTES.number
 """The size of the largest page that is extracted, in bytes."""
 
 

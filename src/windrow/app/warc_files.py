@@ -10,6 +10,7 @@ from zipfile import is_zipfile
 from windrow.adapters.adapter import ImportsWarc
 from windrow.archive.wacz import WACZ_SUFFIX, is_wacz, unpack_wacz
 from windrow.archive.warc_reader import WARC_SUFFIXES, detect_form
+from windrow.caps import LIST_FILE_BYTES
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.contract.registry import names as collection_names
@@ -17,7 +18,7 @@ from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
 
-_MAX_LIST_SIZE = 1 << 26  # bytes
+_MAX_LIST_SIZE = LIST_FILE_BYTES.number  # bytes
 _NOT_IN_SOURCE_NAME = re.compile(r"[^\w-]+", re.ASCII)
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from windrow.archive.warc_reader import WARC_SUFFIXES
+from windrow.caps import WACZ_LIST_BYTES
 from windrow.errors import ArchiveError, DiskFull
 
 WACZ_SUFFIX = ".wacz"
 _FOLDER = "archive/"
-_MAX_PACKAGE_SIZE = 1 << 26  # bytes of datapackage.json
+_MAX_PACKAGE_SIZE = WACZ_LIST_BYTES.number  # bytes of datapackage.json
 _BLOCK_SIZE = 1 << 20
 
 

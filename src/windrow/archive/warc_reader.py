@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from isal import isal_zlib
 
+from windrow.caps import WARC_HEADER_BYTES
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats import warc
@@ -32,7 +33,7 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file, which begins with a frame or with a dictionary for all frames."""
 
 _MAX_PROBED_RECORDS = 4  # records that are read to see whether a gzip file has a member for each
-_MAX_HEADER = 64 * 1024  # bytes of a record's header, and of an HTTP head
+_MAX_HEADER = WARC_HEADER_BYTES.number  # bytes of a record's header, and of an HTTP head
 _BLOCK_SIZE = 256 * 1024
 _FIRST_READ = 16 * 1024  # bytes read first of a gzip member: most are not larger
 _PROBE_SIZE = 16 * 1024  # bytes that contain the first line of any record

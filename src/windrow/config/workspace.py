@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from windrow.caps import CONFIG_BYTES
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret, Source
 from windrow.settings.configuration import DatabaseAddress, Section
@@ -74,7 +75,7 @@ MAIN_FILE = "windrow.toml"
 SOURCES_FOLDER = "sources"
 HOST_KEYS_FILE = "host_keys.toml"
 WORKSPACE_VARIABLE = "WINDROW_WORKSPACE"
-_MAX_FILE_SIZE = 2**20  # bytes
+_MAX_FILE_SIZE = CONFIG_BYTES.number  # bytes
 
 
 class ConfigFile(NamedTuple):

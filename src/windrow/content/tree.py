@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from windrow.caps import PAGE_TAGS
 from windrow.content.outline import Outline, PageLocation, hides
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -42,7 +43,7 @@ _MAX_UNCHECKED_BYTES = 4_000  # bytes; longer tags may have hundreds of attribut
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _MAX_TAG_WORDS = 400  # words of a tag; no author writes as many
-_MAX_TAGS = 1_000_000
+_MAX_TAGS = PAGE_TAGS.number
 """The most tags of a page: the tree takes some 200 bytes for each."""
 
 _FORMAT_NAMES = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"

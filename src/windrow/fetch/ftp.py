@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.caps import FTP_TIMES
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, map_network_error, refuse_proxy, tls_context
 from windrow.fetch.ftp_session import Delayed, FtpSession, Refused
@@ -20,7 +21,7 @@ from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, re
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-MAX_FILES_WITH_TIMES = 10_000
+MAX_FILES_WITH_TIMES = FTP_TIMES.number
 """The most files of one folder whose times are requested, one by one, after LIST or NLST."""
 
 _SIZE_IN_REPLY = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)

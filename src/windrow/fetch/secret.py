@@ -16,13 +16,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
+from windrow.caps import SECRET_BYTES
 from windrow.errors import MissingExtra, TerminalFailure
 from windrow.fetch.politeness.guard import is_loopback
 from windrow.fetch.transport import Sink, public_address
 from windrow.model import Credential, Secret, Site
 from windrow.reasons import Reason
 
-_MAX_SECRET_SIZE = 64 * 2**10  # bytes
+_MAX_SECRET_SIZE = SECRET_BYTES.number  # bytes
 
 
 def read_secret(secret: Secret) -> str:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from windrow.caps import HTTP_HEAD_BYTES
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.reasons import Reason
 
-MAX_HEAD_BYTES = 1 << 16
+MAX_HEAD_BYTES = HTTP_HEAD_BYTES.number
 """The most bytes of a head, of the trailers, and of all heads before the final one."""
 
 _MAX_SIZE_LINE_RATIO = 16

@@ -21,6 +21,7 @@ from json.encoder import encode_basestring_ascii as dumps
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from windrow.caps import CDX_LINE_BYTES
 from windrow.digest import warc_digest as spell
 from windrow.model import CdxLine
 from windrow.reasons import Reason
@@ -162,7 +163,7 @@ def _field_key(field: bytes) -> tuple[bytes, bytes, bool]:
     return name, value, bool(equals_sign)
 
 
-MAX_LINE_BYTES = 64 * 1024
+MAX_LINE_BYTES = CDX_LINE_BYTES.number
 """The most bytes of a line; longer ones are refused."""
 
 _match_timestamp = re.compile(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
+from windrow.caps import FEED_BYTES, FEED_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import url_hints as hint
 from windrow.formats import xml
@@ -19,10 +20,10 @@ from windrow.formats.url_hints import first_child_text
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-MAX_ENTRIES = 20_000
+MAX_ENTRIES = FEED_ENTRIES.number
 """The most entries that are read, which takes some ten seconds; `Feed.left_out` counts the others."""
 
-_MAX_BYTES = 16 * 1024 * 1024  # bytes: feeds are read as a whole
+_MAX_BYTES = FEED_BYTES.number  # bytes: feeds are read as a whole
 _LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from isal import isal_zlib
 
+from windrow.caps import HTTP_CODINGS
 from windrow.errors import StepError
 from windrow.formats.moment import read_utc_time
 from windrow.reasons import Reason
@@ -182,7 +183,7 @@ ACCEPT_ENCODING = "gzip, deflate"
 FREE_BYTES = 1 << 20
 """Up to this size a body may inflate at any ratio: a short page of one repeated line is not a bomb."""
 
-MAX_CODINGS = 3
+MAX_CODINGS = HTTP_CODINGS.number
 """The most content codings of one body that are decoded."""
 
 _BLOCK_BYTES = 256 * 1024

@@ -15,25 +15,26 @@ from urllib.parse import unquote, urljoin
 from lxml import html
 from lxml.etree import LxmlError
 
+from windrow.caps import LISTING_BYTES, LISTING_ENTRIES, LISTING_LINE, UNREADABLE_LINES
 from windrow.errors import TerminalFailure
 from windrow.model import ListingEntry
 from windrow.reasons import Reason
 
 Entries = list[ListingEntry]
 
-MAX_ENTRIES = 200_000
+MAX_ENTRIES = LISTING_ENTRIES.number
 """The most entries of a listing."""
 
-MAX_LINE_BYTES = 8 * 2**10
+MAX_LINE_BYTES = LISTING_LINE.number
 """The most bytes of a line of a listing."""
 
-MAX_BYTES = 64 * 2**20
+MAX_BYTES = LISTING_BYTES.number
 """The most bytes of a listing."""
 
 MAX_SHOWN_CHARACTERS = 1000
 """The most characters of a line that could not be read in an entry that reports it."""
 
-MAX_UNREADABLE_LINES = 100
+MAX_UNREADABLE_LINES = UNREADABLE_LINES.number
 """The most lines of one listing that are reported as not readable; one entry more has the number of the others."""
 
 _UNIX_LINE = re.compile(

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from windrow.caps import MARKDOWN_CHARACTERS
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-MAX_CHARACTERS = 256 * 1024
+MAX_CHARACTERS = MARKDOWN_CHARACTERS.number
 """The most characters that are read as Markdown: in the worst case each takes about 40 microseconds."""
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.{0,8000}?)^(?:---|\.\.\.)[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
+from windrow.caps import PDF_BOOKMARKS, PDF_BYTES, PDF_CHARACTERS, PDF_LINKS, PDF_PAGE_LINKS, PDF_PAGES
 from windrow.errors import MissingExtra, StepError
 from windrow.formats.text import replace_controls
 from windrow.reasons import Reason
@@ -25,17 +26,17 @@ from windrow.reasons import Reason
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-MAX_PAGES = 1_000
+MAX_PAGES = PDF_PAGES.number
 """The most pages that are read; the others are only counted."""
 
-_MAX_BYTES = 64 * 1024 * 1024
-_MAX_CHARACTERS = 4 * 1024 * 1024
-_MAX_LINKS = 10_000
-_MAX_PAGE_LINKS = 500
+_MAX_BYTES = PDF_BYTES.number
+_MAX_CHARACTERS = PDF_CHARACTERS.number
+_MAX_LINKS = PDF_LINKS.number
+_MAX_PAGE_LINKS = PDF_PAGE_LINKS.number
 _HEAD_LINES = 16  # lines from the one in the largest letters on
 _MIN_TITLE_LETTERS = 4  # the least letters or digits of a title
 _MAX_PIECES = 40  # pieces of the first page that are searched for its title
-_MAX_BOOKMARKS = 2_000  # entries of the table of contents
+_MAX_BOOKMARKS = PDF_BOOKMARKS.number  # entries of the table of contents
 _MAX_TEXT_CHARACTERS = 2_048
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.caps import ROBOTS_BYTES, ROBOTS_SITEMAPS
 from windrow.formats.moment import read_utc_time
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
@@ -105,13 +106,13 @@ def _spell_octet(match: re.Match[bytes]) -> bytes:
     return b"%%%02X" % characters[0]
 
 
-MAX_BYTES = 500 * 1024
+MAX_BYTES = ROBOTS_BYTES.number
 """The most bytes of a file that are read (RFC 9309, section 2.5)."""
 
 MAX_DELAY_SECONDS = 180.0
 """The longest Crawl-delay that is obeyed, in seconds."""
 
-_MAX_SITEMAPS = 500
+_MAX_SITEMAPS = ROBOTS_SITEMAPS.number
 _KEY = re.compile(r"\s*+([A-Za-z-]++)(?:\s*+:|\s)")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _PRODUCT_TOKEN = re.compile(r"[^\s/;,(]+")

@@ -22,10 +22,11 @@ from urllib.parse import unquote_plus
 
 import ada_url
 
+from windrow.caps import URL_CHARACTERS
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
-MAX_CHARACTERS = 2048
+MAX_CHARACTERS = URL_CHARACTERS.number
 """The most characters of an address, without its fragment."""
 
 _MAX_READ_CHARACTERS = 4 * MAX_CHARACTERS  # longer links are refused unread

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 from isal import isal_zlib
 from lxml import etree
 
+from windrow.caps import JSON_FEED_BYTES, SITEMAP_BYTES, SITEMAP_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.moment import read_utc_time
@@ -23,10 +24,10 @@ from windrow.formats.url import normalise
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-MAX_BYTES = 50 * 1024 * 1024
+MAX_BYTES = SITEMAP_BYTES.number
 """The most bytes of a sitemap, uncompressed (Sitemaps protocol 0.9)."""
 
-MAX_ENTRIES = 50_000
+MAX_ENTRIES = SITEMAP_ENTRIES.number
 """The most entries of a sitemap (Sitemaps protocol 0.9), also applied to feeds."""
 
 
@@ -77,7 +78,7 @@ def first_child_text(element: etree._Element, *names: str) -> str:
 
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
-_MAX_JSON_BYTES = 8 * 1024 * 1024  # bytes: JSON is read as a whole
+_MAX_JSON_BYTES = JSON_FEED_BYTES.number  # bytes: JSON is read as a whole
 JSON_FEED_VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
 
 

@@ -15,6 +15,7 @@ from xml.parsers import expat
 
 from lxml import etree
 
+from windrow.caps import XML_TEXT_BYTES
 from windrow.errors import StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -30,7 +31,7 @@ PARSER_OPTIONS: dict[str, Any] = {
     "remove_pis": True,
 }
 SLICE_BYTES = 1 << 20
-MAX_TEXT_BYTES = 10_000_000
+MAX_TEXT_BYTES = XML_TEXT_BYTES.number
 """The most bytes of one text: the limit of libxml2."""
 ALLOWED_CODECS = re.compile(
     r"utf-8|ascii|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"

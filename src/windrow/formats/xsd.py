@@ -21,6 +21,7 @@ from xml.parsers import expat
 
 from lxml import etree
 
+from windrow.caps import STORED_FINDINGS
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.model import Finding, Level, Limits
@@ -117,7 +118,7 @@ class _PositionSearch:
             self._open_elements.pop()
 
 
-MAX_FINDINGS = 1000
+MAX_FINDINGS = STORED_FINDINGS.number
 """The most findings of one document that are reported one by one."""
 FINDING_KIND = "SchemaError"
 MAX_MESSAGE_CHARACTERS = 1000

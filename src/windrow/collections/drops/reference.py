@@ -20,6 +20,7 @@ from datetime import date, datetime, time
 from math import isfinite
 from typing import Any, NamedTuple
 
+from windrow.caps import STORED_FINDINGS
 from windrow.collections.drops.documents import Node, line_number
 from windrow.errors import StepError
 from windrow.formats import xml
@@ -224,7 +225,7 @@ _TYPE_CHECKS: dict[str, Callable[[str], bool]] = {
 }
 
 
-MAX_FINDINGS = 1_000
+MAX_FINDINGS = STORED_FINDINGS.number
 """The most findings kept for one document, not counting fatal ones."""
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
+from windrow.caps import STORED_FINDINGS
 from windrow.collections.drops import name as names
 from windrow.collections.drops.collection import FOLDERS, declared_centres
 from windrow.collections.drops.name import DocumentKind, XmlName, ZipName
@@ -25,7 +26,7 @@ from windrow.model import Finding, Item, Level, Limits, Member, Reading, Resourc
 from windrow.reasons import Reason
 
 XML_SUFFIX = ".xml"
-MAX_LISTED_FINDINGS = 1000
+MAX_LISTED_FINDINGS = STORED_FINDINGS.number
 """The most findings of one zip or XML file that are listed; the others are only counted."""
 
 

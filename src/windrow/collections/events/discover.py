@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
+from windrow.caps import DETAIL_ADDRESS
 from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
 from windrow.collections.events.parser import SkippedPart
 from windrow.collections.events.readers.by_fields import join_url
@@ -81,7 +82,7 @@ _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
 """The key, in what is remembered of a source, of whether the current listing has a part whose event is not known."""
 
-_MAX_URL = 512
+_MAX_URL = DETAIL_ADDRESS.number
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from windrow.caps import EVENT_TEXTS
 from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
 from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, describe_left_out
@@ -34,7 +35,7 @@ _MARKED_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN
 
 _SEARCHED_KEYS = ("title", "description", "location", "entity")
 
-MAX_TEXT_CHARACTERS = 64_000_000
+MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
 """Characters in the `text` of all events of a document together."""
 
 

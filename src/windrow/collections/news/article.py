@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
+from windrow.caps import ARTICLE_KEYWORDS
 from windrow.collections.news import standard
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
@@ -26,7 +27,7 @@ from windrow.reasons import Reason
 _FIRST_YEAR = 1990
 _MAX_TIME_AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
-_MAX_KEYWORDS = 200
+_MAX_KEYWORDS = ARTICLE_KEYWORDS.number
 _MAX_TITLE_CHARACTERS = 2_000
 _SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 

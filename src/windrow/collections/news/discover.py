@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from windrow.caps import FRONT_PAGE_FEEDS
 from windrow.collections.news import feed, townnews, wordpress
 from windrow.content.page import read_page
 from windrow.contract import (
@@ -37,7 +38,7 @@ _USUAL_PATHS = (
     "atom.xml", "feed.json",
 )  # fmt: skip
 """Paths at which many sites have a feed or a sitemap."""
-_MAX_FEEDS = 100  # of a front page
+_MAX_FEEDS = FRONT_PAGE_FEEDS.number  # of a front page
 _API_HEADER = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
 _API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)

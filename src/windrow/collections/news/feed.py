@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from windrow.caps import NEWS_JSON_BYTES, SECTION_LINKS
 from windrow.collections.news import article
 from windrow.content.page import read_page
 from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
@@ -25,7 +26,7 @@ from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
 
-MAX_JSON_SIZE = 64 << 20
+MAX_JSON_SIZE = NEWS_JSON_BYTES.number
 """The most bytes of a response that is parsed as JSON."""
 
 _REASONS_BY_STATUS = {
@@ -112,7 +113,7 @@ def texts_in(nested: Any) -> list[str]:
 
 LIST, ARTICLE = "list", "article"
 _MAX_REMEMBERED = 1_000  # articles of a list, the newest, whose change and removal are noticed
-_MAX_LINKS = 2_000  # of a section page
+_MAX_LINKS = SECTION_LINKS.number  # of a section page
 _MAX_RECENT_SITEMAPS = 100  # sitemaps of an index that are requested each time, the newest
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedReply, parse_reply, strip_html, texts_in
@@ -17,7 +18,7 @@ from windrow.reasons import Reason
 
 SEARCH = "townnews.search"
 _PAGE_SIZE = 100
-_MAX_ROWS = 1_000_000
+_MAX_ROWS = BLOX_ROWS.number
 _ROWS_PER_REPEATED_ROW = 10  # a tenth of a page is requested again with the next, as removed rows move others up
 _BY_PREFIX = re.compile(r"^\s*by\s+", re.IGNORECASE)
 _FIRST_YEAR = 1990

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from windrow.caps import LIST_ROUNDS, POST_PAGES
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedReply, parse_reply, strip_html, texts_in
@@ -29,8 +30,8 @@ NAMESPACE = "wp-json/wp/v2/posts"
 _POSTS_PER_PAGE = 100
 _EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
 _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
-_MAX_ROUNDS = 3  # how often a list is read if posts are removed from it meanwhile
-_MAX_PAGES = 100_000
+_MAX_ROUNDS = LIST_ROUNDS.number  # how often a list is read if posts are removed from it meanwhile
+_MAX_PAGES = POST_PAGES.number
 _SECOND = timedelta(seconds=1)
 _NOT_A_LIST = RefusedReply(Reason.NOT_VALID, "the response is not a list of posts")
 

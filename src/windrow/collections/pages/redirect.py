@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from windrow.caps import LINK_HEADER_CHARACTERS, LINK_HEADER_LINKS
 from windrow.collections.pages.code import DAY, InformationSource
 from windrow.contract import ContentCheck
 from windrow.formats.http import redecode_as_utf_8
@@ -28,8 +29,8 @@ from windrow.reasons import Reason
 PERMANENT = frozenset({301, 308})
 REDIRECTS = PERMANENT | {302, 303, 307}
 
-_MAX_HEADER_LINKS = 50  # of one Link header
-_MAX_HEADER_LENGTH = 8192  # characters of one Link header that are read
+_MAX_HEADER_LINKS = LINK_HEADER_LINKS.number  # of one Link header
+_MAX_HEADER_LENGTH = LINK_HEADER_CHARACTERS.number  # characters of one Link header that are read
 _TARGET = re.compile(r"\s*+<([^<>]*+)>")
 _PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?:=\s*+("(?:[^"\\]|\\.)*+"|[^\s;,"]*+))?+')
 _SEPARATOR = re.compile(r"\s*+(?:,|\Z)")

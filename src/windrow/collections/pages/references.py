@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from weakref import WeakSet
 
+from windrow.caps import ASSETS_OF_DOCUMENT, PAGE_LINKS, STYLE_CHARACTERS
 from windrow.collections.pages.code import mime
 from windrow.content.charset import decode
 from windrow.content.head import RELATIONS, read_refresh
@@ -16,7 +17,7 @@ from windrow.formats.sniff import sniff
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import read_hints as read_hint
 
-MAX_REFERENCES = 20_000
+MAX_REFERENCES = PAGE_LINKS.number
 """Most references of one page that are followed."""
 
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -215,10 +216,10 @@ def _is_absolute(reference: str) -> bool:
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
-MAX_ASSETS_PER_DOCUMENT = 500
+MAX_ASSETS_PER_DOCUMENT = ASSETS_OF_DOCUMENT.number
 """Most assets of one document that are requested."""
 
-_MAX_STYLE_LENGTH = 1 << 20  # most characters of a style sheet that are read
+_MAX_STYLE_LENGTH = STYLE_CHARACTERS.number  # most characters of a style sheet that are read
 _ASSET_SELECTOR = (
     "base[href], img, source, image, input[type=image], script[src], link[rel][href], video[poster], object[data],"
     " [background], [style], style"

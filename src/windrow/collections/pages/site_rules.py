@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, islice
 
+from windrow.caps import ASSETS_OF_ORIGIN, REPORTED_ADDRESSES, SITEMAP_LEVELS, SITEMAPS_OF_ORIGIN
 from windrow.collections.pages import redirect, scope
 from windrow.collections.pages.code import ASSET, DAY, CrawlType, mime
 from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, describe_verdict, judge_by_robots
@@ -25,16 +26,16 @@ from windrow.reasons import Reason
 SITEMAP = CrawlType.METADATA_CRAWL
 """Crawl type of a sitemap: read for its addresses, not a document."""
 
-MAX_ASSETS = 50_000
+MAX_ASSETS = ASSETS_OF_ORIGIN.number
 """Most assets of one origin in one run."""
 
-MAX_DEPTH = 3
+MAX_DEPTH = SITEMAP_LEVELS.number
 """Most levels of sitemaps: an index, an index that it names, and the sitemaps that this one names."""
 
-MAX_SITEMAPS = 10_000
+MAX_SITEMAPS = SITEMAPS_OF_ORIGIN.number
 """Most sitemaps of one origin in one run."""
 
-MAX_LEFT_OUT = 10_000
+MAX_LEFT_OUT = REPORTED_ADDRESSES.number
 """Most addresses of one answer that are reported as left out."""
 
 FEEDS = frozenset((

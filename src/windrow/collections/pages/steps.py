@@ -9,6 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from windrow.caps import PAGE_BYTES, PAGE_LINKS
 from windrow.collections.pages import crawl_log
 from windrow.collections.pages.code import DAY, CrawlType, ExitCode, InformationSource, Mime, mime
 from windrow.collections.pages.crawl_log import classify_attempt
@@ -42,10 +43,10 @@ from windrow.formats.robots import Directives
 from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
-MAX_DOCUMENT_BYTES = 32 << 20
+MAX_DOCUMENT_BYTES = PAGE_BYTES.number
 """Most bytes of a document that is read, after decompression."""
 
-MAX_LINKS = 20_000
+MAX_LINKS = PAGE_LINKS.number
 """Most links of one page that are stored, in page order: a page of 16 MiB may contain a million."""
 
 _HTTP_NOT_MODIFIED = 304

@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
+from windrow.caps import CELL_BYTES
 from windrow.collections.papers.collection import LEGACY, TABLE
 from windrow.errors import ConfigError, StoreError
 from windrow.formats.cdx import surt
@@ -22,7 +23,7 @@ from windrow.model import CdxLine, RecordedAttempt
 Cells = Mapping[str, bytes]
 """A row's cells by `family:column`. Columns without a cell are absent; an empty cell is a cell."""
 
-MAX_KEY_SIZE, MAX_CELL_SIZE = 32_767, 10_000_000
+MAX_KEY_SIZE, MAX_CELL_SIZE = 32_767, CELL_BYTES.number
 """The most bytes of a key and of a cell, within the limits of HBase (10 MiB for a cell, by default)."""
 
 _FAMILY_MATCH = re.compile(r"[A-Za-z][A-Za-z0-9_]*").fullmatch

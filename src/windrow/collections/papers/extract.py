@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
+from windrow.caps import BIBLIOGRAPHY, PAPER_REFERENCES, PAPER_TEXT_BYTES, SEARCHED_CHARACTERS
 from windrow.collections.papers.finding import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, base32_of, wanted_types
 from windrow.collections.papers.grobid import (
     MAX_REQUESTS,
@@ -32,11 +33,11 @@ from windrow.formats.pdf import PdfLine, PdfPages
 from windrow.reasons import Reason
 
 PRODUCER = "windrow text0 2"
-MAX_PAGES_SIZE = 4_000_000
+MAX_PAGES_SIZE = PAPER_TEXT_BYTES.number
 """The most bytes of `text0:pages`."""
 
-_MAX_REFERENCES, _MAX_FIELD_CHARACTERS = 500, 1_000
-_MAX_ABSTRACT_CHARACTERS, _MAX_BIBLIOGRAPHY_CHARACTERS = 4_000, 200_000
+_MAX_REFERENCES, _MAX_FIELD_CHARACTERS = PAPER_REFERENCES.number, 1_000
+_MAX_ABSTRACT_CHARACTERS, _MAX_BIBLIOGRAPHY_CHARACTERS = 4_000, BIBLIOGRAPHY.number
 
 _DOI_PATTERN = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
 _ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
@@ -241,7 +242,7 @@ def _refine_type(detected_type: str, head: bytes) -> str:
     return detected_type
 
 
-_MAX_SEARCHED_CHARACTERS = 1_000_000
+_MAX_SEARCHED_CHARACTERS = SEARCHED_CHARACTERS.number
 _THUMBNAIL_SIZE = (180, 300)  # pixels
 
 Results = list[Observation | Skip | Ask]

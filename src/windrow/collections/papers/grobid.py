@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from windrow.caps import TEI_BYTES
 from windrow.collections.papers.collection import GROBID
 from windrow.collections.papers.verdict import plain_title
 from windrow.contract import Answer, Ask, DocumentPart, FormField
@@ -20,7 +21,7 @@ from windrow.formats.tei import legacy_shape, read_md5, read_tei, table_shape
 from windrow.model import Limits
 from windrow.reasons import TOO_LARGE_REASONS, Reason
 
-MAX_TEI_SIZE = 4_000_000
+MAX_TEI_SIZE = TEI_BYTES.number
 """The most bytes of an answer that is stored."""
 MAX_ERROR_CHARACTERS = 10_000
 """The most characters of an error that are stored."""

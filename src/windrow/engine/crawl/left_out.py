@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from windrow.caps import COUNTED_RULES
 from windrow.ledger import LedgerWriter
 from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.reasons import Reason
 
-MAX_RULES = 50
+MAX_RULES = COUNTED_RULES.number
 """The most rules of a source that are counted one by one; the rest are counted together."""
 
 

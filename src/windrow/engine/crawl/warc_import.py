@@ -16,6 +16,7 @@ from typing import NamedTuple
 from windrow.archive.erase import ErasedSpan, erase, target_address
 from windrow.archive.import_file import ImportedFile, import_warc_file, remove_leftovers
 from windrow.archive.warc_reader import WarcRecord, read_records
+from windrow.caps import STORED_FINDINGS
 from windrow.clock import now
 from windrow.engine.captures.capture_ledger import original_response
 from windrow.engine.captures.foreign_records import ImportedRecord, interpret_record, with_methods
@@ -31,7 +32,7 @@ from windrow.reasons import Reason
 BATCH_SIZE = 256
 """Records that are stored in one transaction."""
 
-MAX_FINDINGS = 1_000
+MAX_FINDINGS = STORED_FINDINGS.number
 """The most findings of one file that are stored; the others are only counted."""
 
 _MAX_HOSTS = 10_000  # whose numbers are remembered

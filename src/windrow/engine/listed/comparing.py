@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from os import SEEK_END
 
 from windrow.archive import open_response
+from windrow.caps import COMPARED_FILES
 from windrow.digest import digest
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, Event, TransferBatch
 from windrow.engine.listed.connection_pool import host_name, paces_by_host
@@ -23,7 +24,7 @@ from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.mirrors import UncomparedMirror
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
-MAX_COMPARED = 2_000
+MAX_COMPARED = COMPARED_FILES.number
 """The most mirrors that one run compares; the next run compares further ones."""
 BATCH_SIZE = 64
 """Mirrors that are compared in one batch over a connection."""

@@ -12,6 +12,7 @@ from enum import Enum, auto
 
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.archive.capture_sink import MAX_BODY_IN_MEMORY
+from windrow.caps import CHECKSUM_FILE_BYTES
 from windrow.clock import now
 from windrow.digest import digest
 from windrow.engine.fetchers.message import (
@@ -359,7 +360,7 @@ class _ChecksumSink:
             raise TransientFailure(f"{self._address}: no complete answer in time", Reason.TIMEOUT)
 
 
-_MAX_CHECKSUM_FILE = 1 << 16
+_MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
 """The most bytes of a checksum file."""
 
 

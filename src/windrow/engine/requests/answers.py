@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from windrow.caps import ANSWER_REQUESTS
 from windrow.contract import (
     ASK,
     REQUEST,
@@ -33,7 +34,7 @@ METHODS = frozenset({"GET", "POST"})
 HOPS = 5
 """The most redirects of one request that are followed."""
 
-MAX_REQUESTS = 50_000
+MAX_REQUESTS = ANSWER_REQUESTS.number
 """The most requests, and the most offers, that a discovery may return for one response: as many as a sitemap has."""
 
 _MAX_KEY_LENGTH = 512

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from windrow.caps import SCHEMA_BYTES
 from windrow.clock import now
 from windrow.collections.drops import name as names
 from windrow.collections.drops.adapter.current_states import find_shown
@@ -34,7 +35,7 @@ from windrow.model import Finding, Item, ListingEntry, Resource, Site, Source
 from windrow.stores.sqlite import close_on_failure
 
 _IMPORT_PATTERN = re.compile(rb"""schemaLocation\s*=\s*["']([^"'<>]{1,255})["']""")
-_MAX_FILE_BYTES = 256 * 2**20
+_MAX_FILE_BYTES = SCHEMA_BYTES.number
 
 
 def read_resources(workspace: Workspace) -> Mapping[str, Resource]:

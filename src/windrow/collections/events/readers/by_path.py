@@ -16,6 +16,7 @@ from itertools import chain
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from windrow.caps import EVENT_PAGE_BYTES
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import build_event, decode_text, read_json
 from windrow.errors import StepError
@@ -89,7 +90,7 @@ def element_text(element: etree._Element, path: str) -> str | None:
     return replace_controls(", ".join(texts)) if matches else None
 
 
-_MAX_HTML_SIZE = 32 << 20  # bytes of a page, and characters of all its events
+_MAX_HTML_SIZE = EVENT_PAGE_BYTES.number  # bytes of a page, and characters of all its events
 _COLUMN = "column:"
 
 

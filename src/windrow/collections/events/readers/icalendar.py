@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from windrow.caps import EVENT_REPETITIONS
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import decode_text
@@ -28,7 +29,7 @@ from windrow.collections.events.times import (
 from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
-MAX_REPETITIONS = 10_000
+MAX_REPETITIONS = EVENT_REPETITIONS.number
 """The most repetitions of an event within the window around an attempt; ten times as many are tried before it."""
 
 

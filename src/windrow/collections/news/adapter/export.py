@@ -9,6 +9,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any, TextIO
 
+from windrow.caps import FEED_ENTRY_TEXT
 from windrow.collections.news import standard
 from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
@@ -60,7 +61,7 @@ def _atom_entry(article: dict[str, Any]) -> str:
     """Return an article as an entry of an Atom feed."""
     author = f"<author><name>{xml_text(article['author'])}</name></author>" if article.get("author") else ""
     terms = "".join(f'<category term="{xml_text(word)}"/>' for word in article.get("keywords") or ())
-    text = render_markdown(str(article.get("article_text", ""))[:200_000]).html
+    text = render_markdown(str(article.get("article_text", ""))[: FEED_ENTRY_TEXT.number]).html
     url = xml_text(article["url"])
     return (
         f'<entry><title>{xml_text(article["title"])}</title><link href="{url}"/><id>{url}</id>'

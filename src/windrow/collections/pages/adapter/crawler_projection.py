@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from windrow.archive.view import open_response
+from windrow.caps import CRAWLER_TEXT_BYTES
 from windrow.collections.pages.crawl_log import is_text, log_attempt
 from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, read_described_files
 from windrow.collections.pages.database.writer import ADDRESS
@@ -28,7 +29,7 @@ TURN_SECONDS = 0.05
 """Longest time of one call during a session, which calls about once a second."""
 
 _HTTP_OK = 200
-MAX_TEXT_BYTES = 16 << 20
+MAX_TEXT_BYTES = CRAWLER_TEXT_BYTES.number
 """Most bytes of a file whose text is stored."""
 MAX_INFLATION = 200
 """Most bytes of a decompressed file for each compressed byte."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
+from windrow.caps import TEXT_CHARACTERS
 from windrow.collections.pages.code import Mime, mime
 from windrow.collections.pages.reading.document import (
     ContentHeaders,
@@ -45,7 +46,7 @@ from windrow.reasons import Reason
 if TYPE_CHECKING:
     from windrow.collections.pages.reading.document import ContentHeaders
 
-MAX_TEXT_LENGTH = 4 * 1024 * 1024
+MAX_TEXT_LENGTH = TEXT_CHARACTERS.number
 """Most characters of a text that are kept."""
 
 

@@ -1,0 +1,88 @@
+"""Every number that bounds something is a declared cap, or one of the kinds below that leave out nothing."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+from tests.house.bounds import numbers_that_bound
+from tests.house.tree import at, python
+from windrow.caps import CAPS, UNREPORTED
+
+NO_CAPS = {
+    "sizes of batches, pages and blocks: what does not fit is taken next": (
+        "*PAGE_SIZE", "*CHUNK_SIZE", "*_PER_*", "*BATCH*", "*BULK*", "*SLICE*", "*_BLOCK*", "*PIECES", "*_AHEAD",
+        "*READ_AHEAD", "*STATEMENT*", "*PARALLEL_*", "*MAX_PAGE_*", "*PIPE_BYTES", "*IN_HAND", "*PER_HOST",
+        "*couchdb:*", "*hbase:_MAX_ROWS", "*events/adapter/projection:*", "*crawling:MAX_*", "*DISCARDED*",
+        "*COMPRESSED_BODY", "*WINDOW*", "*LINES_ONE_BY_ONE", "*UNCHECKED*", "*SCANNED*", "*WHOLE_TEXT", "*TREE_BYTES",
+        "*LOOPED*", "*FACTS_IN_MEMORY", "*IN_MEMORY", "*erase:*", "*LINE_OCTETS", "*VERSION_BYTES", "*BAND_BYTES",
+        "*_UNANSWERED", "*PACKET*", "*SIZE_LINE*", "*MEAN_RECORD*", "*EXTRA_WORKERS",
+    ),
+    "sizes of caches: what is forgotten is computed again": (
+        "*REMEMBERED*", "*CACHED*", "*_MAX_HOSTS", "*CHECKED_HOURS", "*LINK_SHAPES", "*rules:MAX_KINDS",
+    ),
+    "seconds, attempts and pauses: what is not done in time is done later": (
+        "*SECONDS*", "*ATTEMPTS", "*PAUSE*", "*_WAIT", "*_DELAY", "*SILENCE", "*READING_*", "*PART_AGE", "*FAILURES", "*MAX_FAILED_*", "*FRUITLESS",
+        "*politeness/*:MAX_*", "*HARMFUL", "*SESSIONS_*", "*UNANSWERED", "*papers/grobid:MAX_REQUESTS", "*_WEEKS",
+    ),
+    "lists shown to people, who can ask for all of it": (
+        "*SHOWN*", "*LISTED*", "*NAMED*", "*PREVIEWED", "*CANDIDATES", "app/story:*", "*SESSION_CHANGES",
+        "adapters/record_changes:*", "*checks:[[]:50]", "*history:MAX_NAMED*", "*LINKS_READ", "*LINK_TEXTS",
+        "*COMPARED_VERSIONS", "*COMPARED_LINES", "*FAILED_CAPTURES", "*LOGGED_REQUESTS", "*_MAX_HISTORY",
+        "*CHANGED_CHARACTERS", "*api:MAX_EVENTS", "*MAX_FEED_ARTICLES", "*DOCUMENTS_EXAMINED", "*_CHAIN",
+        "*kinds_named*", "*RESULTS_PER_HOST", "*TEXTS_READ", "*MAX_BLOCKS", "*MAX_MATCHES", "*COMPLETIONS", "*index_lines:_MAX_LINES",
+        "*likeness:*", "query/spelling:*", "*rules:MAX_RULES", "*record_changes:*", "*KINDS_NAMED", "*RECENT_SITEMAPS", "*DESCRIPTION_LENGTH",
+    ),
+    "messages, names and fields shortened for a column or a line": (
+        "*MESSAGE*", "*COMMENT*", "*ERROR_CHARACTERS", "*LINE_CHARACTERS", "*UID_CHARACTERS", "*RULE_LENGTH", "*_KEY_CHARACTERS",
+        "*:[[]:32]", "*:[[]:40]", "*:[[]:64]", "*:[[]:80]", "*:[[]:100]", "*:[[]:160]", "*:[[]:200]", "*:[[]:256]",
+        "*:[[]:300]", "*:[[]:500]", "*:[[]:512]", "*:[[]:1000]", "*:[[]:1024]", "*:[[]:2000]", "*:[[]:2048]",
+        "*TITLE_CHARACTERS", "*FIELD_CHARACTERS", "*ABSTRACT_CHARACTERS", "*RECORD_ID_CHARACTERS", "*api:_MAX_TEXT*",
+        "*HOST_LENGTH", "*WORD_LENGTH", "*URL_LENGTH", "*pdf:_MAX_TEXT_CHARACTERS", "*PARAMETER_LENGTH",
+    ),
+    "the start of a document, from which its kind or encoding is detected": (
+        "*EXAMINED*", "*status_words:*", "*events/times:_MAX_*", "*PRESCAN*", "*HEAD_SIZE", "*HEAD_BYTES", "*PROBE*", "*:[[]:4096]", "*:[[]:1048576]",
+        "*STRIPPED_BYTES", "*FRAMESET_BYTES", "*near:MAX_CHARACTERS", "*SHARE*", "*PROXIMITY*",
+    ),
+    "bounds of a protocol, a standard, a number or a database, which refuses more with a reason": (
+        "*INTEGER*", "*INT64", "*SMALLINT", "*RETRIES", "*_MAX_SIZE", "*MAX_OFFSET", "*DIGITS", "*NAME_LENGTH",
+        "*INCREMENT", "*KEY_SIZE", "*KEY_LENGTH", "*_REPLY", "*ftp_session:_MAX_LINE", "*ARC_LINE*", "*import_file:*",
+        "*WASTE*", "*INFLATED", "*INFLATION", "*GZIP_MEMBERS", "*ESCAPES", "*REDIRECTS", "*remote_records:MAX_HEADER*",
+        "*asking:MAX_ROBOTS*", "*query/parse:*", "*standard:MAX_FILE_SIZE", "*index:_MAX_LINE_SIZE", "*work_files:_MAX_*",
+        "*ROUNDS", "*SAME_SLUG", "*ROBOTS_ANSWERS", "*LISTINGS",
+    ),
+    "rules and estimates that look at the shape of a page, and cut no text": (
+        "content/*", "*pages/policy:*", "*BIG_LEVEL", "*TAG_BYTES", "*formats/moment:*", "*formats/pdf:_MAX_PIECES",
+        "*listing:_MAX_*", "*JSON_DEPTH", "*townnews:_MAX_DEPTH", "*catalogue:_MAX_AUTHORS", "*robots:_MAX_CHARACTERS",
+    ),
+}  # fmt: skip
+"""Kinds of numbers that are no caps, each with the patterns of its `folder/module:NAME`."""
+
+
+def test_every_number_that_bounds_something_is_a_cap_or_no_cap() -> None:
+    patterns = [pattern for kind in NO_CAPS.values() for pattern in kind]
+    undeclared = {
+        name: number
+        for name, number in numbers_that_bound().items()
+        if not any(fnmatch(name, pattern) for pattern in patterns)
+    }
+    assert undeclared == {}, "declare it in windrow/caps.py, or add its kind here"
+
+
+def test_every_cap_is_used() -> None:
+    code = "\n".join(path.read_text() for path in python("src") if at(path) != "src/windrow/caps.py")
+    assert [cap.name for cap in CAPS if cap.name not in code] == []
+
+
+MAX_UNREPORTED = 24
+"""How many caps leave out something that no summary reports yet: this number may only fall."""
+
+
+def test_caps_that_report_nothing_become_fewer() -> None:
+    assert sum(cap.excess == UNREPORTED for cap in CAPS) == MAX_UNREPORTED
+
+
+def test_names_and_numbers_of_caps_are_right() -> None:
+    import windrow.caps  # noqa: PLC0415 its names are looked up
+
+    assert [cap.name for cap in CAPS if getattr(windrow.caps, cap.name) is not cap] == []
+    assert all(cap.number > 0 and cap.counted and cap.why and cap.excess for cap in CAPS)
