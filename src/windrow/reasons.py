@@ -188,3 +188,17 @@ BY_RULE = frozenset({
     Reason.ALREADY_LOADED, Reason.SUPERSEDED, Reason.CANCELLED, Reason.RETRIED, Reason.FORGOTTEN, Reason.STOPPED,
 })  # fmt: skip
 """Reasons by which a rule, a person or the document itself leaves something out: nothing has failed."""
+
+_REASONS_BY_STATUS = {
+    401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
+    429: Reason.RATE_LIMITED,
+}  # fmt: skip
+
+
+def reason_of_status(status: int, default: Reason = Reason.PROTOCOL_ERROR) -> Reason:
+    """Return why an HTTP status other than success refuses a document; `default` for one that says no more.
+
+    >>> reason_of_status(410).value, reason_of_status(503).value, reason_of_status(418).value
+    ('gone', 'server_error', 'protocol_error')
+    """
+    return Reason.SERVER_ERROR if status >= 500 else _REASONS_BY_STATUS.get(status, default)

@@ -22,6 +22,7 @@ PAGES = (
 
 def test_a_takedown_leaves_alone_addresses_that_are_not_texts(tmp_path):
     posts = [{"link": ["https://a.example/1"]}, {"link": {"u": 1}, "url": None}, {"link": "https://a.example/1"}]
+    posts.append({"url": "http://www.a.example/1/?utm_source=feed"})  # the same article, in another spelling
     (tmp_path / "posts.json").write_text(json.dumps(posts))
     _remove_articles(tmp_path / "posts.json", {"https://a.example/1"})
     assert json.loads((tmp_path / "posts.json").read_text()) == posts[:2]

@@ -1,6 +1,8 @@
 """Detect the kind of a site whose front page does not tell it; an address without articles fails."""
 
+import io
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,7 +11,10 @@ from tests.collections.news.paper import article, rss, sitemap
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import ADAPTER, articles, configured, run, summaries
 from tests.sessions import session_settings
+from windrow.collections.news import feed
+from windrow.contract import Answer, Request
 from windrow.engine.session import Session
+from windrow.model import Site, Source
 
 
 @pytest.fixture
@@ -98,3 +103,12 @@ def test_a_json_feed_without_entries_is_well_read(tmp_path, press):
     run(workspace)
     (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
     assert (site["status"], site["article_count"]) == ("success", 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(401, "permission_denied"), (404, "not_found"), (410, "gone"), (429, "rate_limited"), (503, "server_error")],
+)
+def test_a_refused_list_has_the_reason_of_its_status(status, reason):
+    answer = Answer(Request("https://a.example/feed", "feed.list"), status, {}, io.BytesIO(), datetime.now(UTC))
+    assert feed.follow(Source("gazette", "news", Site("https", "a.example")), {}, answer).skip == reason

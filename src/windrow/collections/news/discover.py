@@ -27,7 +27,7 @@ from windrow.formats import robots, url_hints
 from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import HintKind
 from windrow.model import CdxLine, Finding, Level, RecordedAttempt, Source
-from windrow.reasons import Reason
+from windrow.reasons import Reason, reason_of_status
 
 HOME = "auto.home"  # the name of the request for a front page
 NO_REQUESTS_ENDING = "it is known"
@@ -94,9 +94,9 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
     """Detect the kind of a site by its front page, and return its first requests, or those for articles on it."""
     url = answer.request.url
     if answer.status != 200:
-        skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
-        return _request_guesses(source, learned, answer, FollowResult(skip=skip, findings=(finding,)))
+        refused = FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
+        return _request_guesses(source, learned, answer, refused)
     detected = {}
     if "kind" not in learned:
         detected = _detect_kind(answer.view.read(), answer.fields, url)

@@ -24,15 +24,11 @@ from windrow.formats.text import counted
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
-from windrow.reasons import Reason
+from windrow.reasons import Reason, reason_of_status
 
 MAX_JSON_SIZE = NEWS_JSON_BYTES.number
 """The most bytes of a response that is parsed as JSON."""
 
-_REASONS_BY_STATUS = {
-    401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
-    429: Reason.RATE_LIMITED,
-}  # fmt: skip
 _INVISIBLE = re.compile(r"(?is)<(script|style|template)\b[^<>]*+>.*?(?:</\1\s*+>|\Z)|<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -60,14 +56,14 @@ def parse_reply(status: int, fields: Mapping[str, str], body: bytes) -> Any:
     if start.startswith(b"<") or (not start.startswith((b"{", b"[")) and "html" in fields.get("content-type", "")):
         return RefusedReply(Reason.BOT_WALL, f"status {status}: HTML instead of JSON")
     if not start:
-        return RefusedReply(_REASONS_BY_STATUS.get(status, Reason.TRUNCATED), f"status {status}: the response is empty")
+        return RefusedReply(reason_of_status(status, Reason.TRUNCATED), f"status {status}: the response is empty")
     decoded = _parse_json(body)
     is_envelope = isinstance(decoded, dict) and {"body", "status", "headers"} <= decoded.keys()
     if is_envelope and isinstance(decoded["status"], int):
         status, decoded = decoded["status"], decoded["body"]
     if status >= 400:
         code = str(decoded.get("code", ""))[:100] if isinstance(decoded, dict) else ""
-        reason = _REASONS_BY_STATUS.get(status, Reason.PROTOCOL_ERROR)
+        reason = reason_of_status(status)
         return RefusedReply(reason, f"status {status}: {code}".rstrip(": "), code)
     return decoded
 
@@ -138,8 +134,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
     if answer.status != 200:
-        reason = {404: Reason.NOT_FOUND, 410: Reason.GONE}.get(answer.status, Reason.PERMISSION_DENIED)
-        return FollowResult(skip=reason, findings=(Finding("Refused", f"status {answer.status}", Level.WARN),))
+        return FollowResult(
+            skip=reason_of_status(answer.status), findings=(Finding("Refused", f"status {answer.status}", Level.WARN),)
+        )
     if document_type == ARTICLE:
         return FollowResult((), (Offering(url),))
     body = answer.view.read()

@@ -22,7 +22,7 @@ from windrow.formats.url import parts
 from windrow.ledger import Ledger
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.model import Attempt, KeptResponse, Limits, RecordedAttempt, Source
-from windrow.reasons import Reason
+from windrow.reasons import Reason, reason_of_status
 from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 from windrow.stores.record_versions import Skipped
 
@@ -33,10 +33,6 @@ _DOCUMENT_KINDS = frozenset({REQUEST, CAPTURED})  # of attempts that have docume
 _NO_SESSION = 1 << 62  # instead of the number of the next session, after the last one
 _ASK_PHASE, _READ_PHASE = 1, 2
 _GOOD_STATUSES = frozenset({200, 304})
-_REASONS_BY_STATUS = {
-    401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
-    429: Reason.RATE_LIMITED,
-}  # fmt: skip
 
 
 class _SourceRun(NamedTuple):
@@ -265,9 +261,7 @@ class RunLogs:
         if reason is None and rejected and not counts[0]:
             reason, message = _describe_rejected(skips)
         if reason is None and attempt.status not in _GOOD_STATUSES:
-            default = Reason.SERVER_ERROR if _is_server_error(attempt) else Reason.PROTOCOL_ERROR
-            reason = _REASONS_BY_STATUS.get(attempt.status or 0, default)
-            message = f"status {attempt.status}"
+            reason, message = reason_of_status(attempt.status or 0), f"status {attempt.status}"
             if _is_redirect(attempt):
                 reason = Reason.REDIRECTED
                 message = f"redirected to {attempt.location}, which is not an address of this source"
@@ -315,7 +309,3 @@ def _time_in_id(log_id: str) -> str:
 
 def _is_redirect(attempt: Attempt) -> bool:
     return bool(attempt.location) and 300 <= (attempt.status or 0) < 400
-
-
-def _is_server_error(attempt: Attempt) -> bool:
-    return attempt.status is not None and attempt.status >= 500

@@ -146,7 +146,9 @@ class NewsAdapter(RecordAdapter):
                 page = attempts[start : start + _MAX_STATEMENTS]
                 urls |= {statement.key for statement in store.statements(page)} if store else set()
         if not target.host:  # the attempts are at a list with other articles: remove only the target
-            urls = {url for url in (*urls, target.name) if hash64(normalise(url).url) == target.address}
+            targets = {url for url in (*urls, target.name) if hash64(normalise(url).url) == target.address}
+            target_aliases = {standard.alias(url) for url in targets}
+            urls = {url for url in urls | targets if standard.alias(url) in target_aliases}
         if urls:
             self._remove_files(workspace, urls)
         return super().remove_taken_down(workspace, target, attempts)
@@ -181,19 +183,20 @@ def _limits(workspace: Workspace) -> Limits:
     return replace(limits, transfer_size=transfer_size, member_size=member_size)
 
 
-def _addresses(article: Mapping[str, Any]) -> set[str]:
-    """Return the texts in the fields of an article that have its address."""
-    return {text for name in ("link", "url") if isinstance(text := article.get(name), str)}
+def _aliases(article: Mapping[str, Any]) -> set[str]:
+    """Return the keys of the addresses in the fields of an article of a raw response."""
+    return {standard.alias(text) for name in ("link", "url") if isinstance(text := article.get(name), str)}
 
 
 def _remove_articles(path: Path, urls: set[str]) -> None:
-    """Rewrite the file of a raw response without the articles that have these addresses."""
+    """Rewrite the file of a raw response without the articles that have these addresses, in any spelling."""
     response = json.loads(path.read_text(encoding="utf-8-sig"))
     list_key = "rows" if isinstance(response, dict) and "rows" in response else "body"  # the body of an envelope
     articles = response.get(list_key) if isinstance(response, dict) else response
     if not isinstance(articles, list):
         return
-    kept = [article for article in articles if not (isinstance(article, dict) and _addresses(article) & urls)]
+    aliases = {standard.alias(url) for url in urls} - {""}
+    kept = [article for article in articles if not (isinstance(article, dict) and _aliases(article) & aliases)]
     if len(kept) < len(articles):
         remaining = {**response, list_key: kept} if isinstance(response, dict) else kept
         write_whole(path, json.dumps(remaining, ensure_ascii=False))
