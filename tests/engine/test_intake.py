@@ -10,6 +10,7 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.engine.warc_intake import query_ledger, take_warcs
 from windrow.archive import ArchiveWriter, CaptureSink, open_capture
 from windrow.clock import spell
 from windrow.digest import digest
+from windrow.engine.crawl import warc_import
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits
 
 HERE = Path(__file__).parents[2]
@@ -354,3 +356,10 @@ def _share(root):
     except sqlite3.Error:
         return 0.0
     return rows[0][0] / rows[0][1] if rows else 0.0
+
+
+def test_requests_without_responses_are_imported_in_bounded_batches() -> None:
+    records = ((SimpleNamespace(kind="request"), "") for _ in range(20_000))
+    sizes = [len(batch) for batch in warc_import._batches(records)]
+    assert sum(sizes) == 20_000
+    assert max(sizes) == 4 * warc_import.BATCH_SIZE

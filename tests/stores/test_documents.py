@@ -201,6 +201,7 @@ def test_sqlite_finds_documents_by_words_whatever_is_searched_for(tmp_path):
     assert set(ids(store.search("a", "board"))) == {"d1", "d2"}
     assert ids(store.search("a", 'ETHICS "')) == ["d1"]
     assert ids(store.search("a", "")) == []
+    assert ids(store.search("a", "Ethics\0")) == ["d1"]
     store.write("a", [document(1, title="moved")], ["d2"])
     assert ids(store.search("a", "board")) == []
     store.close()

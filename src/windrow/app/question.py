@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -12,7 +13,15 @@ from windrow.app.item_states import states
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable, installed
-from windrow.engine.frontier import CANCEL, Chosen, Frontier, frontier_of, write_decision
+from windrow.engine.frontier import (
+    CANCEL,
+    MAX_NAMED,
+    Chosen,
+    Frontier,
+    decision_session,
+    frontier_of,
+    write_decision,
+)
 from windrow.errors import UsageError
 from windrow.ledger import Ledger
 from windrow.ledger.rows import ItemKey
@@ -186,6 +195,7 @@ class AsksAgain(Protocol):
 
 def ask_again(
     workspace: Workspace,
+    ledger: Ledger,
     service: str,
     names: Sequence[str],
     *,
@@ -195,7 +205,8 @@ def ask_again(
 ) -> list[Chosen]:
     """Have a service asked again about records, or about all without `names`; return these as waiting.
 
-    Raises UsageError if no collection has the service, or does not have a record that is named.
+    This is a session of its own, which takes the lease. Raises UsageError if no collection has the service, or if it
+    was not asked about a record that is named.
     """
     if source:
         raise UsageError("--service and --source cannot be combined", hint="windrow retry --service NAME [RECORD]...")
@@ -206,17 +217,17 @@ def ask_again(
     }
     if not asking:
         raise UsageError(f"there is no service {service!r} that can be asked again", hint="windrow config")
-    chosen = [
-        Chosen(0, key, (collection.phase(collection.steps[0].phase), Status.PENDING), ())
-        for name, adapter in asking.items()
-        for collection in [registry.collection(name)]
-        for key in adapter.ask_again(workspace, service, names, reason, dry_run=dry_run)
-    ]
-    if names and not chosen:
-        raise UsageError(
-            f"{service} was not asked about {names[0]!r}, or is still to be", hint=f"windrow why {names[0]}"
-        )
-    return chosen
+    for name in names:  # each by itself, without a change: one that is unknown must not be passed over
+        if not any(adapter.ask_again(workspace, service, [name], reason, dry_run=True) for adapter in asking.values()):
+            raise UsageError(f"{service} was not asked about {name!r}, or is still to be", hint=f"windrow why {name}")
+    command = f"retry --service {service} {' '.join(names[:MAX_NAMED])}".rstrip()
+    with nullcontext() if dry_run else decision_session(ledger, command):
+        return [
+            Chosen(0, key, (collection.phase(collection.steps[0].phase), Status.PENDING), ())
+            for name, adapter in asking.items()
+            for collection in [registry.collection(name)]
+            for key in adapter.ask_again(workspace, service, names, reason, dry_run=dry_run)
+        ]
 
 
 def _select(frontier: Frontier, act: str, source: str, reason: str) -> list[Chosen]:

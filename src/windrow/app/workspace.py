@@ -349,7 +349,10 @@ class Windrow:
         if service:
             from windrow.app.question import ask_again
 
-            return ask_again(self.config, service, _as_tuple(names), reason=reason, source=source, dry_run=dry_run)
+            with closing(self.ledger()) as ledger:
+                return ask_again(
+                    self.config, ledger, service, _as_tuple(names), reason=reason, source=source, dry_run=dry_run
+                )
         return self._decide("retry", names, source=source, reason=reason, dry_run=dry_run)
 
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:

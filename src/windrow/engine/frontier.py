@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -456,12 +457,19 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
     """
     and_more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
     names = " ".join(choice.key for choice in chosen[:MAX_NAMED]) + and_more
+    with decision_session(ledger, f"{act} {collection.name} {names}") as (writer, session):
+        frontier_of(ledger, collection).decide(writer, session, act, chosen)
+    return len(chosen)
+
+
+@contextmanager
+def decision_session(ledger: Ledger, command: str) -> Iterator[tuple[LedgerWriter, int]]:
+    """Take the lease, and record an operator's decision as a session; yield its writer and number."""
     lease = Lease(ledger)
     try:
         with ledger.writing() as writer:
-            session = writer.sessions.open(name_this_process(), f"{act} {collection.name} {names}")
-            frontier_of(ledger, collection).decide(writer, session, act, chosen)
+            session = writer.sessions.open(name_this_process(), command)
+            yield writer, session
             writer.sessions.close(session, 0)
     finally:
         lease.release()
-    return len(chosen)

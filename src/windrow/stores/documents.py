@@ -294,6 +294,7 @@ class SqliteDocuments(SqliteStore):
         Ranking them by the rarity of words would require reading every document with one of the words.
         """
         declared = self._databases[database]
+        text = text.replace("\0", " ")  # it would end the query within a quoted word
         words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
         if not words:
             return

@@ -88,14 +88,16 @@ class RecordStore(SqliteStore):
                     self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row)
 
     def _meta(self, name: str) -> int:
-        row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        with self._guarded():
+            row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return int(row[0]) if row else 0
 
     # What the engine reads and writes.
 
     def reader_version(self) -> str:
         """Return the version of the step that read the first records, or an empty text if it is not known."""
-        row = self._connection.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
+        with self._guarded():
+            row = self._connection.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
         return str(row[0]).removeprefix("v") if row else ""
 
     def set_reader_version(self, version: str) -> None:
@@ -210,7 +212,8 @@ class RecordStore(SqliteStore):
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
         """Return the first 256 attempts after `after` that wait for answers of services, with their requests."""
         text = "SELECT attempt, asks FROM waiting WHERE attempt > ? ORDER BY attempt LIMIT 256"
-        rows = self._connection.execute(text, (after,)).fetchall()
+        with self._guarded():
+            rows = self._connection.execute(text, (after,)).fetchall()
         return {attempt: [PendingAsk(*ask) for ask in json.loads(asks)] for attempt, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
@@ -261,7 +264,8 @@ class RecordStore(SqliteStore):
     def history(self, key: str) -> list[RecordVersion]:
         """Return the observations of a record, oldest first."""
         # The id is looked up first: with a subquery SQLite would number all observations for each record.
-        row = self._connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
+        with self._guarded():
+            row = self._connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
         return list(self._versions("WHERE record = ? ORDER BY at, attempt", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
@@ -365,11 +369,13 @@ class RecordStore(SqliteStore):
 
     def has_record(self, key: str) -> bool:
         """Return whether there is or was a record with this key."""
-        return self._connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
+        with self._guarded():
+            return self._connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
     def key_of_alias(self, alias: str) -> str:
         """Return the key of the record with an alias, or an empty text if there is no such record."""
-        return key_of_alias(self._connection, alias)
+        with self._guarded():
+            return key_of_alias(self._connection, alias)
 
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
         """Return the keys of the records that the attempts (first, last) changed."""
@@ -422,7 +428,8 @@ class RecordStore(SqliteStore):
     def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
         text = "SELECT attempt FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY attempt"
-        return [attempt for (attempt,) in self._connection.execute(text, (key,))]
+        with self._guarded():
+            return [attempt for (attempt,) in self._connection.execute(text, (key,))]
 
     def keys_of(self, attempt: int, limit: int) -> list[str]:
         """Return the first keys of the records that an attempt observed, at most `limit`."""

@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,8 @@ from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.grobid import interpret_answer
 from windrow.engine.progress import Progress
-from windrow.errors import UsageError
+from windrow.errors import Locked, UsageError
+from windrow.ledger import Lease, Ledger
 from windrow.model import Limits
 
 GENERAL = (500, b"[GENERAL] Could not get an engine from the pool within configured time.", XML)
@@ -142,11 +143,20 @@ def test_documents_are_sent_again_on_request(tmp_path):
         config = workspace.workspace()
         assert ADAPTER.ask_again(config, "grobid", (), "GENERAL", dry_run=True) == [keys["never"]]
         assert ADAPTER.ask_again(config, "grobid", (), "no such reason", dry_run=True) == []
-        assert [item.key for item in ask_again(config, "grobid", (), reason="error", dry_run=True)] == [keys["never"]]
-        for service, names in (("another", ()), ("grobid", ("sha1:unknown",))):
-            with pytest.raises(UsageError):
-                ask_again(config, service, names)
-        assert ADAPTER.ask_again(config, "grobid", (keys["never"],), "", dry_run=False) == [keys["never"]]
+        with closing(Ledger(config.ledger)) as ledger:
+            chosen = ask_again(config, ledger, "grobid", (), reason="error", dry_run=True)
+            assert [item.key for item in chosen] == [keys["never"]]
+            for service, names in (("another", ()), ("grobid", (keys["never"], "sha1:unknown"))):
+                with pytest.raises(UsageError):
+                    ask_again(config, ledger, service, names)
+            lease = Lease(ledger)
+            with pytest.raises(Locked):
+                ask_again(config, ledger, "grobid", (keys["never"],))
+            lease.release()
+            sessions = ledger.sessions.numbers()
+            assert [item.key for item in ask_again(config, ledger, "grobid", (keys["never"],))] == [keys["never"]]
+            (session,) = set(ledger.sessions.numbers()) - set(sessions)
+            assert ledger.sessions.get(session).command == f"retry --service grobid {keys['never']}"
         replies.clear()
         workspace.run()
         assert tries == {"good": 1, "never": 10}

@@ -298,11 +298,14 @@ class WarcImporter:
 
 
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
-    """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response."""
+    """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response.
+
+    A long row of requests without responses is cut all the same.
+    """
     batch: _Batch = []
     for record in records:
         batch.append(record)
-        if len(batch) >= BATCH_SIZE and record[0].kind != "request":
+        if len(batch) >= (BATCH_SIZE if record[0].kind != "request" else 4 * BATCH_SIZE):
             yield batch
             batch = []
     if batch:

@@ -143,6 +143,7 @@ class RawRun:
             if domain.json_responses == 2:
                 head, domain.file_end, domain.needs_comma = _split_before_end(domain.first_response)
                 file.write(head)
+                domain.first_response = b""
             for row in new_rows:
                 comma = b",\n" if domain.needs_comma else b""
                 file.write(comma + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
