@@ -98,7 +98,9 @@ def add_source(root: Path, new: NewSource) -> Path:
         )
     path = root / SOURCES_FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
-        raise UsageError(f"{new.name!r} cannot name a source: only letters, digits, - and _ are allowed")
+        raise UsageError(
+            f"{new.name!r} cannot name a source: use a letter or digit, then at most 63 letters, digits, - and _"
+        )
     names = {source.name for source in load(root).sources}
     if new.name in names or path.exists():
         raise UsageError(f"there is a source {new.name} already; {path} is left as it is", hint="windrow config")

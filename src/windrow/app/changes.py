@@ -101,7 +101,10 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the records that could not be read, as `CountsSkipped.count_skipped` does, in all collections."""
+    """Count by reason the records of all collections that could not be read in attempts (first, last).
+
+    With None for `facts`, those are counted that no later attempt has repaired.
+    """
     counts: Counter[str] = Counter()
     for adapter in capable(CountsSkipped, harvested_collections(workspace, ledger)).values():
         counts.update(adapter.count_skipped(workspace, facts))

@@ -57,7 +57,7 @@ class ItemLookup:
         self.total = 0
 
     def items(self, name: str) -> list[ItemKey]:
-        """Return the items with a name, from the most exact look-up that finds any."""
+        """Return the items with a name, from the most exact look-up with a result; `total` becomes their number."""
         exact = (self._by_number, self._by_key, self._by_address)
         for find_keys in (*exact, self._by_warc, self._by_tail, self._by_left_out):
             if keys := find_keys(name):

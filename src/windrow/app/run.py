@@ -285,7 +285,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 
 
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
-    """Make a folder that is named in place of a source a source of this run, if a collection adopts its documents.
+    """If a folder is named instead of a source, and a collection adopts its documents, add it as a source of this run.
 
     Return the configuration, the names and the first phase of the run; they are unchanged if no folder is adopted.
     """

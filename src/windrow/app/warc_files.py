@@ -114,7 +114,7 @@ def _escape_path(path: Path) -> str:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return a name for the source of a WARC file that differs from the sources of other collections."""
+    """Return a name for a WARC file's source that no source of another collection has."""
     stem = path.name
     for ending in (*WARC_SUFFIXES, WACZ_SUFFIX):
         stem = stem.removesuffix(ending)

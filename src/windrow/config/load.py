@@ -71,7 +71,8 @@ def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]
     for table in source_tables:
         if not is_name(table.name):
             raise ConfigError(
-                f"{table.file}: {table.name[:80]!r} cannot name a source: only letters, digits, - and _ are allowed"
+                f"{table.file}: {table.name[:80]!r} cannot name a source: use a letter or digit, then at most 63 "
+                "letters, digits, - and _"
             )
         first = tables_by_variable.setdefault(variable_name(table.name), table)
         if first is not table:

@@ -35,7 +35,7 @@ def index_name(session: int) -> str:
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write an index for every session that has captures but none; after an error, the next session tries again."""
+    """Write an index for every session that has captures but no index; after an error, the next session tries again."""
     with suppress(OSError):
         _remove_outdated(folder)
     for session in ledger.captures.sessions():

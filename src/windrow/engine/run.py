@@ -54,7 +54,7 @@ class VersionStore(Protocol):
         """Return the number of the last attempt that was settled, 0 if there was none."""
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """Record each earlier session's last attempt, unless the store has a session; the argument returns them."""
+        """Record the last attempts of earlier sessions, as `read_last_attempts` returns them, if none is there."""
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Write entries, which the Settle step made of results, and set the checkpoint; changes belong to `session`."""

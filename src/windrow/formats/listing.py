@@ -162,7 +162,7 @@ class LineSplitter:
         self._lines: list[bytes] = []
 
     def feed(self, block: bytes | memoryview) -> None:
-        """Split the next bytes; raise TerminalFailure with TOO_LARGE beyond a limit."""
+        """Add the next bytes, split into lines; raise TerminalFailure with TOO_LARGE if a limit is exceeded."""
         *lines, self._rest = (self._rest + block).split(b"\n")
         self._lines += lines
         if len(self._rest) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):

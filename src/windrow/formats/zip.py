@@ -385,7 +385,9 @@ def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
     own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
     signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
     if signature != b"PK\x03\x04":
-        raise StepError(f"{record.name!r} is not where the directory says", Reason.CORRUPT)
+        raise StepError(
+            f"{record.name!r}: no entry begins at the position that the directory of the archive gives", Reason.CORRUPT
+        )
     name = read_exactly(view, record.offset + LOCAL_RECORD.size, name_length)
     if name != record.raw or method != record.method or (flags ^ record.flags) & 1:
         raise StepError(f"the header of {record.name!r} contradicts the directory", Reason.CORRUPT)

@@ -25,7 +25,7 @@ class RequestQueries(TypedRequests):
         return {name: json.loads(text) for name, text in self.learned_texts(collection, source).items()}
 
     def learned_as(self, collection: str, name: str) -> dict[str, Any]:
-        """Return the values that were learned under a name, by source, whether or not it is still configured."""
+        """Return the values learned under a name, by source, including sources that are no longer configured."""
         return {source: json.loads(text) for source, text in self.learned_texts_as(collection, name).items()}
 
     def address(self, collection: str, source: str) -> str | None:

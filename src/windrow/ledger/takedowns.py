@@ -103,7 +103,9 @@ class TakedownWriter:
             database.execute("takedown_clear_request", request.digest, request.host)
             database.execute("takedown_clear_address", request.digest, request.host)
         for shared in queries.asked_too(attempts):
-            attachments = [[at, shared.attempt, *part] for at, _, *part in json.loads(shared.attachments)]
+            attachments = [
+                [body_offset, shared.attempt, *span] for body_offset, _, *span in json.loads(shared.attachments)
+            ]
             database.execute("takedown_send_from", json.dumps(attachments), shared.digest, shared.host)
             database.execute("takedown_found_from", shared.attempt, shared.digest, shared.host)
 

@@ -111,7 +111,7 @@ class RecordStore(SqliteStore):
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """Record the last attempt of each earlier session, if none is recorded yet; they are read by the argument."""
+        """Record the last attempts of earlier sessions, as `read_last_attempts` returns them, if none is there."""
         with self._writing():
             note_earlier_sessions(self._connection, read_last_attempts)
 

@@ -112,8 +112,8 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
             connection.close()
             if is_unwritable(error) and mode == modes[-1] and _has_log(path):
                 raise StoreError(
-                    f"{path} cannot be read: a run was killed and left a log beside it, which is only read where a file"
-                    " can be written",
+                    f"{path} cannot be read: a killed run left a log beside it, and SQLite reads the log only if it can"
+                    " write files there",
                     hint="copy the workspace to a disk with room that you may write, and read it there",
                     reason=Reason.PERMISSION_DENIED,
                 ) from error

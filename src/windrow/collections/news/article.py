@@ -178,7 +178,7 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip; `feed_entry` may have its `title` and `published` date in a feed."""
+    """Return the article of a page, or a skip; `feed_entry` has its `title` and `published` date from a feed."""
     url = task.request.url if task.request else task.item.key
     if read_media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"type {read_media_type(task.fields)}")

@@ -52,7 +52,7 @@ def parse_record(raw: RawWork) -> CatalogueRecord:
     if not work.title:
         raise StepError("the record has no title", Reason.NOT_WANTED)
     if not work.identifiers and not work.name:
-        raise StepError("the record has no identifier and no name", Reason.NOT_WANTED)
+        raise StepError("the record has neither an id nor an identifier such as a DOI", Reason.NOT_WANTED)
     return work
 
 

@@ -81,7 +81,9 @@ class WideTable(Protocol):
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise `ConfigError` if the name of a family is not valid, or if two families have a column of the same name.
+    """Raise ConfigError if a family's name is not valid or two families have the same column.
+
+    Raises StoreError if the name of a column is not valid.
 
     Libraries that read such tables in bulk leave out the family. Only families whose names differ in the number at
     their end may have columns of the same name, such as `grobid0:status` and `grobid1:status`.

@@ -65,7 +65,10 @@ class FollowOutcome(NamedTuple):
 
 
 class _Follow(NamedTuple):
-    """A response and the result of following it, or a failed reading, or None if it has no body; and the seconds."""
+    """A response and what following it gave: a result, a failed reading, or None if it has no body.
+
+    `seconds` is how long that took.
+    """
 
     recorded: RecordedAttempt
     followed: FollowedAnswer | Reading | None = None

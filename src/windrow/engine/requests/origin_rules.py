@@ -129,7 +129,7 @@ class OriginRules:
         return []
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return an empty list, since only sitemaps and feeds have hints."""
+        """Return an empty list, so that no links are read: the discovery decides what is requested."""
         del job, fields, body
         return []
 

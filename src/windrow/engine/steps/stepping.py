@@ -44,7 +44,7 @@ class _Task:
 
     @property
     def has_nothing_usable(self) -> bool:
-        """Whether none of several documents gave anything."""
+        """Whether at least `MIN_UNUSABLE` documents were read and none of them was usable."""
         return not self.usable and self.unusable.total() >= MIN_UNUSABLE
 
     def comment(self, source: str, error: WindrowError | None) -> str:
@@ -94,7 +94,7 @@ class PhaseTasks:
     def count(
         self, writer: LedgerWriter, source: str, reason: Reason | None, use: tuple[bool, Reason | None], message: str
     ) -> None:
-        """Count a document of a source, which was refused if it has a `reason`; `message` says why windrow failed.
+        """Count a document of a source; with a `reason` it was refused. `message` says why, if windrow failed.
 
         `use` has whether it gave something, and the reason if it gave nothing and should have.
         """

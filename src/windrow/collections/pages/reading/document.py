@@ -139,7 +139,7 @@ class Pile:
     quote_text: str = ""
 
     def fields(self) -> tuple[str, str, str, str, str, str]:
-        """Return the six texts in the order of the table."""
+        """Return the six texts in the order of the columns of `text_pile`."""
         return (
             self.text,
             self.secondary_text,
