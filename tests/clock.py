@@ -20,6 +20,7 @@ class Clock:
     """Replaces the engine's `datetime`: its time is wrong by what a function returns; it still parses times."""
 
     fromisoformat = staticmethod(datetime.fromisoformat)
+    fromtimestamp = staticmethod(datetime.fromtimestamp)
 
     def __init__(self, wrong: Callable[[], timedelta]) -> None:
         self.wrong = wrong

@@ -70,7 +70,7 @@ def test_messages_of_several_collections_count_on_from_page_to_page(ask, monkeyp
     assert messages == [
         {"type": "page_result", "rank": 3, "url": "https://a.example/"},
         {"type": "search", "query": "green tea", "offset": 2, "results": 1, "further": False, "relaxed": False,
-         "notes": ["of one"]},
+         "notes": ["of one"], "did_you_mean": ""},
     ]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def test_pages_follow_each_other(root: Path, windrow) -> None:
     assert [hit["rank"] for hit in second.of("page_result")] == list(range(21, 32))
     assert second.of("search") == [
         {"type": "search", "query": "walrus", "offset": 20, "results": 11, "further": False, "relaxed": False}
-        | {"notes": []}
+        | {"notes": [], "did_you_mean": ""}
     ]
     assert windrow("search", "walrus", "--page", "9").err.endswith("no more results\n")
 

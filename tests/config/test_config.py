@@ -234,7 +234,7 @@ def test_states_and_inactive_centres(root: Path) -> None:
         ("[source.a]\nurl = 'ftp://h:99999/x'\ncollection = 'drops'", ["port"]),
         ("[source.a]\nurl = 'ftp://h/../x'\ncollection = 'drops'", [".."]),
         ("[source.a]\nurl = 'ftp://h/%0d%0aDELE'\ncollection = 'drops'", ["control"]),
-        ("[source.'a b']\nurl = 'ftp://h/'\ncollection = 'drops'", ["not a name for a source"]),
+        ("[source.'a b']\nurl = 'ftp://h/'\ncollection = 'drops'", ["cannot name a source"]),
         ("[source.a_b]\nx = 1\n[source.a-b]\nx = 1", ["declared as a_b"]),
         ("name = ", ["is not TOML", "end of document"]),
         ("# \ufffe\udc80", ["not UTF-8"]),

@@ -118,7 +118,7 @@ def test_whoever_imports_the_room_loads_no_other() -> None:
     script = "import sys, windrow.content; print(*sorted(m for m in sys.modules if m.startswith('windrow.')))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     rooms = {name.split(".")[1] for name in loaded}
-    assert rooms == {"content", "errors", "formats", "reasons"}
+    assert rooms == {"caps", "content", "errors", "formats", "reasons"}
 
 
 def test_whoever_imports_windrow_loads_no_room() -> None:

@@ -214,7 +214,7 @@ def _planned_size(preview: Preview, source: PlannedSource) -> str:
     return spell_size(source.bytes) + (" and more" if has_unknown else "")
 
 
-@command("replay", examples=["windrow replay", "windrow replay events --json"])
+@command("replay", examples=["windrow replay", "windrow replay --json"])
 @click.argument("names", metavar="[COLLECTION]...", nargs=-1, shell_complete=complete_collections)
 def replay_command(console: Console, names: tuple[str, ...]) -> int:
     """Read every kept capture again with the current readers, schemas and lists; fetch nothing.

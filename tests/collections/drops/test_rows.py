@@ -218,7 +218,7 @@ def test_long_identifiers_are_shortened_and_stay_distinct() -> None:
     ("content", "reason", "words"),
     [
         (specimens(mouse("s" * 256)), Reason.TOO_LARGE, "256 characters"),
-        (specimens(mouse("s", dob="0000-01-01")), Reason.NOT_VALID, "not a day"),
+        (specimens(mouse("s", dob="0000-01-01")), Reason.NOT_VALID, "not a date"),
         (experiments(experiment("e", "s", inner=procedure(simple("a", sequence=2**63)))), Reason.TOO_LARGE, "64 bits"),
         (specimens("<rat/>"), Reason.NOT_VALID, "rat has no table or column"),
         (specimens(mouse("s", inner="<tail/>")), Reason.NOT_VALID, "tail has no table or column"),
