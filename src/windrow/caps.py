@@ -48,6 +48,7 @@ FEED_BYTES = Cap("FEED_BYTES", 16 * MIB, "bytes of a feed", _MEMORY, REFUSED)
 FEED_ENTRIES = Cap("FEED_ENTRIES", 20_000, "entries of a feed", "memory and search index", LEFT_OUT)
 EXTRACTED_BYTES = Cap("EXTRACTED_BYTES", 64 * MIB, "bytes of a page for `windrow extract`", _MEMORY, REFUSED)
 XML_TEXT_BYTES = Cap("XML_TEXT_BYTES", 10_000_000, "bytes of one text in XML", "the parser's own bound", REFUSED)
+CRAWLER_TEXT_BYTES = Cap("CRAWLER_TEXT_BYTES", 16 * MIB, "bytes of a source text in the crawl log", "size", UNREPORTED)
 
 # lists of addresses
 SITEMAP_BYTES = Cap("SITEMAP_BYTES", 50 * MIB, "bytes of a sitemap", "the sitemap protocol", REFUSED)
@@ -77,6 +78,8 @@ UNREADABLE_LINES = Cap(
     "UNREADABLE_LINES", 100, "lines of a listing that cannot be read", "memory", "they are counted together"
 )
 LIST_FILE_BYTES = Cap("LIST_FILE_BYTES", 64 * MIB, "bytes of a file that lists WARC files", _MEMORY, REFUSED)
+LINK_HEADER_LINKS = Cap("LINK_HEADER_LINKS", 50, "links of a Link header", "hostile input", UNREPORTED)
+LINK_HEADER_CHARACTERS = Cap("LINK_HEADER_CHARACTERS", 8_192, "characters of a header", "hostile input", UNREPORTED)
 
 # news and events
 LIST_ROUNDS = Cap("LIST_ROUNDS", 3, "readings of a list from which posts vanish", "a list may never rest", UNREPORTED)
@@ -93,11 +96,18 @@ EVENT_REPETITIONS = Cap(
 )
 EVENT_TEXTS = Cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_PAGE_BYTES = Cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
+SECTION_LINKS = Cap("SECTION_LINKS", 2_000, "articles of a section page", "one run should end", LEFT_OUT)
+FRONT_PAGE_FEEDS = Cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "one run should end", UNREPORTED)
+ARTICLE_KEYWORDS = Cap("ARTICLE_KEYWORDS", 200, "keywords of an article", "hostile input", UNREPORTED)
+FEED_ENTRY_TEXT = Cap("FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size", UNREPORTED)
 
 # papers
 PAPER_TEXT_BYTES = Cap("PAPER_TEXT_BYTES", 4_000_000, "bytes of a paper's text", "the cell of a row", LEFT_OUT)
 SEARCHED_CHARACTERS = Cap("SEARCHED_CHARACTERS", 1_000_000, "searched characters of a paper", "its index", UNREPORTED)
 TEI_BYTES = Cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "the cell of a row", "it is refused (`toobig`)")
+CELL_BYTES = Cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
+PAPER_REFERENCES = Cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "a cell of a row", UNREPORTED)
+BIBLIOGRAPHY = Cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", UNREPORTED)
 
 # files and archives
 SCHEMA_BYTES = Cap("SCHEMA_BYTES", 256 * MIB, "bytes of a schema or list", _MEMORY, "the run does not begin")
@@ -119,18 +129,6 @@ WACZ_LIST_BYTES = Cap("WACZ_LIST_BYTES", 64 * MIB, "bytes of the list of files i
 STORED_FINDINGS = Cap(
     "STORED_FINDINGS", 1_000, "findings of a document", "a broken one may have millions", "the others are counted"
 )
-
-# further ones
-SECTION_LINKS = Cap("SECTION_LINKS", 2_000, "articles of a section page", "one run should end", LEFT_OUT)
-ARTICLE_KEYWORDS = Cap("ARTICLE_KEYWORDS", 200, "keywords of an article", "hostile input", UNREPORTED)
-FRONT_PAGE_FEEDS = Cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "one run should end", UNREPORTED)
-FEED_ENTRY_TEXT = Cap("FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size", UNREPORTED)
-CRAWLER_TEXT_BYTES = Cap("CRAWLER_TEXT_BYTES", 16 * MIB, "bytes of a source text in the crawl log", "size", UNREPORTED)
-LINK_HEADER_LINKS = Cap("LINK_HEADER_LINKS", 50, "links of a Link header", "hostile input", UNREPORTED)
-LINK_HEADER_CHARACTERS = Cap("LINK_HEADER_CHARACTERS", 8_192, "characters of a header", "hostile input", UNREPORTED)
-CELL_BYTES = Cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
-PAPER_REFERENCES = Cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "a cell of a row", UNREPORTED)
-BIBLIOGRAPHY = Cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", UNREPORTED)
 COUNTED_RULES = Cap("COUNTED_RULES", 50, "rules of a source that left out something", "memory", "counted together")
 
 CAPS = tuple(cap for cap in list(globals().values()) if isinstance(cap, Cap))

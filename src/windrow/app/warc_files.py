@@ -17,10 +17,10 @@ from windrow.contract.registry import names as collection_names
 from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
+from windrow.settings.setting import is_name
 
 _MAX_LIST_SIZE = LIST_FILE_BYTES.number  # bytes
 _NOT_IN_SOURCE_NAME = re.compile(r"[^\w-]+", re.ASCII)
-_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def import_collection() -> str:
@@ -50,7 +50,7 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
             hint="windrow run --help",
         )
     other_sources = {configured.name for configured in workspace.sources if configured.collection != collection}
-    if source and (not _SOURCE_NAME.fullmatch(source) or source in other_sources):
+    if source and (not is_name(source) or source in other_sources):
         raise UsageError(f"--source {source[:100]}: not a valid name, or the name of a source of another collection")
     given_paths = {path.resolve(): path for named_path in paths for path in _expand_path(named_path)}
     return tuple(
@@ -119,7 +119,7 @@ def _source_name(path: Path, other_sources: set[str]) -> str:
     for ending in (*WARC_SUFFIXES, WACZ_SUFFIX):
         stem = stem.removesuffix(ending)
     name = _NOT_IN_SOURCE_NAME.sub("-", stem).strip("-_")[:64] or "warc"
-    return f"warc-{name}"[:64] if name in other_sources or not _SOURCE_NAME.fullmatch(name) else name
+    return f"warc-{name}"[:64] if name in other_sources or not is_name(name) else name
 
 
 def preview_import(files: Sequence[WarcFile]) -> Preview:

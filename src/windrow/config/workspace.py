@@ -16,7 +16,7 @@ from windrow.caps import CONFIG_BYTES
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret, Source
 from windrow.settings.configuration import DatabaseAddress, Section
-from windrow.settings.setting import Value
+from windrow.settings.setting import Value, is_name
 from windrow.stores.index.folder import index_folder
 
 
@@ -304,7 +304,6 @@ def read_password(database: DatabaseAddress) -> str | None:
 
 
 _HOST_KEY = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?|[a-z0-9@.-]{4,64} [A-Za-z0-9+/]{20,16384}={0,2}")
-_SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HOST_KEYS_HEADER = "# Trusted host keys by source. Written by windrow; remove a line to withdraw the trust.\n"
 
 
@@ -322,7 +321,7 @@ def trust(root: Path, source: str, key: str) -> bool:
     `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
     The file is replaced as a whole, so that a reader sees the old file or the new one, never a part.
     """
-    if not _HOST_KEY.fullmatch(key) or not _SOURCE_NAME.fullmatch(source):
+    if not _HOST_KEY.fullmatch(key) or not is_name(source):
         raise ConfigError(f"{source!r}: expected a source's name and a host key (SHA256:... or a public key)")
     keys = read_host_keys(read_files(root).keys)
     if key in keys.get(source, ()):

@@ -233,8 +233,7 @@ class Session:
     def add_failed_task(self, collection: str, error: WindrowError) -> None:
         """Record that a collection could not be harvested."""
         with self.ledger.writing() as writer:
-            no_source, first_phase = "", 1
-            task = writer.sessions.open_task(self.number, collection, no_source, first_phase)
+            task = writer.sessions.open_task(self.number, collection, source="", phase=1)
             writer.sessions.close_task(task, error.reason, f"{collection}: {error}"[:MAX_COMMENT_LENGTH], failed=True)
         self.failed += 1
 

@@ -127,9 +127,7 @@ class ForeignCapturing:
         """Yield the files among `paths`, and the files in its folders whose names have one of the endings `endings`."""
         for path in sorted(paths):
             if path.is_dir():
-                yield from sorted(
-                    file for file in path.rglob("*") if file.name.lower().endswith(endings) and file.is_file()
-                )
+                yield from files_below(path, endings)
             elif path.is_file():
                 yield path
             else:
@@ -451,3 +449,8 @@ def _file_name(warc: str) -> str:
     'a.warc.gz'
     """
     return warc.rpartition("/")[2]
+
+
+def files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """Return the files below a folder whose names have one of the endings, in lower or upper case, sorted by path."""
+    return sorted(file for file in folder.rglob("*") if file.name.lower().endswith(endings) and file.is_file())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from windrow.archive.indexed import read_blocks
 from windrow.contract import Collection
 from windrow.digest import hash64
-from windrow.engine.captures.foreign_captures import CDX_NAMES
+from windrow.engine.captures.foreign_captures import CDX_NAMES, files_below
 from windrow.engine.captures.rules import ExplainedCapture, LeftOutLines, SelectJob, explain_captures, select_lines
 from windrow.formats.cdx import parse_line, surt
 from windrow.formats.url import normalise
@@ -59,8 +59,7 @@ def _index_files(places: tuple[Path, ...]) -> Iterator[Path]:
     """Yield the index files among paths and in folders."""
     for place in places:
         if place.is_dir():
-            files = (path for path in place.rglob("*") if path.is_file())
-            yield from sorted(path for path in files if path.name.lower().endswith(CDX_NAMES))
+            yield from files_below(place, CDX_NAMES)
         elif place.is_file():
             yield place
 

@@ -12,7 +12,7 @@ from windrow.clock import now
 from windrow.engine.crawl.asking import ArchivingClient, CrawlResult
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
-from windrow.errors import TransportError, WindrowError
+from windrow.errors import WindrowError
 from windrow.fetch.http_client import HttpClient
 from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
 from windrow.formats.url import parts
@@ -102,8 +102,7 @@ class OriginCrawler:
                     job = await self._jobs.get()
                     end = self._stop_reason() if job is None else await self._process(client, job)
         except WindrowError as error:
-            wait = error.wait if isinstance(error, TransportError) else None
-            end = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+            end = BatchBroken.of_error(error)
         except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
             end = BatchBroken.of_fault(error)
         self._end = self._end or end

@@ -36,7 +36,6 @@ from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import end_with_parent
 from windrow.fetch.transport import transport_for
 from windrow.formats.url import parts
-from windrow.reasons import Reason
 
 CLOSE_TIMEOUT = 2.0
 """Seconds allowed for closing the remaining connections."""
@@ -147,9 +146,9 @@ class Fetcher:
         try:
             walker = OriginCrawler(walk, archiver, self._recent, self.report, queue, parallel=parallel)
         except Exception as error:  # noqa: BLE001 after a bug in a collection's rules the engine must not wait forever
-            fault = f"the crawl rules of {walk.origin}: {type(error).__name__}: {error}"[:1000]
-            broken = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
-            self.report(BatchEnded(walk.number, (), broken))
+            fault = BatchBroken.of_fault(error)
+            fault = fault._replace(message=f"the crawl rules of {walk.origin}: {fault.message}")
+            self.report(BatchEnded(walk.number, (), fault))
             return
         self._walkers[walk.number] = walker
         self._start_task(walker.run())

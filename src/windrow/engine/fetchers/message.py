@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from windrow.contract import Crawl, Offering, Request
 from windrow.engine.requests.answers import KeptAnswer
+from windrow.errors import TransportError, WindrowError
 from windrow.model import (
     ArchivePlace,
     Attempt,
@@ -95,8 +96,14 @@ class BatchBroken(NamedTuple):
     wait: float | None  # the seconds that the server asked to be left alone
 
     @classmethod
+    def of_error(cls, error: WindrowError) -> Self:
+        """Return the end after an error of a transport or of the archive."""
+        wait = error.wait if isinstance(error, TransportError) else None
+        return cls(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+
+    @classmethod
     def of_fault(cls, error: Exception) -> Self:
-        """Return the end after a fault of ours: too little memory, or a bug."""
+        """Return the end after a fault of windrow: too little memory, or a bug."""
         if isinstance(error, MemoryError):
             return cls(Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning, "", retry=False, wait=None)
         return cls(Reason.STEP_FAILED, f"{type(error).__name__}: {error}"[:1000], "", retry=False, wait=None)

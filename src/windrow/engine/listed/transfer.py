@@ -64,7 +64,7 @@ async def run_batch(
         if connection and end is _ConnectionEnd.SOUND:
             pool.give_back(batch.site, connection)
     except WindrowError as error:
-        report(BatchEnded(batch.number, tuple(job.target for job in jobs), _describe_break(error)))
+        report(BatchEnded(batch.number, tuple(job.target for job in jobs), BatchBroken.of_error(error)))
         return
     except Exception as error:  # noqa: BLE001 after a bug in windrow the engine must not wait forever
         report(BatchEnded(batch.number, tuple(job.target for job in jobs), BatchBroken.of_fault(error)))
@@ -136,11 +136,6 @@ async def _list_unwanted(folders: tuple[str, ...], connection: Connection) -> li
     entries = await connection.list("") or []
     outside = [entry for entry in entries if entry.name.partition("/")[0] not in folders]
     return [entry._replace(reason=Reason.NOT_WANTED) for entry in outside]
-
-
-def _describe_break(error: WindrowError) -> BatchBroken:
-    wait = error.wait if isinstance(error, TransportError) else None
-    return BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
 
 
 async def _run_from_queue(
