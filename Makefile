@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-DEBIAN := vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
+DEBIAN := systemd vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
           libxml2-utils lftp wget sqlite3 poppler-utils openjdk-17-jre-headless maven \
           wordpress wordpress-theme-twentytwentythree php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd
 APT    := DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
