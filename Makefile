@@ -17,7 +17,7 @@ PROCESSES = $(if $(TESTS),2,6)
 PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all bare servers pouchdb format lint types layers spelling docs queries check lock wheel bench cost clean
+.PHONY: help demo test test-all bare servers pouchdb format lint types layers spelling docs queries check lock wheel audit release bench cost clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,13 @@ lock: $(VENV)/dev.stamp  ## resolve all versions anew (UPGRADE=--upgrade takes n
 
 wheel: $(VENV)/dev.stamp  ## build the wheel into dist
 	$(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
+audit: $(VENV)/dev.stamp  ## fail if a locked dependency has a known vulnerability; asks OSV's database
+	$(BIN)/python tools/release.py audit
+
+release: $(VENV)/dev.stamp  ## build the checked-out commit into dist, with SBOM, provenance and a signature by KEY=FILE (SSH)
+	@test -n "$(KEY)" || { echo "name the SSH key to sign with: make release KEY=~/.ssh/id_ed25519"; exit 1; }
+	$(BIN)/python tools/release.py build $(KEY)
 
 bench: $(VENV)/dev.stamp  ## run the benchmarks, each peer beside windrow
 	$(BIN)/python -m benchmarks
