@@ -26,7 +26,7 @@ from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
 HELD = "held"
-"""The state of a source that is not requested: it has imported or adopted files, or is not declared."""
+"""The state of a source that is on the ledger but not declared, such as the source of imported files."""
 
 
 class SourceState(NamedTuple):
@@ -53,7 +53,7 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The state of a workspace. `holder` is the process that runs it now; `last` is the summary of its last session."""
+    """The state of a workspace; `holder` is the process that runs there now, or empty, and `last` its last session."""
 
     workspace: str
     folder: Path
@@ -62,10 +62,10 @@ class WorkspaceState:
     sources: tuple[SourceState, ...]
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
-    resting: tuple[RestingFile, ...] = ()  # failed in session after session; requested again later
+    resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # left out by rules, in the last session that found such links
+    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session that found such
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -100,7 +100,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return how many addresses rules left out of each source, in the last session that found such links."""
+    """Return the numbers of addresses that rules left out, by source and rule, in the last session that found such."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 
@@ -119,7 +119,7 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return reasons and numbers of failed addresses in the last session of each source."""
+    """Return (reason, number) of the addresses that failed in the last sessions of the sources."""
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
@@ -145,7 +145,7 @@ def _source_states(
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
 ) -> tuple[SourceState, ...]:
-    """Return the state of each source; `sessions_by_source` are the sessions that requested something from it."""
+    """Return the state of each source; `sessions_by_source` has the sessions that requested something from it."""
     frontiers = count_frontiers(ledger)
     failing, failed_captures = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources})
@@ -201,17 +201,14 @@ def _source_state(
     count, frontier, records = counts
     state = _configured_state(source)
     items = frontier.known if state == HELD else frontier.had
-    same = items - count.new - count.changed - count.refused
-    due = _next_due(workspace, source, sessions)
-    if frontier.by_address:
-        same = count.same + count.same_text
-        due = (now() if frontier.due else frontier.next) if state == "available" else None
+    same = frontier.unchanged(count.same + count.same_text, count.new + count.changed + count.refused)
+    due = frontier.next_request(_next_run(workspace, sessions)) if state == "available" else None
     if records is not None:
-        items, same = records, records - count.new - count.changed
+        items, same = records, max(0, records - count.new - count.changed)
     last_good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
         source.name, source.collection, source.owner, state, last_good,
-        new=count.new, changed=count.changed, same=max(0, same), gone=count.gone, failed=0,
+        new=count.new, changed=count.changed, same=same, gone=count.gone, failed=0,
         next_due=due, error=count.error, items=items,
     )  # fmt: skip
 
@@ -221,9 +218,9 @@ def _configured_state(source: Source) -> str:
     return "inactive" if state == "available" and not source.active else state
 
 
-def _next_due(workspace: Workspace, source: Source, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due: now if it never ran, None if runs are not repeated or the source is inactive."""
-    if not workspace.run.every or not source.active:
+def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
+    """Return when the run after a source's `sessions` is due: now if it had none, None if runs are not repeated."""
+    if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None
     return ended + timedelta(seconds=workspace.run.every) if ended else now()
