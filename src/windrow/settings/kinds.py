@@ -103,9 +103,9 @@ _SWITCH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 class ValueKind(NamedTuple):
     """A kind of value; `noun` describes it in messages and on the reference page.
 
-    `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError says only what
-    was expected, since the value may be a secret. `spell` converts the text of an environment variable to the value
-    that TOML would have. `show` converts a value that was read to text for people, and never shows a secret.
+    `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
+    the value, which may be a secret. `spell` converts the text of an environment variable to the value that TOML would
+    have. `show` converts a value that was read to text for people, and never shows a secret.
     """
 
     noun: str
@@ -163,7 +163,7 @@ def _read_pattern(value: Any, root: Path) -> str:
 
 
 def read_secret(value: Any, root: Path) -> Secret | None:
-    """Return the place of a secret, or None for an empty text. The ConfigError does not repeat other values."""
+    """Return where a secret is stored, or None for an empty text. The ConfigError does not repeat the value."""
     text = _read_text(value, root)
     if not text:
         return None
@@ -190,7 +190,7 @@ def _read_address(value: Any, root: Path) -> str:
 
 
 def _read_database(value: Any, root: Path) -> str:
-    """Return a database's address; a path is converted to one of SQLite."""
+    """Return a database's address; a path is converted to the address of an SQLite database."""
     text = _read_address(value, root)
     if not text:
         raise ConfigError("expected a path or a database's address")
@@ -275,7 +275,7 @@ OPTIONAL_DURATION = ValueKind(
 )
 PATTERN = ValueKind("regular expression", _read_pattern)
 SECRET = ValueKind("place of a secret", read_secret, show=_show_secret)
-OPEN = ValueKind("address without a password", _read_address)
+URL = ValueKind("address without a password", _read_address)
 DATABASE = ValueKind("path or database address", _read_database)
 COMMAND = ValueKind("command", _read_command, show=shlex.join)
 PATHS = ValueKind(
@@ -343,5 +343,5 @@ def _split_file_address(parts: SplitResult, base: str, root: Path) -> AddressPar
 
 
 def _describe_without_address(error: ValueError) -> str:
-    """Return what is wrong with an address, without repeating any part of it, since it may contain a password."""
+    """Return what is wrong with an address, without repeating a part of it, since it may contain a password."""
     return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not valid"

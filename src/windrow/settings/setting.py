@@ -1,4 +1,4 @@
-"""The settings that all collections share, and those of sources that are crawled or read captures of others.
+"""The settings of a workspace and of every source, and those of sources that are crawled or read captures.
 
 The loader, `windrow config` and the reference page use these and each collection's own settings.
 """
@@ -12,7 +12,6 @@ from windrow.model import Limits, Site
 from windrow.settings.kinds import (
     COMMAND,
     DURATION,
-    OPEN,
     OPTIONAL_PATH,
     PATH,
     PATHS,
@@ -21,6 +20,7 @@ from windrow.settings.kinds import (
     SWITCH,
     TEXT,
     TEXTS,
+    URL,
     ValueKind,
     choice,
     count,
@@ -32,8 +32,9 @@ PREFIX = "WINDROW_"
 class Setting(NamedTuple):
     """One setting: its dotted name, the kind of its values, its default as in TOML, and its one-line help.
 
-    `flag` is the option that sets it: of `windrow run` for a setting of the workspace, of `windrow new source` for one
-    of a source. A `written` setting names a file or folder that windrow writes, so no other setting may name the same.
+    `flag` is the option that sets it, empty if there is none: of `windrow run` for a setting of the workspace, of
+    `windrow new source` for one of a source. A `written` setting names a file or folder that windrow writes; another
+    setting may not name it too.
     """
 
     name: str
@@ -115,7 +116,7 @@ SOURCE_SETTINGS = (
         "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
     ),
     Setting("timeout", DURATION, _SITE.timeout, "longest time without a reply or data from the server"),
-    Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy to reach it through"),
+    Setting("proxy", URL, _SITE.proxy, "HTTP proxy to reach it through"),
     Setting("ca_bundle", OPTIONAL_PATH, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting(
         "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "which addresses of the host to use"
@@ -161,5 +162,5 @@ CAPTURED = (
 
 
 def store_of(name: str) -> Setting:
-    """Return the setting, for `Configuration.settings`, that says where a collection's records are kept."""
+    """Return the setting, for `Configuration.settings`, with the file in which a collection keeps its records."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)
