@@ -89,7 +89,7 @@ def test_status_after_a_kill_does_not_say_running_now(root, small, windrow, star
     run.communicate(timeout=PATIENCE)
     output = windrow("status").err
     assert "running now" not in output
-    assert "session 1 was cut short" in output
+    assert "session 1 was interrupted" in output
 
 
 def test_sessions_are_numbered_from_1_wherever_they_are_shown(workspace, windrow) -> None:

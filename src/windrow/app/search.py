@@ -76,7 +76,7 @@ def search(
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
-    """Return the query with other words for those that no document of any collection has; empty if there are none."""
+    """Return the query with similar words in place of those that no document has; empty if there is none to replace."""
     suggestions: dict[str, Suggestion] = {}
     known_words = {word for answer in answers for word, number in answer.frequency.items() if number}
     for answer in answers:
@@ -87,7 +87,7 @@ def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
 
 
 def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-    """Merge the answers of several collections, and return `limit` results from `offset` on."""
+    """Merge the answers of several collections; the result has `limit` results after the first `offset`."""
     nonempty = [answer for answer in answers.values() if answer.results]
     unrelaxed = [answer for answer in nonempty if not answer.relaxed]
     merged = unrelaxed or nonempty
