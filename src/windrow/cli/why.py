@@ -12,7 +12,7 @@ from windrow.formats.text import Table, show, table
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.app.question import Meaning
+    from windrow.app.lookup import Meaning
     from windrow.app.story import Story
 
 
