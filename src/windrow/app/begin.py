@@ -63,7 +63,9 @@ def _prepare_ledger(path: Path) -> str:
     if old_schema is None:
         return f"made {path.name}, the ledger (schema {newest})"
     if old_schema < newest:
-        return f"upgraded {path.name} from schema {old_schema} to {newest}; a copy of the old one is beside it"
+        return (
+            f"upgraded {path.name} from schema {old_schema} to {newest}; a copy of the old file is in the same folder"
+        )
     return f"kept {path.name} as it is (schema {newest})"
 
 

@@ -40,7 +40,7 @@ def decide(
     """Write a decision (`retry` or `cancel`) on items and addresses; return them with the states they had before.
 
     Without `names`, the failed ones (retry) or the waiting ones (cancel) with this source and reason are chosen; an
-    empty `source` or `reason` means any. With `dry_run` nothing is written. Raises UsageError for an unknown name or
+    empty `source` or `reason` selects all. With `dry_run` nothing is written. Raises UsageError for an unknown name or
     reason, and if a finished item is to be cancelled.
     """
     if not names and not reason and not source:

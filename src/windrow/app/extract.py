@@ -55,9 +55,9 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _source_for(workspace: Workspace | None, url: str) -> Source:
-    """Return a source for the request of one address, with the connection settings of the source at its origin if any.
+    """Return a source for the request of one address, with the connection settings of the source at its origin.
 
-    It does not have that source's secrets. Without a source at its origin, the host must have a public IP address.
+    It does not have that source's secrets. If no source is at its origin, the host must have a public IP address.
     Raises ConfigError if the host is another machine and the workspace has no contact.
     """
     address = parts(url)

@@ -194,7 +194,7 @@ def run(
 def _run_session(
     config: Workspace, arguments: RunArguments, imports: Mapping[str, Harvest], open_session: Callable[[], Session]
 ) -> SessionSummary:
-    """Harvest the chosen sources in a session, or if there are `imports` (by collection), import their WARC files."""
+    """Harvest the chosen sources in a session, or import WARC files if `imports` (by collection) is not empty."""
     chosen = imports or choose_sources(config, arguments.names)
     unusable = _find_unusable(config, arguments.names)
     if unusable and not chosen:
@@ -230,7 +230,7 @@ def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: Run
 
 
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
-    """Harvest each chosen collection; one whose database cannot be reached does not prevent the others.
+    """Harvest each chosen collection; if the database of one cannot be reached, the others are still harvested.
 
     Raises StoreUnreachable at the end if the database of every chosen collection cannot be reached.
     """

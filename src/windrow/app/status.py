@@ -65,7 +65,7 @@ class WorkspaceState:
     resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session that found such
+    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session that found any
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -75,7 +75,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     frontiers_by_source = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for session in ledger.sessions.by_source():
-        if _asked_source(frontiers_by_source.get(session.source), session):
+        if _requested_something(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
     return WorkspaceState(
@@ -100,7 +100,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return the numbers of addresses that rules left out, by source and rule, in the last session that found such."""
+    """Return the numbers of addresses that rules left out in each source's last session, by source and rule."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 
@@ -182,8 +182,8 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
     ]
 
 
-def _asked_source(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something from its source, or failed there; reading captures is neither."""
+def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
+    """Return whether a session requested something from its source, or failed to; only reading captures is neither."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
@@ -195,8 +195,8 @@ def _source_state(
 ) -> SourceState:
     """Return the state of a source.
 
-    `counts` are those of its last session and of its frontier, and the number of its records, which is None if its
-    collection does not count records. The state's `failed` is 0: the caller sets it.
+    `counts` are the counts of its last session, the counts of its frontier, and the number of its records (None if its
+    collection does not count records). The state's `failed` is 0: the caller sets it.
     """
     count, frontier, records = counts
     state = _configured_state(source)

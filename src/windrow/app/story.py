@@ -113,7 +113,7 @@ def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
 
 
 def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Return the story of the item with this name, the candidates if several have it, or else as `_answer_other`."""
+    """Return the story of the item with this name, the candidates if several have it, or what `_answer_other` finds."""
     items = lookup.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
@@ -198,7 +198,7 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
     events = []
     for attempt in attempts:
         source, address, session = attempt.source, attempt.url, attempt.session
-        text = f"requested from {source}" + ("" if attempt.end else "; this attempt was interrupted, or is under way")
+        text = f"requested from {source}" + ("" if attempt.end else "; this attempt is under way or was interrupted")
         events.append(Event(attempt.at, attempt.seq, session, "fetch", text, source, address))
         if attempt.end is None or attempt.ended is None:
             continue
@@ -218,7 +218,7 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
             unchanged_text if attempt.revisit else f"{attempt.size:,} bytes {shorten_digest(attempt.digest)} kept at"
         )
         text += f" {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
-        text += f"; it matches {attempt.checksum.partition(':')[0]} beside it" if attempt.checksum else ""
+        text += f"; it matches the {attempt.checksum.partition(':')[0]} checksum beside it" if attempt.checksum else ""
         event = Event(
             attempt.ended, attempt.end, session, "capture", text, source, address, phase=phase, status="done",
             size=attempt.size, digest=attempt.digest,
@@ -247,7 +247,7 @@ def _reading_events(ledger: Ledger, item: int) -> list[Event]:
             )
         )  # fmt: skip
     if start := ledger.items.unended(item):
-        text, step = f"{start.step}: running; it was interrupted, or is under way", start.step
+        text, step = f"{start.step}: begun; it is under way or was interrupted", start.step
         events.append(
             Event(start.at, start.seq, start.session, "start", text, phase=step, status="running", step=step)
         )  # fmt: skip

@@ -52,7 +52,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with its zone, UTC if it has none; None for None.
+    """Return a day as a time with a zone, which is UTC if it has none; return None for None.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -71,7 +71,7 @@ def _format_day(day: Day | str) -> str:
 
 
 class Windrow:
-    """A workspace: harvest, search, export and check it."""
+    """An open workspace, with a method for each command."""
 
     def __init__(
         self,
@@ -259,10 +259,11 @@ class Windrow:
             return answer_why(self.config, ledger, str(name))
 
     def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
-        """Return the changes at the sources in order of time: those since a time, or those of the last session.
+        """Return the changes at the sources in order of time: since a time, or, for None, of the last session.
 
-        A session reports the changes that it wrote, whichever session requested the pages. A killed session reports
-        none: the next session reports the changes of both. `kind` is new, changed or gone, or empty for all.
+        A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
+        report its changes: the next session reports the changes of both. `kind` is new, changed or gone, or empty for
+        all.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
@@ -287,10 +288,11 @@ class Windrow:
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order
         from windrow.app.last_look import look_file, read_look, write_look
+        from windrow.app.summary import MAX_FACT
 
         with closing(self.ledger()) as ledger:
             path = look_file(self.config, ledger, source, kind)
-            facts = read_look(path) + 1, ledger.sessions.last_reported_before(2**62)
+            facts = read_look(path) + 1, ledger.sessions.last_reported_before(MAX_FACT)
             yield changes_in_order(self.config, ledger, Window(facts=facts), source=source, kind=kind)
         write_look(path, facts[1])
 
@@ -372,7 +374,7 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return by collection how the results differ from those before.
+        Return, by collection, how the results differ from the earlier ones.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress

@@ -36,7 +36,7 @@ def escape_lines(text: str | Iterable[str]) -> str:
 class OutputFailed(WindrowError):
     """Standard output or standard error could not be written."""
 
-    hint = "make room there, or name another file, and run the command again"
+    hint = "make room on the disk, or write to another file, and run the command again"
 
 
 @dataclass

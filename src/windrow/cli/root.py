@@ -83,7 +83,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_given: bool) 
 )
 @click.pass_context
 def root(ctx: click.Context) -> None:
-    """Harvest other people's documents, keep every byte, and answer for each of them."""
+    """Harvest other people's documents, keep every byte, and show the history of each document."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 

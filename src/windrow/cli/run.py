@@ -120,7 +120,9 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     code = 0
     for code in repeat(seconds, lambda: _run_session(console, flags, arguments), console.inform):
         if seconds and code != 130:
-            console.inform(f"the next run starts {spell_duration(seconds)} after the start of this one; Ctrl-C ends")
+            console.inform(
+                f"the next run starts {spell_duration(seconds)} after the start of this one; to stop: Ctrl-C"
+            )
     return code
 
 
@@ -257,8 +259,8 @@ def _print_replay(console: Console, result: ReplayResult, collection: str) -> No
         if console.json:
             console.message("replay", versions)
         console.inform(
-            f"session {result.session}: {counted(versions.after, 'version')} of {collection}, "
-            f"{versions.before:,} before; {versions.changed:,} of them differ"
+            f"session {result.session}: {counted(versions.after, 'version')} of {collection} after the replay, "
+            f"{versions.before:,} before it; {versions.changed:,} differ"
         )
         return
     phase_names = dict(enumerate(phases()[collection], 1))

@@ -101,7 +101,7 @@ def describe_end(summary: SessionSummary) -> str:
 
 
 _RESTING_SHOWN = 20
-"""The most resting items that are listed."""
+"""The most files to be requested again later that are listed."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])

@@ -118,17 +118,17 @@ def _allowed_addresses(source: Source, file: str) -> Allowed:
         raise ConfigError(f"{file}: source.{source.name}.{error}", hint=f"edit {file}") from None
 
 
-def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
+def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
     """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source."""
-    origins = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
+    known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     for source in sources:
-        for origin in collections[source.collection].inputs(source).kept if source.collection in collections else ():
-            if origin.partition(":")[0] == source.collection:
+        for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
+            if name.partition(":")[0] == source.collection:
                 problem = (
-                    f"{origin!r} is in the collection of this source; expected another collection, or a source of one"
+                    f"{name!r} is in the collection of this source; expected another collection, or a source of one"
                 )
-            elif origin not in origins:
-                problem = f"{origin!r} does not exist; expected a collection, or collection:source"
+            elif name not in known_inputs:
+                problem = f"{name!r} does not exist; expected a collection, or collection:source"
             else:
                 continue
             raise ConfigError(f"source.{source.name}.from: {problem}", hint="windrow config")
@@ -215,7 +215,7 @@ def load(
         source, own_values = _build_if_needed(table, needed, build)
         sources.append(source)
         source_values += own_values
-    refuse_unknown_origins(usable, sources)
+    refuse_unknown_inputs(usable, sources)
     refuse_overlaps(root, written_settings, values, source_values)
     row_values = [value for array in rows.values() for row in array for value in row.values()]
     return Workspace(

@@ -149,7 +149,7 @@ def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
     owner = os.fstat(file.fileno()).st_uid
     if owner not in {os.geteuid(), 0}:
         raise ConfigError(
-            f"{name} belongs to another user (number {owner}), and its commands would run as you",
+            f"{name} belongs to another user (user id {owner}), and its commands would run as you",
             hint=f"read the file; if you trust it: chown {os.geteuid()} {path}",
         )
 
@@ -267,7 +267,7 @@ def _make_location(name: str, path: Path, origin: str = "") -> _Location:
 
 
 def _real_path(path: Path) -> str:
-    """Return the absolute path with its links followed, whether it exists or not."""
+    """Return the absolute path with its links followed; the path need not exist."""
     return f"/{os.path.realpath(path).lstrip('/')}"  # POSIX lets two leading slashes stay
 
 

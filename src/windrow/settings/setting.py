@@ -82,15 +82,15 @@ def variable_name(name: str) -> str:
 _LIMITS = Limits()
 WORKSPACE_SETTINGS = (
     Setting("name", TEXT, "", "name of this workspace; empty: the name of its folder"),
-    Setting("contact", TEXT, "", "e-mail or page of the operator; it is sent to servers and shown on pages"),
+    Setting("contact", TEXT, "", "e-mail address or web page of the operator; it is sent to servers"),
     Setting("user_agent", TEXT, "", "user agent sent to web servers; empty: windrow, its version and the contact"),
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
     Setting("archive.rollover_size", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
     Setting("limits.transfer_size", SIZE, _LIMITS.transfer_size, "most bytes of one transfer"),
-    Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one archive"),
+    Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one zip"),
     Setting("limits.member_size", SIZE, _LIMITS.member_size, "most bytes of one member, inflated"),
-    Setting("limits.total_size", SIZE, _LIMITS.total_size, "most bytes of all members of an archive, inflated"),
+    Setting("limits.total_size", SIZE, _LIMITS.total_size, "most bytes of all members of a zip, inflated"),
     Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one compressed byte may inflate to"),
     Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
     Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "CPU time to read one document"),
