@@ -22,7 +22,7 @@ from windrow.adapters.adapter import (
     harvested_collections,
 )
 from windrow.adapters.selection import CountsSkipped
-from windrow.app.summary import MAX_FACT, ContentCounts
+from windrow.app.summary import ABOVE_EVERY_FACT, ContentCounts
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
 from windrow.errors import UsageError, WindrowError
@@ -119,12 +119,12 @@ def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
     """Return the window of the changes that were seen since a time, or written by a session that ran then or later."""
-    return Window(since, (ledger.sessions.last_before(since) + 1, MAX_FACT))
+    return Window(since, (ledger.sessions.last_before(since) + 1, ABOVE_EVERY_FACT))
 
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield the changes within a window in the listings of a collection's sources."""
-    facts = window.facts if window.facts and window.since is None else (0, MAX_FACT)
+    facts = window.facts if window.facts and window.since is None else (0, ABOVE_EVERY_FACT)
     for change in ledger.mirrors.changes(collection, facts):
         if window.since is not None and change.at < window.since:
             continue

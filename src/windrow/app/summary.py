@@ -17,7 +17,7 @@ from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import Reason
 
-MAX_FACT = 2**62  # greater than the number of any fact
+ABOVE_EVERY_FACT = 2**62  # greater than the number of any fact
 Phases = Mapping[str, tuple[str, ...]]
 """The names of the phases, in order, by collection."""
 
@@ -140,7 +140,7 @@ def summarise(
     session = ledger.sessions.get(number)
     assert session is not None
     own_facts, reported_facts = session.span, ledger.sessions.reported_facts(number)
-    reported_facts = (reported_facts[0], MAX_FACT) if until_now else reported_facts
+    reported_facts = (reported_facts[0], ABOVE_EVERY_FACT) if until_now else reported_facts
     tasks = ledger.sessions.tasks(own_facts)
     stops = count_stops(ledger, own_facts, {task.collection for task in tasks})
     refusals = ledger.mirrors.refused_between(own_facts)

@@ -288,11 +288,11 @@ class Windrow:
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order
         from windrow.app.last_look import look_file, read_look, write_look
-        from windrow.app.summary import MAX_FACT
+        from windrow.app.summary import ABOVE_EVERY_FACT
 
         with closing(self.ledger()) as ledger:
             path = look_file(self.config, ledger, source, kind)
-            facts = read_look(path) + 1, ledger.sessions.last_reported_before(MAX_FACT)
+            facts = read_look(path) + 1, ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
             yield changes_in_order(self.config, ledger, Window(facts=facts), source=source, kind=kind)
         write_look(path, facts[1])
 
