@@ -125,7 +125,7 @@ def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequen
         for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
             if name.partition(":")[0] == source.collection:
                 problem = (
-                    f"{name!r} is in the collection of this source; expected another collection, or a source of one"
+                    f"{name!r} is the collection of this source or in it; expected another, or a source of another"
                 )
             elif name not in known_inputs:
                 problem = f"{name!r} does not exist; expected a collection, or collection:source"

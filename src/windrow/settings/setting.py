@@ -93,14 +93,14 @@ WORKSPACE_SETTINGS = (
     Setting("limits.total_size", SIZE, _LIMITS.total_size, "most bytes of all members of a zip, inflated"),
     Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one compressed byte may inflate to"),
     Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
-    Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "CPU time to read one document"),
-    Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
+    Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "most CPU time for reading one document"),
+    Setting("limits.memory", SIZE, _LIMITS.memory, "most memory for reading one document"),
     Setting("limits.free_space", SIZE, _LIMITS.free_space, "room that must stay free on the disk"),
     Setting(
         "limits.answer_time",
         DURATION,
         _LIMITS.answer_time,
-        "longest time for the whole answer to one request of a crawl",
+        "longest time for the whole response to one request of a crawl",
     ),
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
@@ -111,7 +111,7 @@ WORKSPACE_SETTINGS = (
 _SITE = Site("")
 SOURCE_SETTINGS = (
     Setting("url", TEXT, "", "its address: scheme, user, host, port and base folder; never a password"),
-    Setting("collection", TEXT, "", "the collection that it is harvested for"),
+    Setting("collection", TEXT, "", "the collection for which it is harvested"),
     Setting(
         "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
     ),
@@ -119,7 +119,7 @@ SOURCE_SETTINGS = (
     Setting("proxy", URL, _SITE.proxy, "HTTP proxy to reach it through"),
     Setting("ca_bundle", OPTIONAL_PATH, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting(
-        "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "which addresses of the host to use"
+        "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "kind of the host's IP addresses to use"
     ),
 )
 """The settings of every source."""
@@ -128,12 +128,10 @@ SOURCE_SETTINGS = (
 ASKED = (
     Setting("delay", DURATION, 1.0, "shortest pause between two requests, if its robots.txt sets none"),
     Setting("max_requests_per_run", count(0, 10**9), 100_000, "most requests to it in one run; 0: all that are due"),
-    Setting(
-        "private_hosts", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"
-    ),
+    Setting("private_hosts", TEXTS, [], "hosts and networks that may be private, besides an IP address in `url`"),
     Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
     Setting("secret_header", TEXT, "", "header in which the secret is sent, such as X-Api-Key"),
-    Setting("secret_query", TEXT, "", "or parameter of the address in which it is sent, such as api_key"),
+    Setting("secret_query", TEXT, "", "parameter of the address in which the secret is sent instead, such as api_key"),
     Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
 """For `Configuration.source` of a collection whose sources are crawled."""
@@ -142,11 +140,9 @@ ASKED = (
 CAPTURED = (
     Setting("from", TEXTS, [], "collections whose captures are read, or sources of them as collection:source"),
     Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records of WARC files"),
+    Setting("warc", PATHS, [], "WARC files, or folders of them; without `cdx` they are read completely"),
     Setting(
-        "warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or files to be read completely"
-    ),
-    Setting(
-        "warc_urls", TEXTS, [], "other places of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+        "warc_urls", TEXTS, [], "addresses of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
         "warc_secret",
