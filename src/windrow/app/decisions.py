@@ -144,10 +144,9 @@ def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> l
 
 def _refuse_finished(chosen_by_collection: Mapping[str, Sequence[Chosen]]) -> None:
     """Raise UsageError if an item is finished: cancelling it would not remove its records."""
-    for items in chosen_by_collection.values():
-        for item in items:
-            if item.through:
-                raise UsageError(
-                    f"{item.key} is finished: its records are loaded, and cancelling would not remove them",
-                    hint="only its source can remove the records, in a later delivery",
-                )
+    finished = [item.key for items in chosen_by_collection.values() for item in items if item.through]
+    if finished:
+        raise UsageError(
+            f"{finished[0]} is finished: its records are loaded, and cancelling would not remove them",
+            hint="only its source can remove the records, in a later delivery",
+        )

@@ -145,12 +145,7 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
     name = Path(command[0]).name
     try:
         completed = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
-            list(command),
-            input=text.encode(),
-            stdout=_standard_error(),
-            cwd=folder,
-            timeout=MAX_NOTIFY_SECONDS,
-            check=False,
+            command, input=text.encode(), stdout=_standard_error(), cwd=folder, timeout=MAX_NOTIFY_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return f"the command of run.notify, {name}, took more than {MAX_NOTIFY_SECONDS:g} seconds and was ended"

@@ -65,7 +65,7 @@ class WorkspaceState:
     resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session that found any
+    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session with any
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -78,6 +78,8 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         if _requested_something(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
+    reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
+    reasons += count_skipped(workspace, ledger, None).items()
     return WorkspaceState(
         workspace=workspace.name,
         folder=workspace.root,
@@ -85,13 +87,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         last=summarise(ledger, number, phases, content_counts=counts) if number else None,
         sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
         states=count_states(ledger),
-        reasons=count_reasons(
-            [
-                *ledger.items.by_reason(),
-                *_attempt_reasons(ledger, sessions_by_source),
-                *count_skipped(workspace, ledger, None).items(),
-            ]
-        ),
+        reasons=count_reasons(reasons),
         resting=_resting_files(workspace, frontiers),
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),
@@ -100,7 +96,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return the numbers of addresses that rules left out in each source's last session, by source and rule."""
+    """Return how many addresses each rule left out of each source, in its last session in which any was left out."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 

@@ -208,15 +208,9 @@ def _preview_lines(preview: Preview) -> list[str]:
         ]  # fmt: skip
         tables.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
     if preview.waiting:
-        tables.append(
-            table(
-                ["would fetch", "from", "size"],
-                [
-                    (fetch.key, fetch.source, "unknown" if fetch.bytes is None else spell_size(fetch.bytes))
-                    for fetch in preview.waiting
-                ],
-            )
-        )
+        sizes = ["unknown" if fetch.bytes is None else spell_size(fetch.bytes) for fetch in preview.waiting]
+        fetches = [(fetch.key, fetch.source, size) for fetch, size in zip(preview.waiting, sizes, strict=True)]
+        tables.append(table(["would fetch", "from", "size"], fetches))
     if preview.documents:
         tables.append(table(["would run", "items"], preview.documents))
     return join_with_blank_lines(tables) or ["nothing to do"]

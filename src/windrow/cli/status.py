@@ -48,11 +48,8 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     if summary.changes:
         change_rows = change_lines(summary.changes[:_CHANGES_SHOWN])
         has_more = len(summary.changes) > _CHANGES_SHOWN or summary.changes_left_out
-        text += [
-            "changes:",
-            *(f"  {line}" for line in change_rows),
-            *(["  and more: windrow changes"] if has_more else []),
-        ]
+        text += ["changes:", *(f"  {line}" for line in change_rows)]
+        text += ["  and more: windrow changes"] if has_more else []
     if summary.findings:
         text.append(table(["finding", "level", "times"], summary.findings, "  "))
     if not summary.kept_all:
@@ -69,15 +66,8 @@ def _summary_head(summary: SessionSummary) -> str:
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
     """Return a table of the numbers of addresses that rules left out, as a list; empty if no address was left out."""
-    if not rules:
-        return []
-    return [
-        table(
-            ["source", "left out", "rule", "such as"],
-            [(count.source, count.addresses, count.rule, count.example) for count in rules],
-            "  ",
-        )
-    ]
+    rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
+    return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 
 
 def describe_end(summary: SessionSummary) -> str:

@@ -78,13 +78,11 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
 def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
     """Return a table of items and their states."""
     head = ["number", "kind", "name", "owner", "state", "reason"]
-    return table(
-        head,
-        [
-            (str(number), kind, key, owner, f"{phase}: {status}", reason)
-            for number, kind, key, owner, phase, status, reason in candidates
-        ],
-    )
+    rows = [
+        (str(item.number), item.kind, item.key, item.owner, f"{item.phase}: {item.status}", item.reason)
+        for item in candidates
+    ]
+    return table(head, rows)
 
 
 def _story_lines(story: Story) -> list[str]:

@@ -17,15 +17,8 @@ _UNIT_BYTES = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", 1):
     _UNIT_BYTES |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-for _word, _word_seconds in (
-    ("second", 1),
-    ("minute", 60),
-    ("hour", 3600),
-    ("day", 86400),
-    ("week", 604800),
-    ("year", 31536000),
-):
-    _UNIT_SECONDS |= {_word: float(_word_seconds), f"{_word}s": float(_word_seconds)}
+_WORD_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "year": 31536000.0}
+_UNIT_SECONDS |= _WORD_SECONDS | {f"{word}s": seconds for word, seconds in _WORD_SECONDS.items()}
 _AMOUNT = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)")
 _MAX_SIZE = 2**62  # bytes
 

@@ -96,12 +96,7 @@ WORKSPACE_SETTINGS = (
     Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "most CPU time for reading one document"),
     Setting("limits.memory", SIZE, _LIMITS.memory, "most memory for reading one document"),
     Setting("limits.free_space", SIZE, _LIMITS.free_space, "room that must stay free on the disk"),
-    Setting(
-        "limits.answer_time",
-        DURATION,
-        _LIMITS.answer_time,
-        "longest time for the whole response to one request of a crawl",
-    ),
+    Setting("limits.answer_time", DURATION, _LIMITS.answer_time, "longest time for the whole response to one request"),
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
@@ -145,10 +140,7 @@ CAPTURED = (
         "warc_urls", TEXTS, [], "addresses of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
-        "warc_secret",
-        SECRET,
-        "",
-        "place of the secret for `warc_urls`: KEY:SECRET for s3, or the header Authorization for https",
+        "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET for s3, or a header Authorization"
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
