@@ -132,7 +132,7 @@ def add_source(root: Path, new: NewSource) -> Path:
 
 _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _TEMPLATE_SUFFIX = ".txt"
-"""Suffix of the template's files: with it, no tool reads them as Python or TOML."""
+"""Suffix of the template's files, which keeps tools from reading them as Python or TOML."""
 _NAME_PLACEHOLDER = "NAME"
 """The part of the names of the template's files that is replaced by the collection's name."""
 

@@ -1,4 +1,4 @@
-"""List the changes at the sources, format them as an Atom feed or an HTML page, and compare two versions of a page."""
+"""List the changes at the sources, format them as an Atom feed or an HTML page, and compare versions of a record."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
 
 
 def count_stops(ledger: Ledger, facts: tuple[int, int], collections: Iterable[str]) -> list[StopCount]:
-    """Count by phase and reason the items that stopped among the facts `facts` (first, last), for each collection."""
+    """Count the items of these collections that stopped in the range `facts` (first, last), by phase and reason."""
     adapters = _state_adapters({*collections})
     counts = [
         StopCount(

@@ -47,7 +47,7 @@ class PhaseSpan(NamedTuple):
 def phase_span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
     """Return the part of a run from phase `first` to phase `last`, both included; an empty name sets no bound.
 
-    All phases before the collection's first step are fetching; if it has no steps, only its first phase is. Raises
+    All phases before the collection's first step fetch; if it has no steps, only its first phase does. Raises
     UsageError for an unknown phase, and if `first` comes after `last`.
 
     >>> from windrow.collections.drops.collection import COLLECTION

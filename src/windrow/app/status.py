@@ -32,8 +32,8 @@ HELD = "held"
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session that requested something from it.
 
-    `items` counts the files that it offers now, or the fetched pages; `same` counts those of them that have not
-    changed, `failed` those that failed. `state` is the configured state, `error` why its last session failed.
+    `items` counts the files that it offers now, or its fetched pages; `same` counts the unchanged ones, `failed` the
+    ones that are failed now. `state` is the configured state, `error` says why its last session failed.
     """
 
     source: str
@@ -179,7 +179,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something from its source, or failed to; only reading captures is neither."""
+    """Return whether a session requested something from its source or failed to, and did not only read captures."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 

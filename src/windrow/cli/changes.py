@@ -1,4 +1,4 @@
-"""`windrow changes` lists the changes since a time; `windrow diff` compares two versions of a page."""
+"""`windrow changes` lists the changes since a time; `windrow diff` compares two versions of a record."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return the exit code of an error, or 0, which a pipe closed by its reader gives too."""
+    """Flush standard output; return the exit code of an error, or 0, also if the program that reads it has ended."""
     try:
         sys.stdout.flush()
     except OSError as error:

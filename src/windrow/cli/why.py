@@ -1,4 +1,4 @@
-"""`windrow why` shows the whole history of an item."""
+"""`windrow why` shows the history of an item, page, source or session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration as frozen values, reading its files, host keys and passwords, and the check of its paths."""
+"""The configuration as frozen values; reads its files, host keys and passwords, and checks its paths."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def read_duration(value: object) -> float:
 
 
 def show_duration(seconds: float) -> str:
-    """Return a duration as a text, in the largest unit that divides it.
+    """Return a duration as a text, in the largest unit that divides it, otherwise in ms or in seconds to 3 decimals.
 
     >>> show_duration(21600.0), show_duration(90.0), show_duration(0.25)
     ('6 h', '90 s', '250 ms')
@@ -169,7 +169,7 @@ def read_secret(value: Any, root: Path) -> Secret | None:
 
 
 def _read_address(value: Any, root: Path) -> str:
-    """Return an address unchanged; raises ConfigError if it contains a password."""
+    """Return an address unchanged; raises ConfigError if it is not valid or contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
         raise ConfigError("the address contains a password; name the place of the password in the setting secret")

@@ -57,7 +57,7 @@ class Setting(NamedTuple):
 class Value(NamedTuple):
     """One setting's value and its origin: `default`, a file's name, `env NAME` or `flag --NAME`.
 
-    `shown` is the value as a text for people; for a secret it is the secret's place.
+    `shown` is the value as a text for people; for a secret it says where that is stored.
     """
 
     name: str
@@ -129,7 +129,7 @@ ASKED = (
     Setting("secret_query", TEXT, "", "parameter of the address in which the secret is sent instead, such as api_key"),
     Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
-"""For `Configuration.source` of a collection whose sources are crawled."""
+"""The settings of a source that requests are sent to, for a collection's `Configuration.source`."""
 
 
 CAPTURED = (
@@ -146,7 +146,7 @@ CAPTURED = (
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
     Setting("s3_region", TEXT, "us-east-1", "region of that store"),
 )
-"""For `Configuration.source` of a collection that reads captures of others."""
+"""The settings of a source that reads captures of others, for a collection's `Configuration.source`."""
 
 
 def store_of(name: str) -> Setting:
