@@ -24,7 +24,7 @@ Section = TypeVar("Section", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """A database's address as SQLAlchemy writes it, without the password; `secret` says where that is stored, if it has one."""
+    """A database's address as SQLAlchemy writes it, without a password; `secret` says where the password is stored."""
 
     url: str
     secret: Secret | None = None
