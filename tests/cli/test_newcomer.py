@@ -55,7 +55,7 @@ def test_all_sources_failed_is_3_as_the_table_of_exit_codes_says(workspace, part
     assert "1 of 1 source failed" in output.err
     assert "1 of 1 source failed" in windrow("status").err
     (row,) = [line for line in codes().splitlines() if line.startswith("| 3 ")]
-    assert "or all of them" in row
+    assert "some or all sources" in row
 
 
 def test_all_well_is_not_said_where_something_was_refused_or_failed(workspace, partner, windrow) -> None:
