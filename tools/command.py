@@ -26,7 +26,7 @@ from windrow.adapters.adapter import (
 from windrow.adapters.record_story import RecordAddress, RecordHit
 from windrow.app.begin import NewCollection, Prepared
 from windrow.app.item_states import StateCount
-from windrow.app.question import Meaning
+from windrow.app.lookup import Meaning
 from windrow.app.status import SourceState, WorkspaceState
 from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSummary, SourceCount

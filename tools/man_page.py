@@ -31,7 +31,7 @@ def page() -> str:
     lines = [
         '.TH WINDROW 1 "" "windrow" "User Commands"',
         ".SH NAME",
-        "windrow \\- harvest other people's documents, keep every byte, and answer for each of them",
+        "windrow \\- harvest other people's documents, keep every byte, and show the history of each document",
         ".SH SYNOPSIS",
         ".B windrow",
         '.RI [ OPTIONS "] " COMMAND " [" ARGS ]...',

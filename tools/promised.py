@@ -30,7 +30,7 @@ CONTRACT: dict[str, tuple[str, ...]] = {
     "windrow.settings.configuration": ("Configuration", "Service", "filled", "source_at_url"),
     "windrow.settings.setting": ("Setting", "ASKED", "CAPTURED", "store_of"),
     "windrow.settings.kinds": (
-        "DURATION", "OPEN", "PATH", "PATHS", "PATTERN", "SECRET", "SIZE", "SWITCH", "TEXT", "TEXTS", "choice", "count",
+        "DURATION", "PATH", "PATHS", "PATTERN", "SECRET", "SIZE", "SWITCH", "TEXT", "TEXTS", "URL", "choice", "count",
     ),
     "windrow.adapters.records": ("RecordAdapter",),
     "windrow.model": ("CdxLine", "Finding", "Item", "Level", "Limits", "Reading", "Site", "Source"),

@@ -13,7 +13,7 @@ import windrow
 from windrow import content, errors, model
 from windrow.adapters import adapter
 from windrow.adapters.record_story import RecordHit
-from windrow.app import begin, item_states, question, status, story, summary
+from windrow.app import begin, item_states, lookup, status, story, summary
 from windrow.app.check import Checkup
 from windrow.collections.pages.adapter.search import PageHit
 from windrow.config import Workspace
@@ -25,7 +25,7 @@ RESULTS: tuple[type, ...] = (
     summary.SessionSummary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
     source_counts.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, item_states.StateCount,
     rest.RestingFile,
-    story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
+    story.StoryAnswer, story.Story, story.Event, lookup.Meaning, adapter.Explanation, adapter.Message,
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
     adapter.Comparison, model.TextChange, model.DiffLine,

@@ -17,7 +17,7 @@ CODES = {
     0: "all went well",
     1: "something failed that has no number of its own",
     2: "the command line is not valid",
-    3: "some sources failed, or all of them: the others were harvested, and what they did not give is told",
+    3: "some or all sources failed; the others were harvested, and the summary says what failed",
     4: "the configuration is wrong",
     5: "another run uses the workspace",
     130: "the user stopped it",

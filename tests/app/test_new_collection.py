@@ -32,7 +32,7 @@ def test_a_new_collection_with_a_name_that_means_something_else_is_refused(name,
 def test_a_new_collection_leaves_a_folder_that_is_there_as_it_is(tmp_path):
     there = tmp_path / "windrow-cases"
     there.mkdir()
-    with pytest.raises(UsageError, match="left as it is"):
+    with pytest.raises(UsageError, match="exists already"):
         add_collection("cases", tmp_path)
     assert list(there.iterdir()) == []
 

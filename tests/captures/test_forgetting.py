@@ -98,6 +98,18 @@ def test_an_address_that_several_collections_know_is_counted_once(tmp_path, site
         assert (counted.target, counted.addresses) == (url, 1)
 
 
+@pytest.mark.parametrize("name", ["said", "web"])
+def test_a_dry_run_counts_the_captures_that_forgetting_removes(tmp_path, site, monkeypatch, name):
+    workspace = configure(tmp_path, site)
+    run(workspace)
+    monkeypatch.setattr(check, "capable", lambda _capability, _among: {"pages": PAGES, "quotes": ADAPTER})
+    with closing(Ledger(workspace.ledger)) as ledger:
+        (estimate,) = check.estimate_takedowns(workspace, ledger, [name])
+    (takedown,) = take_down_by_name(workspace, name)
+    assert (estimate.target, estimate.captures) == (takedown.target, takedown.captures)
+    assert bool(estimate.captures) == bool(estimate.bytes) == (name == "web")
+
+
 def test_forgetting_a_record_takes_with_it_the_page_that_it_was_made_of(tmp_path, site):
     workspace = configure(tmp_path, site)
     run(workspace)

@@ -175,7 +175,7 @@ def test_a_person_is_asked(root: Path, village, windrow, monkeypatch: pytest.Mon
     monkeypatch.setattr("sys.stdin", Typed("n\n"))
     refused = windrow("forget", url)
     assert refused.code == 130
-    assert "Take this down for good?" in refused.err
+    assert "Take this down? This cannot be undone." in refused.err
     assert remains(root, SECRET) != []
     monkeypatch.setattr("sys.stdin", Typed("y\n"))
     assert windrow("forget", url).code == 0

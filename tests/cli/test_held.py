@@ -92,6 +92,24 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     assert json.loads(windrow("status", "--json").out)["sources"][0]["items"] == 4
 
 
+def test_a_file_that_is_imported_again_keeps_its_source_and_says_so(root, held, windrow):
+    file = held / "one.warc.gz"
+    assert "already imported" not in windrow("run", file, "--source", "first").err
+    assert "already imported" not in windrow("run", file, "--source", "first").err
+    output = windrow("run", file, "--source", "second")
+    assert output.code == 0, output.err
+    assert "second: 1 file, 0 captures; 1 imported before; 1 already imported as source first" in output.err
+
+
+def test_a_collection_without_a_declared_source_says_what_to_do(root, held, windrow):
+    assert windrow("run", held / "one.warc.gz", "--to", "crawl").code == 0
+    output = windrow("run", "--from", "summarise", "pages")
+    assert "nothing is done for pages: no source is declared for it" in output.err
+    assert "for imported WARC files: windrow run FILE" in output.err
+    assert windrow("run", held / "one.warc.gz").code == 0
+    assert urls_of(root) == {URL, "http://a.example/more"}
+
+
 def test_a_name_of_any_bytes(root, held, windrow):
     odd = held / os.fsdecode(b"\xff'%.warc.gz")
     (held / "one.warc.gz").rename(odd)

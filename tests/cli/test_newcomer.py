@@ -55,7 +55,7 @@ def test_all_sources_failed_is_3_as_the_table_of_exit_codes_says(workspace, part
     assert "1 of 1 source failed" in output.err
     assert "1 of 1 source failed" in windrow("status").err
     (row,) = [line for line in codes().splitlines() if line.startswith("| 3 ")]
-    assert "or all of them" in row
+    assert "some or all sources" in row
 
 
 def test_all_well_is_not_said_where_something_was_refused_or_failed(workspace, partner, windrow) -> None:
@@ -89,7 +89,7 @@ def test_status_after_a_kill_does_not_say_running_now(root, small, windrow, star
     run.communicate(timeout=PATIENCE)
     output = windrow("status").err
     assert "running now" not in output
-    assert "session 1 was cut short" in output
+    assert "session 1 was interrupted" in output
 
 
 def test_sessions_are_numbered_from_1_wherever_they_are_shown(workspace, windrow) -> None:

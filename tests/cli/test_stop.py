@@ -115,7 +115,7 @@ def test_a_killed_run_is_gone_on_with(slow, windrow, start: Start) -> None:
     until_it_fetches(slow)
     os.kill(run.pid, signal.SIGKILL)
     run.communicate(timeout=PATIENCE)
-    assert "was cut short" in windrow("status").err or "running now" in windrow("status").err
+    assert "was interrupted" in windrow("status").err or "running now" in windrow("status").err
     source = slow / "sources" / "harwell.toml"
     source.write_text(source.read_text().replace("delay = 1", "delay = 0"))
     assert windrow("run").code == 0

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.workspace import DAY, put
-from windrow.app.question import decide
+from windrow.app.decisions import decide
 from windrow.app.workspace import Windrow
 from windrow.demo.partner import drop, pack, specimens
 from windrow.errors import UsageError

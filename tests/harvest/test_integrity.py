@@ -4,7 +4,7 @@ import pytest
 from lxml import etree
 
 from tests.faults.workspace import DAY, put
-from windrow.app.question import decide
+from windrow.app.decisions import decide
 from windrow.app.workspace import Windrow
 from windrow.demo.partner import pack, specimens
 from windrow.ledger import Ledger

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.faults.workspace import DAY, put
-from windrow.app.question import decide
+from windrow.app.decisions import decide
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.phase import parent_state
 from windrow.demo.partner import drop, experiments, pack, specimens

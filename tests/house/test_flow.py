@@ -54,7 +54,7 @@ def test_each_step_is_entered_and_no_more_modules_run_than_the_page_says(way: st
         for module, functions in modules.items():
             entered.setdefault(module, set()).update(functions)
     assert [(file, name) for file, name in steps(way) if name not in entered.get(file.removesuffix(".py"), ())] == []
-    files = re.search(r"Who follows the first way opens (\d+) files, the second (\d+)\.", PAGE)
+    files = re.search(r"The first path leads through (\d+) files, the second through (\d+)\.", PAGE)
     modules = re.search(r"(\d+) modules run for a page, (\d+) for a zip", PAGE)
     ways = re.search(r"(\d+) of them run for each page, (\d+) for each zip", PAGE)
     assert files

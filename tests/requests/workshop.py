@@ -33,7 +33,7 @@ from windrow.engine.session import Session
 from windrow.ledger import Ledger
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, Service
-from windrow.settings.kinds import OPEN, SECRET
+from windrow.settings.kinds import SECRET, URL
 from windrow.settings.setting import ASKED, Setting, store_of
 
 
@@ -209,7 +209,7 @@ def collection(step: Any, service: Service = SERVICE, follow: Any = follow) -> C
     return Collection(
         "workshop", ("ask", "read"), Requests(begin, follow), (Settle("read", "1", step),),
         configuration=Configuration(
-            settings=(store_of("workshop"), Setting("workshop.reader", OPEN, "", "where the service is"),
+            settings=(store_of("workshop"), Setting("workshop.reader", URL, "", "where the service is"),
                 Setting("workshop.token", SECRET, "", "what it knows us by")),
             source=ASKED, services=(service,),
         ),

@@ -298,7 +298,7 @@ class ListsChanges(Protocol):
         ...
 
 
-class RestCount(NamedTuple):
+class StopCount(NamedTuple):
     """The number of items of a kind that stopped in a phase, with a status and reason."""
 
     collection: str
@@ -320,7 +320,7 @@ class DerivesStates(Protocol):
         """Count its items by kind and state; only documents of a file's latest attempt count."""
         ...
 
-    def count_rests(self, ledger: Ledger, span: tuple[int, int]) -> list[RestCount]:
+    def count_stops(self, ledger: Ledger, span: tuple[int, int]) -> list[StopCount]:
         """Count the states in which its items stopped between the facts `span` (first, last), by state and reason."""
         ...
 

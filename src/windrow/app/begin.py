@@ -26,7 +26,7 @@ _PASSWORD_IN_URL = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
 
 
 class Prepared(NamedTuple):
-    """A prepared workspace: its folder, a line for each action, and whether anything changed."""
+    """What `prepare` did: the workspace's folder, a line for each action, and whether anything was made or upgraded."""
 
     folder: Path
     actions: tuple[str, ...]
@@ -34,7 +34,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(folder: Path) -> Prepared:
-    """Make or upgrade a workspace; it may be repeated and overwrites no file. Only the owner can read a new folder."""
+    """Make a workspace in a folder, or upgrade it; no file is overwritten. Only its owner can read a new folder."""
     created: list[str] = []
     kept: list[str] = []
     try:
@@ -56,14 +56,16 @@ def prepare(folder: Path) -> Prepared:
 
 
 def _prepare_ledger(path: Path) -> str:
-    """Make or upgrade the ledger; return a line on what was done."""
+    """Make the ledger, or upgrade it to the newest schema; return a line that says what was done."""
     newest = newest_schema()
     old_schema = schema(path)
     Ledger(path).close()
     if old_schema is None:
         return f"made {path.name}, the ledger (schema {newest})"
     if old_schema < newest:
-        return f"upgraded {path.name} from schema {old_schema} to {newest}; a copy of the old one is beside it"
+        return (
+            f"upgraded {path.name} from schema {old_schema} to {newest}; a copy of the old file is in the same folder"
+        )
     return f"kept {path.name} as it is (schema {newest})"
 
 
@@ -89,7 +91,8 @@ class NewSource(NamedTuple):
 def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml` in the workspace `root`, and return its path.
 
-    Raises UsageError, and leaves no new file, if the source exists already or the configuration would not be valid.
+    Raises UsageError, and leaves no new file, if the source exists already, if its name or address is not allowed, or
+    if the configuration would not be valid.
     """
     registry.collection(new.collection)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
@@ -103,7 +106,7 @@ def add_source(root: Path, new: NewSource) -> Path:
         )
     names = {source.name for source in load(root).sources}
     if new.name in names or path.exists():
-        raise UsageError(f"there is a source {new.name} already; {path} is left as it is", hint="windrow config")
+        raise UsageError(f"there is a source {new.name} already; nothing was written", hint="windrow config")
     settings = {"url": new.url, "collection": new.collection, **new.settings}
     lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     try:
@@ -112,7 +115,7 @@ def add_source(root: Path, new: NewSource) -> Path:
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
     if not created:
-        raise UsageError(f"{path} exists already and is left as it is")
+        raise UsageError(f"{path} exists already; nothing was written")
     try:
         workspace = load(root)
         source = workspace.source(new.name)
@@ -129,9 +132,9 @@ def add_source(root: Path, new: NewSource) -> Path:
 
 _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _TEMPLATE_SUFFIX = ".txt"
-"""Suffix of the template's files: with it, no tool reads them as Python or TOML."""
+"""Suffix of the template's files, which keeps tools from reading them as Python or TOML."""
 _NAME_PLACEHOLDER = "NAME"
-"""Is replaced by the collection's name in the names of the template's files."""
+"""The part of the names of the template's files that is replaced by the collection's name."""
 
 
 class NewCollection(NamedTuple):
@@ -144,7 +147,7 @@ class NewCollection(NamedTuple):
 
 
 def add_collection(name: str, into: Path) -> NewCollection:
-    """Write the package of a new collection into a new folder `windrow-NAME`; return its description.
+    """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
     Raises UsageError if the name is not valid or in use, or if the folder exists; ConfigError if it cannot be written.
     """
@@ -163,7 +166,7 @@ def add_collection(name: str, into: Path) -> NewCollection:
             written_paths.append(target)
             target.write_text(text, encoding="utf-8")
     except FileExistsError:
-        raise UsageError(f"{folder} exists already and is left as it is", hint=f"ls -ld {folder}") from None
+        raise UsageError(f"{folder} exists already; nothing was written", hint=f"ls -ld {folder}") from None
     except OSError as error:
         _remove_written(folder, written_paths)
         raise ConfigError(f"{folder} cannot be written: {error.strerror}", hint=f"ls -ld {into}") from error
@@ -178,11 +181,12 @@ def add_collection(name: str, into: Path) -> NewCollection:
 
 
 def _check_name(name: str) -> None:
-    """Raise UsageError for a name that a collection may not have."""
+    """Raise UsageError if a collection cannot have this name: it is not valid, is installed already, or is reserved."""
     if not _COLLECTION_NAME.fullmatch(name):
         suggestion = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:32].rstrip("_")
         raise UsageError(
-            f"{name!r} cannot name a collection: use at most 32 lower-case ASCII letters, digits and _, a letter first",
+            f"{name!r} cannot name a collection: use at most 32 lower-case ASCII letters, digits and _, with a letter "
+            "at the beginning and no _ at the end",
             hint=f"windrow new collection {suggestion or 'items'}",
         )
     if name in registry.names():
@@ -196,7 +200,7 @@ def _check_name(name: str) -> None:
 
 
 def _read_template(folder: Traversable | None = None, prefix: str = "") -> list[tuple[str, str]]:
-    """Return the paths and texts of the files in a folder of the template, or in all of it; `prefix` is its path."""
+    """Return (path, text) of each file below a folder of the template (None: all of it); `prefix` is its path."""
     texts: list[tuple[str, str]] = []
     for file in (folder or files("windrow.app") / "collection_template").iterdir():
         if file.is_dir():

@@ -1,10 +1,10 @@
-"""List the changes at the sources, format them as an Atom feed or an HTML page, and compare two versions of a page."""
+"""List the changes at the sources, format them as an Atom feed or an HTML page, and compare versions of a record."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from uuid import NAMESPACE_URL, uuid5
@@ -22,7 +22,7 @@ from windrow.adapters.adapter import (
     harvested_collections,
 )
 from windrow.adapters.selection import CountsSkipped
-from windrow.app.summary import ContentCounts
+from windrow.app.summary import ABOVE_EVERY_FACT, ContentCounts
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
 from windrow.errors import UsageError, WindrowError
@@ -57,7 +57,7 @@ def changes(
 def changes_in_order(
     workspace: Workspace, ledger: Ledger, window: Window, *, source: str, kind: str
 ) -> list[SourceChange]:
-    """Return `changes` in order of time; raise UsageError for an unknown kind too."""
+    """Return what `changes` yields, in order of time; also raise UsageError for an unknown kind."""
     if kind not in {"", NEW, CHANGED, GONE}:
         raise UsageError(f"there is no kind {kind!r} of changes; the kinds are {NEW}, {CHANGED} and {GONE}")
     return sorted(
@@ -101,9 +101,9 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the records of all collections that could not be read in attempts (first, last).
+    """Count by reason the records, of all collections, that could not be read from the attempts `facts` (first, last).
 
-    With None for `facts`, those are counted that no later attempt has repaired.
+    If `facts` is None, count the records that no later attempt has repaired.
     """
     counts: Counter[str] = Counter()
     for adapter in capable(CountsSkipped, harvested_collections(workspace, ledger)).values():
@@ -118,13 +118,13 @@ def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return the window of the changes seen since a time, and of those seen earlier but written by a later session."""
-    return Window(since, (ledger.sessions.last_before(since) + 1, 2**62))
+    """Return the window of the changes that were seen since a time, or written by a session that ran then or later."""
+    return Window(since, (ledger.sessions.last_before(since) + 1, ABOVE_EVERY_FACT))
 
 
 def listing_changes(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
-    """Yield the changes in the listings of a collection's sources."""
-    facts = window.facts if window.facts and window.since is None else (0, 2**62)
+    """Yield the changes within a window in the listings of a collection's sources."""
+    facts = window.facts if window.facts and window.since is None else (0, ABOVE_EVERY_FACT)
     for change in ledger.mirrors.changes(collection, facts):
         if window.since is not None and change.at < window.since:
             continue
@@ -146,8 +146,9 @@ def _format_size(size: int | None) -> str:
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
     """Compare the versions of a page or record at two times, with the first collection that has `name`.
 
-    `since` and `until` are dates or times, empty for the default; `context` is the number of unchanged lines around
-    changed ones. Raises UsageError for an invalid time, and WindrowError if no collection has the page.
+    `since` and `until` are dates or times. An empty `until` means the latest version, an empty `since` the version
+    before that of `until`. `context` is the number of unchanged lines shown around changed ones. Raises UsageError for
+    an invalid time, and WindrowError if no collection has the page or record.
     """
     for option, text in (("--old", since), ("--new", until)):
         if text and read_time_span(text) is None:
@@ -165,13 +166,12 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     raise first_error or WindrowError(f"no version of {name} is known", hint=hint, reason=Reason.NOT_FOUND)
 
 
-def format_atom(changes: Iterable[SourceChange], name: str, at: datetime) -> str:
-    """Return an Atom feed (RFC 4287) with an entry for each change, updated at the time of the latest one.
+def format_atom(changes: Sequence[SourceChange], name: str, now: datetime) -> str:
+    """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's name.
 
-    `name` is the workspace's. `at` is the time of the feed if nothing changed.
+    The feed's own time is that of the latest change, or `now` if nothing changed.
     """
-    changes = list(changes)
-    updated = max((change.at for change in changes), default=at)
+    updated = max((change.at for change in changes), default=now)
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
@@ -227,5 +227,5 @@ def _make_urn(text: str) -> str:
     return uuid5(NAMESPACE_URL, f"windrow changes {text}").urn
 
 
-def _format_time(at: datetime) -> str:
-    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
+def _format_time(time: datetime) -> str:
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -14,14 +14,21 @@ from windrow.contract import registry
 from windrow.contract.registry import capable
 from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps
 from windrow.engine.session import Session, SessionSettings
-from windrow.engine.takedown import CollectionStores, TakedownResult, TakedownTarget, lift, take_down_targets
+from windrow.engine.takedown import (
+    CollectionStores,
+    TakedownResult,
+    TakedownTarget,
+    count_targets,
+    lift,
+    take_down_targets,
+)
 from windrow.errors import Locked, UsageError
 from windrow.ledger import Ledger
 
 
 @dataclass
 class Checkup:
-    """How many captures and bytes were checked, and the faults found."""
+    """How many captures, and how many bytes of them, were read back, and the faults found."""
 
     captures: int = 0
     bytes: int = 0
@@ -31,7 +38,8 @@ class Checkup:
 def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     """Read every capture back, and compare the pending steps, the stores and the projections with the ledger.
 
-    Raises Locked if a projection differs while a run is under way: during a run projections are always a little behind.
+    Raises Locked if a run is under way and a step, store or projection differs or a takedown is unfinished: during a
+    run the projections are always a little behind the ledger.
     """
     checkup = Checkup()
     for fault_or_size in check_archive(ledger, workspace.archive.folder):
@@ -54,8 +62,8 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     ]
     if projection_faults and (process := running_process(ledger)):
         raise Locked(
-            f"{process} is harvesting in this workspace and writing the projections",
-            hint="windrow status, then: windrow check",
+            f"{process} is running in this workspace and changes what is to be checked",
+            hint="wait until windrow status shows that it has ended, then: windrow check",
         )
     checkup.faults += projection_faults
     return checkup
@@ -64,16 +72,18 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
     """Check the files of a folder by the standard of a collection: yield each fault, and each file's size in bytes.
 
-    `arguments` are a collection and a folder; the collection may be omitted if only one has a standard for folders.
-    Raises UsageError for any other arguments.
+    `arguments` are a collection and a folder; the collection may be omitted if only one of those installed can check a
+    folder. Raises UsageError for any other arguments.
     """
     adapters = registry.capable(ChecksTree)
     collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
     if not collection and folder in adapters:
-        raise UsageError(f"name the folder to check: windrow check {folder} FOLDER")
+        raise UsageError("the folder to check is missing", hint=f"windrow check {folder} FOLDER")
     is_unclear = collection not in adapters if collection else len(adapters) != 1
     if is_unclear or len(arguments) > 2:
-        raise UsageError(f"name one of {', '.join(sorted(adapters))}, and a folder", hint="windrow check --help")
+        raise UsageError(
+            f"expected a collection ({' or '.join(sorted(adapters))}) and a folder", hint="windrow check --help"
+        )
     path = Path(folder)
     if not path.is_dir():
         raise UsageError(f"{folder} is not a folder")
@@ -83,7 +93,8 @@ def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
 def estimate_takedowns(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count for each named target the addresses, attempts, captures and bytes that `take_down` would remove."""
     targets = _find_targets(workspace, ledger, names, _takedown_adapters(workspace, ledger))
-    return [TakedownEstimate(target.name, *ledger.takedowns.count(target.address, target.host)) for target in targets]
+    counts = count_targets(ledger, targets)
+    return [TakedownEstimate(target.name, *count) for target, count in zip(targets, counts, strict=True)]
 
 
 def take_down(
@@ -95,9 +106,10 @@ def take_down(
 ) -> list[TakedownResult]:
     """Take down the named targets and those of interrupted takedowns; return a result for each target.
 
-    Raises Locked if a run is under way. A tombstone with the reason stays, and the target is never requested again. If
-    another process that reads a database prevents the erasure, the result contains that error, and the next call
-    repeats the erasure. `adapters` are by collection, by default those of all that have or had sources.
+    Raises Locked if a run is under way. A tombstone with the reason stays, and the target is not requested again unless
+    it is lifted. If another process that reads a database prevents the erasure, the result contains that error, and the
+    next call repeats the erasure. `adapters` (by collection) are by default those of all collections that have or had
+    sources.
     """
     with Session(setup, "forget") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
@@ -114,7 +126,7 @@ def take_down(
 def lift_takedowns(
     workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
-    """Allow runs to request the named targets again; return the number of tombstones lifted."""
+    """Allow runs to request the named targets again; return the number of tombstones lifted, which may be 0."""
     with Session(setup, "forget --lift") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))

@@ -20,8 +20,8 @@ from windrow.ledger import Ledger
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
-    """Write a CDXJ line for every capture, in CDXJ order, with file names relative to the archive; return the count."""
-    del form
+    """Write a CDXJ line for each capture, sorted by address and time; return the number of lines."""
+    del form  # this export has one form, and names WARC files relative to the archive
     count = 0
     if not workspace.ledger.exists():
         return count
@@ -35,10 +35,11 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
 def write_csv(
     write: Callable[..., int], workspace: Workspace, form: str, stream: TextIO, *selection: ExportSelection
 ) -> int:
-    """Write an export as CSV (RFC 4180), made of its lines of JSON; return their number.
+    """Write an export as CSV (RFC 4180) if `form` is csv, otherwise as `write` does; return the number of rows.
 
-    The fields of an object are columns of their own, such as `value.title`; a list is written as JSON. A text that a
-    spreadsheet would take for a formula is preceded by an apostrophe.
+    The rows are made of the lines of JSON that `write` writes. The fields of an object are columns of
+    their own, such as `value.title`; a list is written as JSON. A text that a spreadsheet would take for a formula is
+    preceded by an apostrophe.
     """
     if form != "csv":
         return write(workspace, form, stream, *selection)
@@ -98,7 +99,8 @@ def write_export(
 ) -> tuple[int, str]:
     """Write an export to a UTF-8 stream; return the number of units written, and the name of the unit, such as "rows".
 
-    Raises UsageError for an unknown export, for a form that it does not have, and for a selection that it cannot make.
+    Raises UsageError for an unknown export, a form that the export does not have, or a selection if it is exported
+    whole.
     """
     exports = exports_by_name(harvested_collections(workspace))
     if name not in exports:
@@ -111,5 +113,5 @@ def write_export(
     if selection == EVERYTHING:
         return export.write(workspace, form, stream), export.unit
     if export.write_selected is None:
-        raise UsageError(f"{name} is exported whole: it has no times or fields to select by")
+        raise UsageError(f"{name} is exported whole", hint="leave out --start, --end and --only")
     return export.write_selected(workspace, form, stream, selection), export.unit

@@ -20,14 +20,14 @@ MAX_PAGE_SIZE = EXTRACTED_BYTES.number
 
 
 def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str = "") -> Extract:
-    """Extract a page, given as bytes, as a file, or as an address (`https://...`).
+    """Extract a page, given as bytes, as a file, or as an address (`https://...`); only an address uses `workspace`.
 
     `url` is the address against which relative links in bytes or a file are resolved. Raises UsageError if the file
     does not exist, if the page is larger than `MAX_PAGE_SIZE`, or if `url` is given together with an address.
     """
     if isinstance(page, str) and "://" in page:
         if url:
-            raise UsageError("the page is given by its address: url can only be given with bytes or a file")
+            raise UsageError("url can only be given with bytes or a file, not with the address of a page")
         return _extract_address(workspace, page)
     if isinstance(page, bytes):
         html = page
@@ -38,7 +38,7 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
         with path.open("rb") as file:
             html = file.read(MAX_PAGE_SIZE + 1)
     if len(html) > MAX_PAGE_SIZE:
-        raise UsageError(f"the page is larger than {MAX_PAGE_SIZE:,} bytes")
+        raise UsageError(f"the page is larger than {MAX_PAGE_SIZE:,} bytes, the most that is extracted")
     return extract(html, url=url)
 
 
@@ -55,10 +55,10 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _source_for(workspace: Workspace | None, url: str) -> Source:
-    """Return the source with whose settings an address is requested: a configured source, or a new one without secrets.
+    """Return a source for the request of one address, with the connection settings of the source at its origin.
 
-    A host that is not configured must have a public IP address. Raises ConfigError if the host is another machine and
-    the workspace has no contact.
+    It does not have that source's secrets. If no source is at its origin, the host must have a public IP address.
+    Raises ConfigError if the host is another machine and the workspace has no contact.
     """
     address = parts(url)
     host = address.host.strip("[]")

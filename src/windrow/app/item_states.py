@@ -1,4 +1,4 @@
-"""The states of items: from a collection's projection if its adapter derives them, otherwise from the ledger."""
+"""The states of items: as a collection's adapter derives them, otherwise as the ledger has them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from windrow.adapters.adapter import DerivesStates, RestCount
+from windrow.adapters.adapter import DerivesStates, StopCount
 from windrow.contract import Collection, ItemStep
 from windrow.contract.registry import capable, installed
 from windrow.ledger import Ledger
@@ -30,14 +30,14 @@ def _describe_state(collection: str, state: State) -> tuple[str, str]:
 
 
 def _state_by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
-    """Return phase and status, in words, of an item that waits for `step`, or is finished if that is None."""
+    """Return phase and status, in words, of an item that waits for `step`, or that is finished if `step` is None."""
     if step is None:
         return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
     return step, (status or Status.PENDING).name.lower()
 
 
 def _last_phase(collection: Collection | None, kind: str) -> str:
-    """Return the last phase of a kind of item, or an empty text if the collection is not installed."""
+    """Return the phase of the last step of a kind of item; an empty text if the collection is not installed."""
     if collection is None:
         return ""
     phases = [step.phase for step in collection.steps if isinstance(step, ItemStep) and step.kind == kind]
@@ -72,11 +72,11 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
     return tuple(StateCount(*key, number) for key, number in counts.items())
 
 
-def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str]) -> list[RestCount]:
-    """Count the phases and reasons with which items of collections stopped; `span` is a first and last fact."""
+def count_stops(ledger: Ledger, facts: tuple[int, int], collections: Iterable[str]) -> list[StopCount]:
+    """Count the items of these collections that stopped in the range `facts` (first, last), by phase and reason."""
     adapters = _state_adapters({*collections})
     counts = [
-        RestCount(
+        StopCount(
             count.collection,
             count.kind,
             count.step,
@@ -84,10 +84,10 @@ def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str
             count.reason,
             count.number,
         )
-        for count in ledger.items.read_between(span)
+        for count in ledger.items.read_between(facts)
         if count.collection not in adapters
     ]
-    return [*counts, *(rest for adapter in adapters.values() for rest in adapter.count_rests(ledger, span))]
+    return [*counts, *(stop for adapter in adapters.values() for stop in adapter.count_stops(ledger, facts))]
 
 
 def _state_adapters(collections: Container[str]) -> dict[str, DerivesStates]:

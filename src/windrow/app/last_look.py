@@ -1,7 +1,7 @@
-"""What a user saw last of the changes in a workspace: the last fact of the sessions whose changes were listed.
+"""The last look of a user at the changes in a workspace: the last fact of the sessions whose changes were listed.
 
-It is kept outside the workspace, in the user's own folder, so that each user of a workspace has a last look, also one
-who may not write there.
+It is kept outside the workspace, in the user's own folder, so that each user has a last look, even a user who may not
+write in the workspace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from windrow.ledger import Ledger
 
 
 def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> Path:
-    """Return the file that has the last look of this user at the changes of a source and of a kind, or of all."""
+    """Return the file with this user's last look at changes of a source and a kind; an empty text stands for all."""
     state_folder = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hash64("\0".join((str(workspace.root), ledger.sessions.first(), source, kind)))
     return Path(state_folder, "windrow", f"looked-{name % 2**64:016x}")
@@ -30,7 +30,7 @@ def read_look(path: Path) -> int:
         return 0
     except (OSError, ValueError) as error:
         raise WindrowError(
-            f"the last look in {path} cannot be read: {error}",
+            f"the last look in {path} cannot be used: {error}",
             hint=f"remove {path}: the next look then lists the changes of all sessions",
         ) from error
 

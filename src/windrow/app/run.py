@@ -1,4 +1,4 @@
-"""A run: its phases and the order of its collections, its preview, its session, and its repetition on a schedule."""
+"""A run: its phases, the order of its collections, its preview, its session, and its repetition at an interval."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from windrow.model import Source
 
 
 class PhaseSpan(NamedTuple):
-    """The part of a run between two phases: whether it fetches, and the phases of its steps, None for all steps."""
+    """The part of a run between two phases: whether it fetches, and the phases of its steps (None: all steps)."""
 
     fetch: bool
     phases: frozenset[str] | None
@@ -47,7 +47,7 @@ class PhaseSpan(NamedTuple):
 def phase_span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
     """Return the part of a run from phase `first` to phase `last`, both included; an empty name sets no bound.
 
-    All phases before the collection's first step are fetching; if it has no steps, only its first phase is. Raises
+    All phases before the collection's first step fetch; if it has no steps, only its first phase does. Raises
     UsageError for an unknown phase, and if `first` comes after `last`.
 
     >>> from windrow.collections.drops.collection import COLLECTION
@@ -83,33 +83,33 @@ def order_collections(collections: Mapping[str, Collection], sources: Iterable[S
     while len(order) < len(inputs_by_name):
         remaining = [name for name in inputs_by_name if name not in order]
         ready = [name for name in remaining if not inputs_by_name[name] & {*remaining} - {name}]
-        order += ready or remaining[:1]  # in a circle, any one may be first
+        order += ready or remaining[:1]  # if they read each other's captures, any of them can be first
     return order
 
 
 def preview(
     ledger: Ledger, collection: Collection, sources: Sequence[Source], span: PhaseSpan, bounds: FetchBounds
 ) -> Preview:
-    """Return what a run of these phases would request from these sources, and the documents that it would read."""
+    """Return what a run of the phases `span` would request from these sources, and which documents it would read."""
     if bounds.again:
         refuse_without_fetching([span])
     return frontier_of(ledger, collection).preview(sources if span.fetch else (), bounds, span.phases)
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
-    """Call `run` once, or again and again every `interval` seconds unless that is 0; yield each exit code.
+    """Call `run` every `interval` seconds, or only once if `interval` is 0, and yield each exit code.
 
-    If a run cannot start, because of a lock or a database that is down, `report` is called with a message and the next
-    run starts when it is due. Usage and configuration errors are raised.
+    If `run` raises an error, such as that of a lock or of a database that is down, `report` is called with a message
+    and the next run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
     """
     while True:
         began = time.monotonic()
         try:
             code = run()
         except WindrowError as error:
-            if not interval or error.exit_code in {2, 4}:
+            if not interval or error.exit_code in {UsageError.exit_code, ConfigError.exit_code}:
                 raise
-            report(f"{error}; the next run is due in {interval:g} s")
+            report(f"{error}; the next run starts {interval:g} s after the start of this one")
             code = error.exit_code
         yield code
         if not interval or code == 130:
@@ -119,12 +119,12 @@ def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None
 
 
 def _end_wait(_number: int, _frame: object) -> None:
-    """End the wait for the next run at SIGINT and SIGTERM, even if the parent process ignores SIGINT."""
+    """End the wait for the next run at SIGINT or SIGTERM, even if the parent process ignores SIGINT."""
     raise KeyboardInterrupt
 
 
 def refuse_without_fetching(spans: Iterable[PhaseSpan]) -> None:
-    """Raise UsageError for `--again` if one of the collections would fetch nothing."""
+    """Raise UsageError for `--again` if one of the spans does not fetch."""
     if not all(span.fetch for span in spans):
         raise UsageError("--again fetches again, but --from skips fetching", hint="windrow replay")
 
@@ -136,7 +136,7 @@ MAX_NOTIFY_SECONDS = 60.0
 def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> str:
     """Run a command in a folder with `report` as JSON on its input; return an error message, empty if it succeeded.
 
-    Its output is written to our standard error. Its failure does not change the session's exit code.
+    The command's output is written to our standard error.
 
     >>> notify(["false"], {"session": 1}, Path("."))
     'the command of run.notify, false, ended with 1'
@@ -145,12 +145,7 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
     name = Path(command[0]).name
     try:
         completed = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
-            list(command),
-            input=text.encode(),
-            stdout=_standard_error(),
-            cwd=folder,
-            timeout=MAX_NOTIFY_SECONDS,
-            check=False,
+            command, input=text.encode(), stdout=_standard_error(), cwd=folder, timeout=MAX_NOTIFY_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return f"the command of run.notify, {name}, took more than {MAX_NOTIFY_SECONDS:g} seconds and was ended"
@@ -194,11 +189,11 @@ def run(
 def _run_session(
     config: Workspace, arguments: RunArguments, imports: Mapping[str, Harvest], open_session: Callable[[], Session]
 ) -> SessionSummary:
-    """Harvest the chosen sources, or with `imports` import WARC files, as `run` does."""
+    """Harvest the chosen sources in a session, or import WARC files if `imports` (by collection) is not empty."""
     chosen = imports or choose_sources(config, arguments.names)
     unusable = _find_unusable(config, arguments.names)
     if unusable and not chosen:
-        raise ConfigError(unusable[0], hint="install the package of the collection, or remove the source")
+        raise ConfigError(unusable[0], hint="correct the source, or install the package of its collection")
     spans = {name: phase_span(collection(name), arguments.first, arguments.last) for name in chosen}
     if arguments.again:
         refuse_without_fetching(spans.values())
@@ -208,7 +203,7 @@ def _run_session(
             with session.polite_stop():
                 if imports:
                     for name, harvest in imports.items():
-                        _harvest(session, harvest, spans[name], arguments, fetch=False)
+                        _harvest(session, harvest, spans[name]._replace(fetch=False), arguments)
                 else:
                     _harvest_all(config, session, spans, arguments)
         except (KeyboardInterrupt, Stopped):
@@ -222,19 +217,15 @@ def _run_session(
         return _summarise_and_notify(config, session, unusable)
 
 
-def _harvest(
-    session: Session, harvest: Harvest, span: PhaseSpan, arguments: RunArguments, *, fetch: bool = True
-) -> None:
-    """Run a harvest's phases of `span`; nothing is fetched if `fetch` is false."""
+def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: RunArguments) -> None:
+    """Run the phases `span` of a collection's harvest."""
     if arguments.again:
         frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
-    session.harvest(
-        harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch and fetch, since=arguments.since
-    )
+    session.harvest(harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch, since=arguments.since)
 
 
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
-    """Harvest each chosen collection; one whose database cannot be reached does not prevent the others.
+    """Harvest each chosen collection; if the database of one cannot be reached, the others are still harvested.
 
     Raises StoreUnreachable at the end if the database of every chosen collection cannot be reached.
     """
@@ -308,7 +299,7 @@ def is_address(name: str) -> bool:
 
 
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the table of a source by its name; it requests these addresses and no others.
+    """Return the TOML table of a new source, by the source's name; the source requests only these addresses.
 
     >>> source_of_addresses(["https://example.org/a?b=1"])
     {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}
@@ -323,7 +314,7 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a message with the reason for each chosen source whose collection cannot be used."""
+    """Return a message, with the reason, for each chosen source that cannot be used."""
     chosen = (source for source in config.sources if not names or source.name in names or source.collection in names)
     return tuple(f"source {source.name}: {source.unusable}" for source in chosen if source.unusable)
 
@@ -331,7 +322,10 @@ def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
 def _harvests(
     config: Workspace, names: Sequence[str], spans: Mapping[str, PhaseSpan]
 ) -> Iterator[tuple[str, Callable[[], Harvest]]]:
-    """Yield each chosen collection with a function that opens its stores, once all adapters are ready for requests."""
+    """Yield the name of each chosen collection, and a function that opens its stores and returns its harvest.
+
+    Before the first one, the adapters of all collections that fetch are asked whether they are ready.
+    """
     chosen = choose_sources(config, names)
     for collection_name in chosen:
         if spans[collection_name].fetch:  # reading kept captures makes no requests
@@ -347,9 +341,9 @@ def _open_harvest(config: Workspace, collection_name: str, source_names: Abstrac
 
 
 def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) -> dict[str, Harvest]:
-    """Return the harvest that imports the named WARC files, by its collection; none if no WARC file is named.
+    """Return the harvest that imports the named WARC files, by its collection; empty if no WARC file is named.
 
-    Those of WACZ files are unpacked into `folder`.
+    The WARC files in WACZ files are unpacked into `folder`.
     """
     files = named_warc_files(config, arguments.names, arguments.source)
     if not files:
@@ -372,7 +366,7 @@ def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[s
     summary = replace(
         summary, changes=changes[:MAX_SESSION_CHANGES], changes_left_out=len(changes) > MAX_SESSION_CHANGES
     )
-    if unusable:  # the others were harvested
+    if unusable:  # the other sources were harvested
         code = summary.exit_code or ConfigError.exit_code
         summary = replace(summary, exit_code=code, errors=(*summary.errors, *unusable))
     if config.run.notify:

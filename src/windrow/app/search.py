@@ -23,16 +23,16 @@ SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 class MergeScore(NamedTuple):
     """The score by which a result is merged with those of other collections.
 
-    `parts` are names in `SCORE_WEIGHTS`, each with a number from 0 to 1; `at` is the result's time in Unix seconds.
+    `parts` are names in `SCORE_WEIGHTS`, each with a number from 0 to 1; `unix_time` is the result's time, or 0.
     """
 
     parts: tuple[tuple[str, float], ...]
-    at: float
+    unix_time: float
 
     @property
     def order(self) -> tuple[float, float]:
         """The sort key: the weighted sum of the parts, then the time, which decides if the query has only filters."""
-        return round(sum(part * SCORE_WEIGHTS[name] for name, part in self.parts), 4), self.at
+        return round(sum(part * SCORE_WEIGHTS[name] for name, part in self.parts), 4), self.unix_time
 
 
 def search(
@@ -44,7 +44,7 @@ def search(
     explain: bool = False,
     collections: Names[str] = (),
 ) -> SearchAnswer:
-    """Search `collections`, or all of them if it is empty; any text is a valid query.
+    """Search `collections`, or if it is empty, those that have or had sources; any text is a valid query.
 
     Each collection orders its own results. Results of several collections are merged by how well the words match title,
     snippet and address. If one collection has results with all the words, results of others with only some words are
@@ -76,7 +76,7 @@ def search(
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
-    """Return the query with other words for those that no document of any collection has; empty if there are none."""
+    """Return the query with similar words in place of those that no document has; empty if there is none to replace."""
     suggestions: dict[str, Suggestion] = {}
     known_words = {word for answer in answers for word, number in answer.frequency.items() if number}
     for answer in answers:
@@ -87,7 +87,7 @@ def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
 
 
 def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-    """Merge the answers of several collections, and return `limit` results from `offset` on."""
+    """Merge the answers of several collections; the result has `limit` results after the first `offset`."""
     nonempty = [answer for answer in answers.values() if answer.results]
     unrelaxed = [answer for answer in nonempty if not answer.relaxed]
     merged = unrelaxed or nonempty

@@ -26,14 +26,14 @@ from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
 HELD = "held"
-"""The state of a source that is not requested: it has imported or adopted files, or is not declared."""
+"""The state of a source that is on the ledger but not declared, such as the source of imported files."""
 
 
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session that requested something from it.
 
-    `items` counts the files that it offers now, or the fetched pages; `same` counts those of them that have not
-    changed, `failed` those that failed. `state` is the configured state, `error` why its last session failed.
+    `items` counts the files that it offers now, or its fetched pages; `same` counts the unchanged ones, `failed` the
+    ones that are failed now. `state` is the configured state, `error` says why its last session failed.
     """
 
     source: str
@@ -53,7 +53,7 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The state of a workspace. `holder` is the process that runs it now; `last` is the summary of its last session."""
+    """The state of a workspace; `holder` is the process that runs there now, or empty, and `last` its last session."""
 
     workspace: str
     folder: Path
@@ -62,10 +62,10 @@ class WorkspaceState:
     sources: tuple[SourceState, ...]
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
-    resting: tuple[RestingFile, ...] = ()  # failed in session after session; requested again later
+    resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # left out by rules, in the last session that found such links
+    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session with any
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -75,9 +75,11 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     frontiers_by_source = {source.name: frontiers.get(source.collection) for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for session in ledger.sessions.by_source():
-        if _asked_source(frontiers_by_source.get(session.source), session):
+        if _requested_something(frontiers_by_source.get(session.source), session):
             sessions_by_source.setdefault(session.source, []).append(session)
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
+    reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
+    reasons += count_skipped(workspace, ledger, None).items()
     return WorkspaceState(
         workspace=workspace.name,
         folder=workspace.root,
@@ -85,13 +87,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         last=summarise(ledger, number, phases, content_counts=counts) if number else None,
         sources=_source_states(workspace, ledger, sources, sessions_by_source, phases),
         states=count_states(ledger),
-        reasons=count_reasons(
-            [
-                *ledger.items.by_reason(),
-                *_attempt_reasons(ledger, sessions_by_source),
-                *count_skipped(workspace, ledger, None).items(),
-            ]
-        ),
+        reasons=count_reasons(reasons),
         resting=_resting_files(workspace, frontiers),
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),
@@ -100,7 +96,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return how many addresses rules left out of each source, in the last session that found such links."""
+    """Return how many addresses each rule left out of each source, in its last session in which any was left out."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 
@@ -119,7 +115,7 @@ def _service_waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, .
 def _attempt_reasons(
     ledger: Ledger, sessions_by_source: Mapping[str, Sequence[SourceSession]]
 ) -> list[tuple[str, int]]:
-    """Return reasons and numbers of failed addresses in the last session of each source."""
+    """Return (reason, number) of the addresses that failed in the last sessions of the sources."""
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
@@ -145,7 +141,7 @@ def _source_states(
     sessions_by_source: dict[str, list[SourceSession]],
     phases: Phases,
 ) -> tuple[SourceState, ...]:
-    """Return the state of each source; `sessions_by_source` are the sessions that requested something from it."""
+    """Return the state of each source; `sessions_by_source` has the sessions that requested something from it."""
     frontiers = count_frontiers(ledger)
     failing, failed_captures = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources})
@@ -182,8 +178,8 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
     ]
 
 
-def _asked_source(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something from its source, or failed there; reading captures is neither."""
+def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
+    """Return whether a session requested something from its source or failed to, and did not only read captures."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
@@ -195,23 +191,20 @@ def _source_state(
 ) -> SourceState:
     """Return the state of a source.
 
-    `counts` are those of its last session and of its frontier, and the number of its records, which is None if its
-    collection does not count records. The state's `failed` is 0: the caller sets it.
+    `counts` are the counts of its last session, the counts of its frontier, and the number of its records (None if its
+    collection does not count records). The state's `failed` is 0: the caller sets it.
     """
     count, frontier, records = counts
     state = _configured_state(source)
     items = frontier.known if state == HELD else frontier.had
-    same = items - count.new - count.changed - count.refused
-    due = _next_due(workspace, source, sessions)
-    if frontier.by_address:
-        same = count.same + count.same_text
-        due = (now() if frontier.due else frontier.next) if state == "available" else None
+    same = frontier.unchanged(count.same + count.same_text, count.new + count.changed + count.refused)
+    due = frontier.next_request(_next_run(workspace, sessions)) if state == "available" else None
     if records is not None:
-        items, same = records, records - count.new - count.changed
+        items, same = records, max(0, records - count.new - count.changed)
     last_good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
         source.name, source.collection, source.owner, state, last_good,
-        new=count.new, changed=count.changed, same=max(0, same), gone=count.gone, failed=0,
+        new=count.new, changed=count.changed, same=same, gone=count.gone, failed=0,
         next_due=due, error=count.error, items=items,
     )  # fmt: skip
 
@@ -221,9 +214,9 @@ def _configured_state(source: Source) -> str:
     return "inactive" if state == "available" and not source.active else state
 
 
-def _next_due(workspace: Workspace, source: Source, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due: now if it never ran, None if runs are not repeated or the source is inactive."""
-    if not workspace.run.every or not source.active:
+def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
+    """Return when the run after a source's `sessions` is due: now if it had none, None if runs are not repeated."""
+    if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None
     return ended + timedelta(seconds=workspace.run.every) if ended else now()

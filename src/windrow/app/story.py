@@ -1,4 +1,4 @@
-"""The history of an item or source: every fact the ledger has of it, in order."""
+"""The history of an item or source: every fact that the ledger has about it, in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windrow.adapters.adapter import Explains, Explanation, harvested_collections
 from windrow.app.changes import content_counts
 from windrow.app.item_states import states
-from windrow.app.question import ItemLookup, Meaning, is_number, predict_outcome
+from windrow.app.lookup import ItemLookup, Meaning, is_number, predict_outcome
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed, phases
@@ -24,7 +24,7 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
-"""The story of an archive has the findings of at most so many documents, and of each at most so many findings."""
+"""The story of an archive has the findings of at most 50 documents, and at most 20 findings of each."""
 
 
 class Event(NamedTuple):
@@ -79,7 +79,7 @@ class Story(NamedTuple):
 
 
 class StoryAnswer(NamedTuple):
-    """The answer about a name: a story, explanations by collections, a session's summary, or several candidates."""
+    """What is known about a name: a story, explanations by collections, a session's summary, or several candidates."""
 
     asked: str
     story: Story | None = None
@@ -90,7 +90,7 @@ class StoryAnswer(NamedTuple):
 
 
 def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
-    """Return the history of whatever has this name. Raises WindrowError for an unknown name."""
+    """Return what is known about a name or number. Raises WindrowError for an unknown name."""
     name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
     if not name:
         raise UsageError("the name is empty", hint="windrow why --help")
@@ -113,7 +113,7 @@ def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
 
 
 def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Answer about the item with this name, list the candidates if several have it, or answer about something else."""
+    """Return the story of the item with this name, the candidates if several have it, or what `_answer_other` finds."""
     items = lookup.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
@@ -124,7 +124,7 @@ def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str)
 
 
 def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Answer about a name that no item has: that of a page or site, a refused file, a source or an owner."""
+    """Return what is known about a name that no item has: of a page, site, refused file, source, service or owner."""
     adapters = capable(Explains, harvested_collections(workspace, ledger))
     explanations = (adapter.explain(workspace, ledger, name) for adapter in adapters.values())
     explained = tuple(explanation for explanation in explanations if explanation is not None)
@@ -148,7 +148,7 @@ def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name
 
 
 def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Return the story of an item; `numbers` are the items with its key, of which the latest fetch is described."""
+    """Return the story of the item that was fetched last of those in `numbers`, which have the same key."""
     items = [item for number in numbers if (item := ledger.items.get(number))]
     item = max(items, key=lambda item: (item.attempt, item.seq))
     number, collection_name = item.seq, item.collection
@@ -179,7 +179,7 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
 
 
 def _listing_events(ledger: Ledger, file: int) -> list[Event]:
-    """Return an event for each change of a file in the listings of its sources; `file` is its number."""
+    """Return an event for each change of a file in the listings of its sources; `file` is the file's item number."""
     clauses = {"changed": "offers it changed", "gone": "no longer offers it"}
     clauses |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with the copy in the archive"}
     events = []
@@ -194,17 +194,17 @@ def _listing_events(ledger: Ledger, file: int) -> list[Event]:
 
 
 def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
-    """Return two events for each attempt to fetch: its start, and its end in the phase `phase`."""
+    """Return an event for the start of each attempt, and one for its end, in the phase `phase`, if it has ended."""
     events = []
     for attempt in attempts:
         source, address, session = attempt.source, attempt.url, attempt.session
-        text = f"asked {source} for it" + ("" if attempt.end else "; this attempt was interrupted, or is under way")
+        text = f"requested from {source}" + ("" if attempt.end else "; this attempt is under way or was interrupted")
         events.append(Event(attempt.at, attempt.seq, session, "fetch", text, source, address))
         if attempt.end is None or attempt.ended is None:
             continue
         duration = f"{attempt.seconds:.1f} s"
         if attempt.reason:
-            text = f"{phase}: failed; {source} did not give it after {duration} and {attempt.received:,} bytes: "
+            text = f"{phase}: failed; {source} sent {attempt.received:,} bytes in {duration}: "
             text += attempt.message or attempt.reason
             event = Event(
                 attempt.ended, attempt.end, session, "fetch", text, source, address,
@@ -218,7 +218,7 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
             unchanged_text if attempt.revisit else f"{attempt.size:,} bytes {shorten_digest(attempt.digest)} kept at"
         )
         text += f" {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
-        text += f"; it matches {attempt.checksum.partition(':')[0]} beside it" if attempt.checksum else ""
+        text += f"; it matches the {attempt.checksum.partition(':')[0]} checksum beside it" if attempt.checksum else ""
         event = Event(
             attempt.ended, attempt.end, session, "capture", text, source, address, phase=phase, status="done",
             size=attempt.size, digest=attempt.digest,
@@ -229,7 +229,7 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
 
 
 def _reading_events(ledger: Ledger, item: int) -> list[Event]:
-    """Return the events of an item's readings, and of a step that has begun but not ended."""
+    """Return an event for each reading of an item, and one for a step that has begun but not ended."""
     events = []
     for reading in ledger.items.readings(item):
         step, version, reason = reading.step, reading.version, reading.reason
@@ -247,7 +247,7 @@ def _reading_events(ledger: Ledger, item: int) -> list[Event]:
             )
         )  # fmt: skip
     if start := ledger.items.unended(item):
-        text, step = f"{start.step}: running; it was interrupted, or is under way", start.step
+        text, step = f"{start.step}: begun; it is under way or was interrupted", start.step
         events.append(
             Event(start.at, start.seq, start.session, "start", text, phase=step, status="running", step=step)
         )  # fmt: skip
@@ -272,7 +272,7 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
 
 
 def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning]) -> list[Event]:
-    """Return the findings in the failed documents of an archive, each with the document's name in its message."""
+    """Return events for findings in an archive's failed documents; each message begins with the document's name."""
     failed = [member for member in members if member.status == "failed"][:MAX_STORY_DOCUMENTS]
     return [
         event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")
@@ -303,7 +303,7 @@ def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
 
 
 def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
-    """Return the story of a file whose name was refused, for which no item is recorded."""
+    """Return the story of a file whose name was refused, so that it did not become an item."""
     events = tuple(
         Event(
             refusal.at, refusal.seq, refusal.session, "refused",

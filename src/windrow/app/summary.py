@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, RestCount, SourceChange
-from windrow.app.item_states import count_rests
+from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange, StopCount
+from windrow.app.item_states import count_stops
 from windrow.engine.source_counts import FrontierCount, OutcomeCount, SessionCounts, count_frontiers, count_session
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
@@ -17,6 +17,7 @@ from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.reasons import Reason
 
+ABOVE_EVERY_FACT = 2**62  # greater than the number of any fact
 Phases = Mapping[str, tuple[str, ...]]
 """The names of the phases, in order, by collection."""
 
@@ -37,13 +38,13 @@ class ContentCounts(NamedTuple):
 
 
 BYTES_ONLY = ContentCounts()
-"""Counts nothing by content, so that the ledger's counts are used."""
+"""Functions that change nothing: the ledger's counts are used."""
 
 _CHANGE_KINDS = (NEW, CHANGED, GONE)
 
 
 class SourceCount(NamedTuple):
-    """Counts of a session at one source; `received` is in bytes, `error` is the reason why it could not be listed.
+    """Counts of a session at one source; `received` is in bytes, `error` says why the source failed.
 
     For a crawled source, `offered` counts the addresses known now, `redirected` the redirecting ones, and `waiting`
     those that are due now. Its pages are compared by content: `changed` counts pages with another text or description,
@@ -78,7 +79,7 @@ class PhaseCount(NamedTuple):
 
 
 class FindingCount(NamedTuple):
-    """How often documents had a kind of finding."""
+    """How often a kind of finding was recorded, at a level."""
 
     kind: str
     level: str
@@ -111,11 +112,11 @@ class SessionSummary:
     reasons: tuple[ReasonCount, ...] = ()
     findings: tuple[FindingCount, ...] = ()
     errors: tuple[str, ...] = ()  # why tasks failed
-    notes: tuple[str, ...] = ()  # such as on resting files and the clock
-    repairs: tuple[str, ...] = ()  # repairs of the archive after an earlier crash
+    notes: tuple[str, ...] = ()  # remarks, such as about files that are tried later or about the clock
+    repairs: tuple[str, ...] = ()  # what was repaired in the archive after an earlier crash
     left_out: tuple[RuleCount, ...] = ()  # addresses that rules of its crawls left out
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
-    changes: tuple[SourceChange, ...] = ()  # the first 1,000
+    changes: tuple[SourceChange, ...] = ()  # at most 1,000
     changes_left_out: bool = False
     warc_prefix: str = ""
     warnings: int = 0  # the number of notes that report a fault
@@ -132,20 +133,21 @@ def summarise(
 ) -> SessionSummary:  # fmt: skip
     """Return the summary of the session with this number, which must exist.
 
-    `content_counts` counts changes by content. With `until_now`, changes that later sessions wrote are counted too: if
-    this session was stopped, later ones write the pages that it requested.
+    `repairs` are lines on what the session repaired. `content_counts` counts changes by content. With `until_now`,
+    changes that later sessions wrote are counted too: if this session was stopped, later ones write the pages that it
+    requested.
     """
     session = ledger.sessions.get(number)
     assert session is not None
     own_facts, reported_facts = session.span, ledger.sessions.reported_facts(number)
-    reported_facts = (reported_facts[0], 2**62) if until_now else reported_facts
+    reported_facts = (reported_facts[0], ABOVE_EVERY_FACT) if until_now else reported_facts
     tasks = ledger.sessions.tasks(own_facts)
-    rests = count_rests(ledger, own_facts, {task.collection for task in tasks})
+    stops = count_stops(ledger, own_facts, {task.collection for task in tasks})
     refusals = ledger.mirrors.refused_between(own_facts)
     counts = count_session(ledger, own_facts)
     visited, written = content_counts.visited(own_facts), content_counts.written(reported_facts)
     corrected = replace(counts, sources=_count_by_content(counts, visited, written))
-    reasons: list[tuple[str, int]] = [(rest.reason, rest.number) for rest in rests if rest.reason]
+    reasons: list[tuple[str, int]] = [(stop.reason, stop.number) for stop in stops if stop.reason]
     reasons += [(refusal.reason, refusal.number) for refusal in refusals]
     reasons += (*counts.reasons, *content_counts.skipped(own_facts).items())
     return SessionSummary(
@@ -156,7 +158,7 @@ def summarise(
         ended=session.ended,
         exit_code=session.outcome,
         sources=_count_sources(ledger, reported_facts, tasks, refusals, corrected),
-        phases=_count_phases(rests, phases),
+        phases=_count_phases(stops, phases),
         reasons=count_reasons(reasons),
         findings=tuple(FindingCount(*finding) for finding in ledger.items.found_between(own_facts)),
         errors=tuple(task.comment or task.reason or "" for task in tasks if task.failed),
@@ -202,18 +204,21 @@ def _count_sources(
     reported_facts: tuple[int, int],
     tasks: Sequence[TaskRow],
     refusals: Sequence[RefusalCount],
-    session: SessionCounts,
+    session_counts: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Count by source the session's attempts, and the changes in listings among the facts (first, last) it reports."""
+    """Return the counts of each source: of the session's attempts, and of the changes in listings that it reports.
+
+    `reported_facts` are the first and last fact with such changes.
+    """
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(reported_facts):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
     for refused in refusals:
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
-    for source, session_counter in session.sources.items():
+    for source, session_counter in session_counts.sources.items():
         counts.setdefault(source, Counter()).update(session_counter)
     frontiers = count_frontiers(ledger, {task.collection for task in tasks if task.source})
-    errors = dict(session.troubles)
+    errors = dict(session_counts.troubles)
     for task in tasks:
         if task.source and task.failed:
             errors.setdefault(task.source, task.comment or task.reason or "it failed")
@@ -228,10 +233,13 @@ def _count_sources(
 
 
 def _count_by_content(
-    session: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
+    session_counts: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the counts by source, in which those of `ContentCounts` replace `new`, `changed` and `gone`."""
-    counts = {source: Counter(counter) for source, counter in session.sources.items()}
+    """Return the session's counts by source, with `new`, `changed` and `gone` as counted by content.
+
+    `visited` and `written` are the results of the functions of `ContentCounts` with these names.
+    """
+    counts = {source: Counter(counter) for source, counter in session_counts.sources.items()}
     for source, count in counts.items():
         if source in visited:
             by_content = visited[source]
@@ -250,7 +258,7 @@ def _count_by_content(
 def _count_outcomes(
     recorded_outcomes: Iterable[OutcomeCount], facts: tuple[int, int], content_counts: ContentCounts
 ) -> tuple[OutcomeCount, ...]:
-    """Correct the ledger's counts of a session's outcomes (`facts`: first, last); return the most frequent first."""
+    """Correct the recorded outcomes of the requests among `facts` (first, last); return the most frequent first."""
     counts_by_collection: dict[str, Counter[str]] = {}
     for count in recorded_outcomes:
         counts_by_collection.setdefault(count.collection, Counter())[count.outcome] += count.attempts
@@ -262,12 +270,12 @@ def _count_outcomes(
     return tuple(sorted(outcomes, key=lambda count: -count.attempts))
 
 
-def _count_phases(rests: Sequence[RestCount], phases_by_collection: Phases) -> tuple[PhaseCount, ...]:
+def _count_phases(stops: Sequence[StopCount], phases_by_collection: Phases) -> tuple[PhaseCount, ...]:
     """Count the items of each kind that stopped in each phase, in the order of collections and phases."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
-    for rest in rests:
-        status = rest.status.name.lower()
-        counts.setdefault((rest.collection, rest.phase, rest.kind), Counter())[status] += rest.number
+    for stop in stops:
+        status = stop.status.name.lower()
+        counts.setdefault((stop.collection, stop.phase, stop.kind), Counter())[status] += stop.number
 
     def order(key: tuple[str, str, str]) -> tuple[str, int, str]:
         collection, phase, kind = key

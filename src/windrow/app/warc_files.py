@@ -1,4 +1,4 @@
-"""The WARC and WACZ files that are named in place of sources, to be imported."""
+"""Find the WARC and WACZ files that are named in place of sources, and prepare them for import."""
 
 from __future__ import annotations
 
@@ -29,29 +29,30 @@ def import_collection() -> str:
 
 
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
-    """Return the WARC files with these names; none if all names are those of sources and collections.
+    """Return the WARC files that are named; an empty tuple if none of the names is a file, or a folder of WARC files.
 
-    A folder stands for all files below it whose suffix is that of a WARC file; a file with another suffix is a list of
-    paths relative to its own folder, one on each line. Each file is imported under the source `source`, or if that is
-    empty, under a source named after the file.
+    A folder stands for all files below it whose suffix is that of a WARC file. A file that is not a WARC or WACZ file
+    is a list of paths relative to its own folder, one on each line. Each file is imported under the source `source`, or
+    if that is empty, under a source named after the file. Raises UsageError for names that cannot be imported together.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
     if not paths or not any(_is_importable(path) for path in paths):
         if source:
-            fault = f"{paths[0]} does not exist" if paths else "no file is named"
-            raise UsageError(f"--source is for importing WARC files, but {fault}", hint="windrow run --help")
+            problem = f"{paths[0]} is neither a file nor a folder of WARC files" if paths else "no file is named"
+            raise UsageError(f"--source is for importing WARC files, but {problem}", hint="windrow run --help")
         return ()
     collection = import_collection()
     harvested_names = [name for name in names if name in harvestable_names and name != collection]
     if harvested_names:
         raise UsageError(
-            f"{harvested_names[0]} is harvested, and the files are imported: run one after the other",
-            hint="windrow run --help",
+            f"{harvested_names[0]} cannot be harvested in the run that imports {paths[0]}",
+            hint=f"windrow run {harvested_names[0]}, then: windrow run {paths[0]}",
         )
     other_sources = {configured.name for configured in workspace.sources if configured.collection != collection}
     if source and (not is_name(source) or source in other_sources):
-        raise UsageError(f"--source {source[:100]}: not a valid name, or the name of a source of another collection")
+        problem = "is a source of another collection" if source in other_sources else "is not a valid name of a source"
+        raise UsageError(f"--source: {source[:100]!r} {problem}", hint="windrow run --help")
     given_paths = {path.resolve(): path for named_path in paths for path in _expand_path(named_path)}
     return tuple(
         WarcFile(given_path, _escape_path(resolved), source or _source_name(given_path, other_sources))
@@ -64,11 +65,11 @@ def _is_importable(path: Path) -> bool:
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the WARC files of a path: those below a folder, the file itself, or those in a list of files."""
+    """Yield the WARC files that a path means: all below a folder, the file itself, or the files of a list."""
     if path.is_dir():
         warc_files = sorted(_warc_files_below(path))
         if not warc_files:
-            raise UsageError(f"{path} has no WARC file: no file below it ends in {' or '.join(WARC_SUFFIXES)}")
+            raise UsageError(f"below {path} there is no file whose name ends in {' or '.join(WARC_SUFFIXES)}")
         yield from warc_files
     elif not path.is_file():
         raise UsageError(f"there is no file {path}")
@@ -93,7 +94,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files in a list of paths, one on each line; lines that begin with `#` are comments."""
+    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments."""
     with path.open("rb") as file:
         content = file.read(_MAX_LIST_SIZE + 1)
     try:
@@ -103,7 +104,8 @@ def _read_list(path: Path) -> Iterator[Path]:
     listed_paths = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
     missing_path = next((listed_path for listed_path in listed_paths if not listed_path.is_file()), None)
     if not listed_paths or len(content) > _MAX_LIST_SIZE or missing_path:
-        explanation = f": it names {str(missing_path)[:200]}, which does not exist" if missing_path else ""
+        explanation = f": it is larger than {_MAX_LIST_SIZE:,} bytes" if len(content) > _MAX_LIST_SIZE else ""
+        explanation = f": it names {str(missing_path)[:200]}, which does not exist" if missing_path else explanation
         raise UsageError(f"{path} is neither a WARC file nor a list of them{explanation}")
     yield from listed_paths
 
@@ -130,12 +132,12 @@ def preview_import(files: Sequence[WarcFile]) -> Preview:
 
 
 def unpack_files(files: Sequence[WarcFile], folder: Path) -> tuple[WarcFile, ...]:
-    """Return WARC files, with those of WACZ files in place of these, unpacked into a folder."""
+    """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`."""
     return tuple(warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number)))
 
 
 def _unpack(file: WarcFile, folder: Path) -> Iterator[WarcFile]:
-    """Yield the WARC files of a WACZ file, unpacked into a new folder; a file that is not one is yielded as it is."""
+    """Yield the WARC files in a WACZ file, unpacked into the new folder `folder`; yield any other file unchanged."""
     if not is_wacz(file.path):
         yield file
         return

@@ -52,7 +52,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with its zone, UTC if it has none; None for None.
+    """Return a day as a time with a zone, which is UTC if it has none; return None for None.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -64,14 +64,14 @@ def _utc_time(day: Day | None) -> datetime | None:
 
 
 def _format_day(day: Day | str) -> str:
-    """Return a day as it is written in a search: a date, or a time in UTC; a text is returned as it is."""
+    """Return a day as it is written in a search: a date, or a time in UTC; a text is returned unchanged."""
     if not isinstance(day, datetime):
         return str(day)
     return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class Windrow:
-    """A workspace: harvest, search, export and check it."""
+    """An open workspace, with a method for each command."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Windrow:
         return prepare(self.config.root)
 
     def new_source(self, name: str, url: str, *, collection: str, **settings: str) -> Path:
-        """Write `sources/NAME.toml`, checked with the rest of the configuration; return its path.
+        """Write `sources/NAME.toml`, check it with the whole configuration, and return its path.
 
         `settings` are further settings of the source, such as `centre="H"`. Makes no request.
         """
@@ -188,7 +188,7 @@ class Windrow:
         `first` and `last` are the first and last phase, `limit` is the most items to fetch; items that their source
         dates before `since` are skipped; `again` repeats finished work of the chosen sources. `names` may be WARC files
         in place of sources: they are imported under the source `source`, without any request. They may also be
-        addresses of pages: each is requested once, now, and no page that it links to.
+        addresses of pages: each is requested once, now; the pages that it links to are not.
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
@@ -242,16 +242,16 @@ class Windrow:
             return previews
 
     def status(self) -> WorkspaceState:
-        """Return the state of every source, and the number of items in each state and with each reason."""
+        """Return the state of every source, and the numbers of items by state and by reason."""
         from windrow.app.status import current_state
 
         with closing(self.ledger()) as ledger:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int) -> StoryAnswer:
-        """Return the history of an address, file, record, source, owner or number.
+        """Return the history of an address, file, record, source or owner, or of what has this number.
 
-        If several items may be meant, they are listed. Raises WindrowError for an unknown name.
+        If several items may be meant, the answer lists them. Raises WindrowError for an unknown name.
         """
         from windrow.app.story import answer_why
 
@@ -259,10 +259,11 @@ class Windrow:
             return answer_why(self.config, ledger, str(name))
 
     def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
-        """Return the changes at the sources in order of time: those since a time, or those of the last session.
+        """Return the changes at the sources in order of time: since a time, or, for None, of the last session.
 
-        A session reports the changes that it wrote, whichever session requested the pages. A killed session reports
-        none: the next session reports the changes of both. `kind` is new, changed or gone, or empty for all.
+        A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
+        report its changes: the next session reports the changes of both. `kind` is new, changed or gone, or empty for
+        all.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
@@ -280,22 +281,23 @@ class Windrow:
 
     @contextmanager
     def unseen_changes(self, *, source: str = "", kind: str = "") -> Iterator[list[SourceChange]]:
-        """Give a block the changes of the sessions that ended since this user's last look, in order of time.
+        """Yield to a `with` block the changes of the sessions that ended since this user's last look, in order of time.
 
         They count as seen if the block ends without an error. Each user, and each `source` and `kind`, has a last look.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order
         from windrow.app.last_look import look_file, read_look, write_look
+        from windrow.app.summary import ABOVE_EVERY_FACT
 
         with closing(self.ledger()) as ledger:
             path = look_file(self.config, ledger, source, kind)
-            facts = read_look(path) + 1, ledger.sessions.last_reported_before(2**62)
+            facts = read_look(path) + 1, ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
             yield changes_in_order(self.config, ledger, Window(facts=facts), source=source, kind=kind)
         write_look(path, facts[1])
 
     def killed_session(self) -> int:
-        """Return the number of the last session if it was killed, or 0; the next session reports its changes."""
+        """Return the number of the last session if it was killed, or 0. The next session reports its changes."""
         from windrow.app.status import killed_session
 
         with closing(self.ledger()) as ledger:
@@ -325,13 +327,13 @@ class Windrow:
         return compare(self.config, name, _format_day(old), _format_day(new), context=context)
 
     def try_(self, address: str, collection: str) -> Iterator[TrialPart]:
-        """Read one file or address as a collection does, and yield documents, findings and records; keeps nothing."""
+        """Read one file or address as a collection does, and yield documents, findings and records; stores nothing."""
         return iter(adapter(collection).try_address(self.config, address))
 
     def extract(self, page: bytes | Path | str, url: str = "") -> Extract:
         """Return the main content of a page, given as bytes, as a file, or as an address that is requested once.
 
-        `url` is the base of relative links in bytes and files. Nothing is kept.
+        `url` is the base of relative links in bytes and files. Nothing is stored.
         """
         from windrow.app.extract import extract_page
 
@@ -342,12 +344,12 @@ class Windrow:
     ) -> list[Chosen]:
         """Put failed or cancelled items back, so that the next run fetches them again, and return them.
 
-        Without names, all failed items of the source or with the reason are put back. With a service, the next run asks
-        it again about the records with these names, or about all whose last answer had the reason. With `dry_run` they
-        are only returned.
+        Without names, all failed items with this source and reason are put back. With a service, the next run asks it
+        again about the records with these names, or about all; a reason selects records by their last answer. With
+        `dry_run` the items or records are only returned.
         """
         if service:
-            from windrow.app.question import ask_again
+            from windrow.app.decisions import ask_again
 
             with closing(self.ledger()) as ledger:
                 return ask_again(
@@ -358,21 +360,21 @@ class Windrow:
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
         """Cancel items, so that no run fetches or reads them, and return them.
 
-        Without names, all waiting items of the source or with the reason are cancelled. With `dry_run` they are only
+        Without names, all waiting items with this source and reason are cancelled. With `dry_run` the items are only
         returned.
         """
         return self._decide("cancel", names, source=source, reason=reason, dry_run=dry_run)
 
     def _decide(self, act: str, names: Names, **selection: Any) -> list[Chosen]:
-        from windrow.app.question import decide
+        from windrow.app.decisions import decide
 
         with closing(self.ledger()) as ledger:
             return decide(self.config, ledger, act, _as_tuple(names), **selection)
 
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
-        """Read the kept captures of all collections, or of the named ones, again with the current readers.
+        """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return by collection how the results differ.
+        Return, by collection, how the results differ from the earlier ones.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
@@ -393,14 +395,14 @@ class Windrow:
         return {name: replayed for name, replayed in results.items() if replayed is not None}
 
     def check(self) -> Checkup:
-        """Read every capture back, compare the ledger with the archive and the stores, and return the faults found."""
+        """Read every capture, compare the ledger with the archive and the stores, and return the faults found."""
         from windrow.app.check import check_workspace
 
         with closing(self.ledger()) as ledger:
             return check_workspace(self.config, ledger)
 
     def export(self, name: str, form: str, to: Path | str | TextIO) -> int:
-        """Write an export to a file, or to a UTF-8 stream that has a `buffer`; return the number of rows.
+        """Write an export to a file, or to a UTF-8 stream with a `buffer`; return the number of units, such as rows.
 
         `name` and `form` are the arguments of `windrow export`, such as `pages` and `jsonl`.
         """
@@ -421,7 +423,7 @@ class Windrow:
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
 
-        Interrupted takedowns are finished too; without names nothing else is done.
+        Interrupted takedowns are finished too. If `names` is empty, they are only finished.
         """
         from windrow.app.check import take_down
 

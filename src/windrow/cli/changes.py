@@ -1,4 +1,4 @@
-"""`windrow changes` lists the changes since a time; `windrow diff` compares two versions of a page."""
+"""`windrow changes` lists the changes since a time; `windrow diff` compares two versions of a record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     type=Since(),
     metavar="WHEN",
     help="Changes seen since then: a date or time (UTC), today, yesterday, a duration such as 24h or 7d, or last (your "
-    "last look with this option). Without it, those of the last session.",
+    "last look with this option). Without it, the changes of the last session.",
 )
 @option("--source", default="", metavar="NAME", shell_complete=complete_sources, help="Only changes at this source.")
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Only changes of this kind.")
@@ -51,14 +51,14 @@ def changes_command(
 def _print_changes(
     console: Console, workspace: Windrow, changes: list[SourceChange], form: str, since: datetime | str | None
 ) -> None:
-    """Print changes in a form; if a killed session may have had others, print a remark."""
+    """Print changes as `form` or as JSON; unless `since` is a time, text also says if the last session was killed."""
     if console.json:
         for change in changes:
             console.message("source_change", change)
     elif form == "text":
         console.print(change_lines(changes) or ["nothing changed"])
         if not isinstance(since, datetime) and (session := workspace.killed_session()):
-            console.inform(f"session {session} was killed before its end: the next run lists its changes")
+            console.inform(f"session {session} was killed before its end; the next run lists its changes")
     else:
         from windrow.app.changes import format_atom, format_html  # noqa: PLC0415 `--help` needs no feeds
 
@@ -70,7 +70,7 @@ def _print_changes(
 
 
 def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...]) -> list[str]:
-    """Return a line for each change, followed by an indented line with the difference if that is known."""
+    """Return a line for each change, and after it an indented line with the difference if that is known."""
     lines = []
     for change in changes:
         title = f"  {change.title}" if change.title and change.title not in change.key else ""
@@ -90,9 +90,9 @@ _SIGN_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
     ],
 )
 @click.argument("url", metavar="URL")
-@option("--old", default="", metavar="DATE", help="The old version (the one before the new).")
-@option("--new", default="", metavar="DATE", help="The new version (the latest).")
-@option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Lines shown around changes (2).")
+@option("--old", default="", metavar="DATE", help="Date of the old version (the one before the new).")
+@option("--new", default="", metavar="DATE", help="Date of the new version (the latest).")
+@option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Unchanged lines around changes (2).")
 def diff_command(console: Console, url: str, old: str, new: str, context: int) -> None:
     """Show the difference between two versions of a page: its title and other metadata, then the lines of its text.
 
@@ -122,6 +122,6 @@ def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
     return lines
 
 
-def _diff_line(sign: str, text: str, styled: bool) -> str:  # sign: -, +, @ or a blank
+def _diff_line(sign: str, text: str, styled: bool) -> str:  # sign: -, +, a blank, or @ before a new part
     line = f"@@ {text} @@" if sign == "@" else f"{sign}{escape_lines(' '.join(text.split()))}"
     return f"{_SIGN_COLOURS[sign]}{line}\x1b[0m" if styled and sign in _SIGN_COLOURS else line

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escape_lines(text: str | Iterable[str]) -> str:
-    r"""Escape control characters, and line ends within a line, in a line or several; join them by line ends.
+    r"""Escape the control characters of one or several lines, and line ends except those of tables; join the lines.
 
     >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'
@@ -34,9 +34,9 @@ def escape_lines(text: str | Iterable[str]) -> str:
 
 
 class OutputFailed(WindrowError):
-    """The output could not be written."""
+    """Standard output or standard error could not be written."""
 
-    hint = "make room there, or name another file, and run the command again"
+    hint = "make room on the disk, or write to another file, and run the command again"
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Console:
     workspace: Path | None = None
 
     def open(self, flags: Mapping[str, Any] | None = None, needed: Sequence[str] = ()) -> Windrow:
-        """Open the workspace of `--workspace`, by default that of the current folder, with settings by name.
+        """Open the workspace of `--workspace`, by default that of the current folder; `flags` are settings by name.
 
         If `needed` names sources and collections, wrong settings of other sources are ignored.
         """
@@ -58,7 +58,7 @@ class Console:
         return Windrow(flags=flags, named=self.workspace, needed=needed)
 
     def print(self, text: str | Iterable[str]) -> None:
-        """Print results to standard output: a line or several, of which each may be a table."""
+        """Print one or several lines of results to standard output; a line may also be a table."""
         _write(sys.stdout, escape_lines(text))
 
     @property
@@ -67,11 +67,11 @@ class Console:
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def print_raw(self, text: str) -> None:
-        """Print results without escaping; the caller has escaped all text from outside."""
+        """Print results to standard output without escaping them; the caller has escaped all text from outside."""
         _write(sys.stdout, text)
 
     def inform(self, text: str | Iterable[str]) -> None:
-        """Print remarks to standard error, a line or several, unless the option `--quiet` is given."""
+        """Print one or several lines of remarks to standard error, unless the option `--quiet` is given."""
         if not self.quiet:
             _write(sys.stderr, escape_lines(text))
 
@@ -121,7 +121,7 @@ EXIT_CODES = {
 """The exit codes and their meaning, the same for every command."""
 
 SHORT_HELP_LIMIT = 200
-"""The most characters of a command's line in a list of commands: more than any line has, so that none is cut."""
+"""The most characters of a command's line in a list of commands: more than any line has, so that all are whole."""
 
 COMMON_SECTION = "For every command"
 DEFAULT_SECTION = "Options"
@@ -133,13 +133,13 @@ class Option(click.Option):
     def __init__(
         self, *names: Any, section: str = DEFAULT_SECTION, choices: Callable[[], Iterable[str]] | None = None, **kw: Any
     ) -> None:
-        """Take click's arguments, the section of the help, and a function that returns the choices to list there."""
+        """Take click's arguments, the section of the help, and a function that returns the choices to add to `help`."""
         super().__init__(*names, **kw)
         self.section = section
         self._choices = choices
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the option and its help, with its choices listed."""
+        """Return the option and its help, with its choices added; None if the option is hidden."""
         record = super().get_help_record(ctx)
         if record is None or self._choices is None or not self.help:
             return record
@@ -236,7 +236,7 @@ class CommandGroup(_HelpLayout, click.Group):
 
 
 def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback that sets an attribute of the console if the option is given."""
+    """Return a callback that sets this attribute of the console to the option's value if the option is given."""
 
     def set_attribute(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
         if value:
@@ -247,7 +247,7 @@ def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter,
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has; click reads them first, so they apply if another option fails."""
+    """Return the options that every command has; click reads them first, so that they apply if another is wrong."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
@@ -276,15 +276,16 @@ def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[
 def command(
     name: str, *, examples: Iterable[str], shape: type[Command] = Command, declared: bool = False
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command: its first argument is the `Console`, and it returns an exit code or None.
+    """Make a function a command: its first argument is the `Console`, and it returns an exit code or None (for 0).
 
-    `examples` are shown in its help; with `declared`, the examples that installed collections declare follow.
+    `examples` are shown in its help; with `declared`, the examples that installed collections declare follow. `shape`
+    is the command's class.
     """
 
     def make(function: Callable[..., Any]) -> Command:
         decorated = click.command(name, cls=shape)(click.pass_obj(function))
         decorated.with_declared_examples = declared
-        return _complete(decorated, examples)
+        return _add_shared(decorated, examples)
 
     return make
 
@@ -296,7 +297,7 @@ def command_group(
 
     def make(function: Callable[..., Any]) -> CommandGroup:
         group = click.group(name, cls=CommandGroup, invoke_without_command=is_command)(click.pass_context(function))
-        return _complete(group, examples)
+        return _add_shared(group, examples)
 
     return make
 
@@ -304,7 +305,8 @@ def command_group(
 AnyCommand = TypeVar("AnyCommand", Command, CommandGroup)
 
 
-def _complete(command: AnyCommand, examples: Iterable[str]) -> AnyCommand:
+def _add_shared(command: AnyCommand, examples: Iterable[str]) -> AnyCommand:
+    """Add the examples, and the options that every command has; return the command."""
     command.examples = tuple(examples)
     command.params += shared_options()
     return command

@@ -27,12 +27,10 @@ class ExportCommand(Command):
         from windrow.app.export import exports_by_name  # noqa: PLC0415 loads the collections
 
         with formatter.section("Exports"):
-            formatter.write_dl(
-                [
-                    (f"{name}, as {', '.join(export.forms)}", f"{export.help[:1].upper()}{export.help[1:]}.")
-                    for name, export in exports_by_name().items()
-                ]
-            )
+            exports = exports_by_name().values()
+            names = [f"{export.name}, as {', '.join(export.forms)}" for export in exports]
+            helps = [f"{export.help[:1].upper()}{export.help[1:]}." for export in exports]
+            formatter.write_dl([*zip(names, helps, strict=True)])
         super().format_options(ctx, formatter)
 
 

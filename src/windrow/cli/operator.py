@@ -16,12 +16,12 @@ from windrow.formats.text import counted, spell_size, table
 if TYPE_CHECKING:
     from windrow.adapters.adapter import TakedownEstimate
 
-_EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("ended", "windrow status")}
+_EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("cancelled", "windrow status")}
 """For each decision: what was done to the items, and the next command."""
 
 
 def _decide(decision: str, console: Console, names: tuple[str, ...], **selection: Any) -> int:
-    """Retry or cancel the selected items, print them, and return the exit code 0."""
+    """Retry or cancel the selected items or records, print them, and return the exit code 0."""
     workspace = console.open()
     items = (workspace.retry if decision == "retry" else workspace.cancel)(names, **selection)
     for item in items:
@@ -32,12 +32,12 @@ def _decide(decision: str, console: Console, names: tuple[str, ...], **selection
             console.print(item.key)
     effect, next_command = _EFFECTS[decision]
     effect = f"would be {effect}" if selection["dry_run"] else effect
-    console.inform(f"{len(items)} {effect}; next: {next_command}")
+    console.inform(f"{counted(len(items), 'item')} {effect}; next: {next_command}")
     return 0
 
 
 def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the arguments that select items to a command."""
+    """Add to a command the argument and options that select items."""
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         option("--source", default="", metavar="SOURCE", shell_complete=complete_sources, section="Which",
@@ -116,7 +116,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
         if console.json:
             console.message("lifted", {"tombstones": count})
         lifted = f"{counted(count, 'target')} may be fetched again; next: windrow run"
-        console.inform(lifted if count else "nothing to lift: none of these was taken down")
+        console.inform(lifted if count else "nothing was lifted: what was named is not taken down")
         return 0
     estimates = workspace.would_forget(names)
     if names and (flags["dry"] or not flags["yes"]):
@@ -155,7 +155,7 @@ def _confirm(count: int) -> None:
         message = "the takedown cannot be confirmed: standard input is not a terminal"
         raise UsageError(message, hint="windrow forget --yes, or --dry-run")
     target = "this" if count == 1 else f"these {count}"
-    click.confirm(f"Take {target} down for good?", abort=True, err=True)
+    click.confirm(f"Take {target} down? This cannot be undone.", abort=True, err=True)
 
 
 @command("check", examples=["windrow check", "windrow check --json", "windrow check ../articles"])
@@ -177,8 +177,8 @@ def check_command(console: Console, place: tuple[str, ...]) -> int:
     if console.json:
         counts = {"captures": checkup.captures, "bytes": checkup.bytes, "faults": len(checkup.faults)}
         console.message("check", counts)
-    verdict = counted(len(checkup.faults), "fault") if checkup.faults else "all agree"
-    console.inform(f"{counted(checkup.captures, 'capture')} of {checkup.bytes:,} bytes read back: {verdict}")
+    result = counted(len(checkup.faults), "fault") if checkup.faults else "all agree"
+    console.inform(f"{counted(checkup.captures, 'capture')} of {checkup.bytes:,} bytes read back: {result}")
     return 1 if checkup.faults else 0
 
 
@@ -198,6 +198,6 @@ def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
             console.print(f"{fault_or_size.location}: {fault_or_size.problem}")
     if console.json:
         console.message("folder_check", {"files": file_count, "bytes": byte_count, "faults": fault_count})
-    verdict = counted(fault_count, "fault") if fault_count else "all follow the standard"
-    console.inform(f"{counted(file_count, 'file')} of {byte_count:,} bytes: {verdict}")
+    result = counted(fault_count, "fault") if fault_count else "all follow the standard"
+    console.inform(f"{counted(file_count, 'file')} of {byte_count:,} bytes: {result}")
     return 1 if fault_count else 0

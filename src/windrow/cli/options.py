@@ -16,7 +16,7 @@ from windrow.settings.setting import Setting
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
-    """A duration such as `6h`, kept as text."""
+    """A duration such as `6h`; it is checked, but stays a text."""
 
     name = "time"
 
@@ -35,7 +35,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
     """A day or a time, in UTC unless it has an offset."""
 
     name = "date"
-    _others = ""
+    _other_forms = ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the time of a text in ISO 8601, or report a usage error for any other text."""
@@ -44,7 +44,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
         try:
             moment = datetime.fromisoformat(str(value))
         except ValueError:
-            self.fail(f"{value!r} is not a date like 2026-01-31 or 2026-01-31T09:00{self._others}", param, ctx)
+            self.fail(f"{value!r} is not a date like 2026-01-31 or 2026-01-31T09:00{self._other_forms}", param, ctx)
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
@@ -53,9 +53,9 @@ LAST_LOOK = "last"
 
 
 class Since(Day):
-    """A time as `Day` takes it, `yesterday` or `today`, a duration before now, or `last` for the last look."""
+    """A day or time as in `Day`, `yesterday` or `today`, a duration before now, or `last` for the user's last look."""
 
-    _others = ", a duration like 24h, or one of today, yesterday and last"
+    _other_forms = ", a duration like 24h, or one of today, yesterday and last"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the time of a text, or `LAST_LOOK`; report a usage error for any other text."""
@@ -74,7 +74,7 @@ class Since(Day):
 
 
 def complete_names(ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
-    """Return completions for the names of sources and collections; outside a workspace there are none."""
+    """Return completions for the names of sources and collections; outside a workspace, an empty list."""
     console = ctx.find_object(Console) or Console()
     folders = [context.params.get("workspace") for context in (ctx, ctx.parent) if context]
     folder = next(filter(None, folders), None)
@@ -131,7 +131,7 @@ def complete_exports(_ctx: click.Context, _param: click.Parameter, prefix: str) 
 
 
 class SettingType(click.ParamType):  # type: ignore[type-arg]
-    """A setting's value, kept as text."""
+    """A setting's value; it is checked, but stays a text."""
 
     name = "value"
 

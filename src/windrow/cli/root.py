@@ -83,7 +83,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_given: bool) 
 )
 @click.pass_context
 def root(ctx: click.Context) -> None:
-    """Harvest other people's documents, keep every byte, and answer for each of them."""
+    """Harvest other people's documents, keep every byte, and show the history of each document."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -132,7 +132,7 @@ def _open_closed_streams() -> None:
 
 
 def _report_abort(console: Console, error: click.exceptions.Abort) -> int:
-    """Report that a person stopped the command; click raises the same error if the end of a pipe was not expected."""
+    """Report that the user stopped the command, or that a process of windrow ended: click raises one error for both."""
     if isinstance(error.__cause__, EOFError):
         _print_traceback(console)
         console.error("a process of windrow ended while another waited for it", "windrow run", 1)
@@ -150,18 +150,18 @@ def _report_os_error(console: Console, error: OSError) -> int:
 
 
 def _guess_command(arguments: Sequence[str]) -> str:
-    """Return `windrow NAME` for the first argument that is a command's name, or `windrow` if none is."""
+    """Return `windrow NAME` for the first argument that is a command's name, or `windrow` if no argument is one."""
     return next((f"windrow {argument}" for argument in arguments if argument in _MODULES), "windrow")
 
 
 def _default_hint(error: WindrowError, arguments: Sequence[str]) -> str:
-    """Return a hint for an error that has none: the help of the command for a usage error, or `windrow status`."""
+    """Return a hint for an error without one: the command's help for a usage error or `try`, else `windrow status`."""
     path = _guess_command(arguments)
     return f"{path} --help" if error.exit_code == 2 or path == "windrow try" else "windrow status"
 
 
 def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsIsHelpError) -> int:
-    """Print which subcommands a group of commands has; return the exit code."""
+    """Report that a subcommand is missing, and which there are; return the exit code."""
     group = error.ctx.command if error.ctx else None
     subcommands = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
     path = error.ctx.command_path if error.ctx else "windrow"
@@ -173,7 +173,7 @@ def _report_usage(console: Console, error: click.ClickException, arguments: Sequ
     """Print click's message in the style of our own, with the command's help as the hint; return the exit code."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else _guess_command(arguments)
-    # click stops at an unknown option and does not see a `--json` after it
+    # Click stops at an unknown option, and does not see a `--json` after it.
     console.json = console.json or "--json" in arguments
     text = error.format_message()
     text = text[:1].lower() + text[1:].removesuffix(".")
@@ -189,7 +189,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return an exit code if that failed, or 0, also if the reading program has closed it."""
+    """Flush standard output; return the exit code of an error, or 0, also if the program that reads it has ended."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -24,12 +24,13 @@ from windrow.formats.text import counted, join_with_blank_lines, spell_duration,
 if TYPE_CHECKING:
     from windrow.adapters.adapter import ReplayResult
     from windrow.app.summary import SessionSummary
+    from windrow.config import Workspace
     from windrow.engine.frontier import PlannedSource, Preview
     from windrow.model import State
     from windrow.settings.setting import Setting
 
 SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
-"""Sections of the help."""
+"""The sections of the options of `run` in the help."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
 """The names of options in the recorded command line, and the arguments of the run that they set."""
@@ -75,7 +76,7 @@ class RunCommand(DeclaredOptions):
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_names)
 @option("--source", metavar="NAME", default="", shell_complete=complete_sources, section=SELECTION,
-        help="The source that WARC files are recorded under.")  # fmt: skip
+        help="The source under which WARC files are recorded.")  # fmt: skip
 @option("--limit", type=click.IntRange(1), metavar="N", section=SELECTION, help="Fetch at most N items.")
 @option(
     "--since",
@@ -85,15 +86,15 @@ class RunCommand(DeclaredOptions):
     help="Leave out items that their source dates before DATE (UTC).",
 )
 @option("--from", "first", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
-        help="Begin at this phase; after `download`, nothing is listed or fetched.")  # fmt: skip
+        help="Begin at this phase; nothing is fetched if it comes after the phases that fetch.")  # fmt: skip
 @option(
     "--to", "last", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
     help="End with this phase."
 )  # fmt: skip
 @option("--again", is_flag=True, section=SELECTION, help="Fetch and read finished items again.")
-@option("--dry-run", is_flag=True, section=HOW, help="Only list the items that would be fetched; makes no connection.")
+@option("--dry-run", is_flag=True, section=HOW, help="Only list the items that would be fetched, without a connection.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
-@option("--quiet", is_flag=True, section=HOW, help="Print no progress and no summary, only errors.")
+@option("--quiet", is_flag=True, section=HOW, help="Print only errors, without progress and summary.")
 def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
     """Harvest all sources, or the named collections and sources.
 
@@ -119,35 +120,50 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
     code = 0
     for code in repeat(seconds, lambda: _run_session(console, flags, arguments), console.inform):
         if seconds and code != 130:
-            console.inform(f"the next run starts {spell_duration(seconds)} after the start of this one; Ctrl-C ends")
+            console.inform(
+                f"the next run starts {spell_duration(seconds)} after the start of this one; to stop: Ctrl-C"
+            )
     return code
 
 
 def _expand_name(name: str) -> Iterable[str]:
-    """Return a name as it is, or for - those on standard input: one on each line, without comments after a #."""
+    """Return a name itself, or for - the names on standard input, one on each line; lines with # are comments."""
     if name != "-":
         return [name]
     lines = (line.strip() for line in sys.stdin)
     names = [line for line in lines if line and not line.startswith("#")]
     if not names:
-        raise UsageError("standard input has no names to run", hint="windrow run - < names.txt")
+        raise UsageError("there are no names on standard input", hint="windrow run - < names.txt")
     return names
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
     """Run a session with settings by name and the arguments of `Windrow.run`; print progress and summary."""
-    from windrow.contract.registry import names  # noqa: PLC0415
     from windrow.engine.progress import Progress, ProgressLines  # noqa: PLC0415
 
     progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
     workspace = console.open(flags, arguments["names"])
-    if not workspace.config.sources and all(name in names() for name in arguments["names"]):
-        console.inform(
-            "nothing to fetch: there are no sources; try: windrow new source NAME URL --collection COLLECTION"
-        )
+    _report_missing_sources(console, workspace.config, arguments["names"])
     summary = workspace.run(progress=progress, command=_command_line(arguments), **arguments)
     print_summary(console, summary)
     return summary.exit_code or 0
+
+
+def _report_missing_sources(console: Console, config: Workspace, names: Sequence[str]) -> None:
+    """Tell the user that there are no sources, and for which named collections nothing is done since they have none."""
+    from windrow.app.warc_files import import_collection  # noqa: PLC0415
+    from windrow.contract.registry import names as collection_names  # noqa: PLC0415
+
+    if not {*names} <= {*collection_names(), *(source.name for source in config.sources)}:
+        return  # WARC files, addresses or a folder are named
+    if not config.sources:
+        remedy = "windrow new source NAME URL --collection COLLECTION"
+        console.inform(f"nothing to fetch: there are no sources; try: {remedy}")
+    for collection in sorted({*names} & {*collection_names()}):
+        if not config.of(collection):
+            remedy = f"windrow new source NAME URL --collection {collection}"
+            remedy += "; for imported WARC files: windrow run FILE" if collection == import_collection() else ""
+            console.inform(f"nothing is done for {collection}: no source is declared for it; try: {remedy}")
 
 
 def print_summary(console: Console, summary: SessionSummary) -> None:
@@ -161,7 +177,7 @@ def print_summary(console: Console, summary: SessionSummary) -> None:
 
 
 def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
-    """Print what a run would do in each collection; return the exit code 0."""
+    """Print what a run would do in each collection, and return the exit code 0."""
     has_requests = any(source.asked for preview in previews for source in preview.sources)
     for number, preview in enumerate(previews):
         if console.json:
@@ -192,17 +208,11 @@ def _preview_lines(preview: Preview) -> list[str]:
         ]  # fmt: skip
         tables.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
     if preview.waiting:
-        tables.append(
-            table(
-                ["would fetch", "from", "size"],
-                [
-                    (fetch.key, fetch.source, "unknown" if fetch.bytes is None else spell_size(fetch.bytes))
-                    for fetch in preview.waiting
-                ],
-            )
-        )
+        sizes = ["unknown" if fetch.bytes is None else spell_size(fetch.bytes) for fetch in preview.waiting]
+        fetches = [(fetch.key, fetch.source, size) for fetch, size in zip(preview.waiting, sizes, strict=True)]
+        tables.append(table(["would fetch", "from", "size"], fetches))
     if preview.documents:
-        tables.append(table(["would take through", "items"], preview.documents))
+        tables.append(table(["would run", "items"], preview.documents))
     return join_with_blank_lines(tables) or ["nothing to do"]
 
 
@@ -231,20 +241,20 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
     for collection, result in results.items():
         _print_replay(console, result, collection)
     if not results:
-        console.inform("there is nothing to read again: nothing was harvested so far; next: windrow run")
+        console.inform("there is nothing to read again, since nothing was harvested yet; next: windrow run")
     return 0
 
 
 def _print_replay(console: Console, result: ReplayResult, collection: str) -> None:
-    """Print how many versions of a collection's records differ after a replay, or which documents do."""
+    """Print how many versions of a collection's records differ after a replay, or which documents differ."""
     from windrow.contract.registry import phases  # noqa: PLC0415
 
     if (versions := result.versions) is not None:
         if console.json:
             console.message("replay", versions)
         console.inform(
-            f"session {result.session}: {counted(versions.after, 'version')} of {collection}, "
-            f"{versions.before:,} before; {versions.changed:,} of them differ"
+            f"session {result.session}: {counted(versions.after, 'version')} of {collection} after the replay, "
+            f"{versions.before:,} before it; {versions.changed:,} differ"
         )
         return
     phase_names = dict(enumerate(phases()[collection], 1))

@@ -96,7 +96,7 @@ def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
 
 
 def _describe_page(answer: SearchAnswer, offset: int, limit: int) -> str:
-    """Return a line on which results are shown, of how many there are, and how to see the next page."""
+    """Return a line that says which results are shown, whether there are more, and how to see the next page."""
     if not answer.results:
         return "no more results" if offset else "no results"
     last_number = offset + len(answer.results)

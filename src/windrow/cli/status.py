@@ -19,7 +19,7 @@ SOURCES_FAILED = 3
 """The exit code of a session in which sources failed."""
 
 _CHANGES_SHOWN = 20
-"""The most changes that are shown at the end of a run."""
+"""The most changes that the text of a session's summary has."""
 
 
 def summary_lines(summary: SessionSummary) -> list[str]:
@@ -48,15 +48,12 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     if summary.changes:
         change_rows = change_lines(summary.changes[:_CHANGES_SHOWN])
         has_more = len(summary.changes) > _CHANGES_SHOWN or summary.changes_left_out
-        text += [
-            "changes:",
-            *(f"  {line}" for line in change_rows),
-            *(["  and more: windrow changes"] if has_more else []),
-        ]
+        text += ["changes:", *(f"  {line}" for line in change_rows)]
+        text += ["  and more: windrow changes"] if has_more else []
     if summary.findings:
         text.append(table(["finding", "level", "times"], summary.findings, "  "))
     if not summary.kept_all:
-        text.append("try: windrow why NAME for the history of one of them; windrow status for all")
+        text.append("try: windrow why NAME for the history of an item or source; windrow status for all")
     return text
 
 
@@ -69,15 +66,8 @@ def _summary_head(summary: SessionSummary) -> str:
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
     """Return a table of the numbers of addresses that rules left out, as a list; empty if no address was left out."""
-    if not rules:
-        return []
-    return [
-        table(
-            ["source", "left out", "rule", "such as"],
-            [(count.source, count.addresses, count.rule, count.example) for count in rules],
-            "  ",
-        )
-    ]
+    rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
+    return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 
 
 def describe_end(summary: SessionSummary) -> str:
@@ -101,7 +91,7 @@ def describe_end(summary: SessionSummary) -> str:
 
 
 _RESTING_SHOWN = 20
-"""The most resting items that are listed."""
+"""The most files to be requested again later that are listed."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])
@@ -109,7 +99,7 @@ def status_command(console: Console) -> int:
     """Show a row for each source, and how many items are in which phase and status, and why.
 
     `items` are the files that a source offers, or its pages. The other counts are those of the last session
-    that asked it; `failed` are the items that are failed now. Can be called during a run.
+    that requested something from it, except that `failed` counts what is failed now. Works during a run too.
     """
     state = console.open().status()
     if console.json:
@@ -130,14 +120,14 @@ def _status_head(state: WorkspaceState) -> str:
     elif session is None:
         text += "; no run so far"
     elif session.ended is None:
-        text += f"; session {session.session} was cut short; the next run goes on from there"
+        text += f"; session {session.session} was interrupted; the next run continues from there"
     else:
         text += f"; session {session.session} ended {show(session.ended)} UTC: {describe_end(session)}"
     return text
 
 
 def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
-    """Return table rows on documents that windrow failed to read, each with the time when they are read again."""
+    """Return table rows on documents that windrow failed to read, each with when or after what they are read again."""
     return [
         (*count[:4], count.due or f"a corrected version; windrow retry --reason {count.reason}")
         for count in state.unread
@@ -145,7 +135,7 @@ def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
 
 
 def _errors_of_no_source(summary: SessionSummary) -> list[str]:
-    """Return the errors of a session that are not of a source, such as that a catalogue could not be read."""
+    """Return the errors of a session that are not those of a source, such as of a catalogue that is not readable."""
     source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
     return [line for line in summary.errors if not line.startswith(source_prefixes)]
 
@@ -178,7 +168,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     if state.resting:
         files = state.resting[:_RESTING_SHOWN]
         resting = [(file.key, file.sessions, file.until, f"windrow retry {file.key}") for file in files]
-        lines += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], resting)]
+        lines += ["", table(["file", "failed in sessions", "requested again after", "or now, with"], resting)]
         if len(state.resting) > _RESTING_SHOWN:
             lines.append(f"and {len(state.resting) - _RESTING_SHOWN:,} more")
     return lines

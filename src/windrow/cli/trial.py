@@ -96,8 +96,8 @@ class _PartPrinter:
             count = self._counts.get((kind, part.name), 0)
             if count > self._limit:
                 self._console.print(f"  ... {count - self._limit:,} more {kind}")
-        verdict = f"refused at {part.phase}: {part.reason.meaning}" if part.reason else f"good up to {part.phase}"
-        self._console.print(f"{part.name}: {show(part.size)} bytes, {counted(part.records, 'record')}, {verdict}")
+        result = f"refused at {part.phase}: {part.reason.meaning}" if part.reason else f"good up to {part.phase}"
+        self._console.print(f"{part.name}: {show(part.size)} bytes, {counted(part.records, 'record')}, {result}")
 
     def _print_limited(self, kind: str, document: str, line: str) -> None:
         count = self._counts[kind, document] = self._counts.get((kind, document), 0) + 1
@@ -156,7 +156,7 @@ def demo_command(console: Console, folder: Path) -> int:
 
 
 def _program_name() -> str:
-    """Return the command that runs windrow here: its path if the shell would not find it by its name."""
+    """Return the command that runs windrow here: `windrow`, or its path if the shell would not find that."""
     program = Path(sys.argv[0])
     return "windrow" if program.name != "windrow" or which("windrow") else str(program)
 

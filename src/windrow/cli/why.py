@@ -1,4 +1,4 @@
-"""`windrow why` shows the whole history of an item."""
+"""`windrow why` shows the history of an item, page, source or session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from windrow.formats.text import Table, show, table
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.app.question import Meaning
+    from windrow.app.lookup import Meaning
     from windrow.app.story import Story
 
 
@@ -78,13 +78,11 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
 def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
     """Return a table of items and their states."""
     head = ["number", "kind", "name", "owner", "state", "reason"]
-    return table(
-        head,
-        [
-            (str(number), kind, key, owner, f"{phase}: {status}", reason)
-            for number, kind, key, owner, phase, status, reason in candidates
-        ],
-    )
+    rows = [
+        (str(item.number), item.kind, item.key, item.owner, f"{item.phase}: {item.status}", item.reason)
+        for item in candidates
+    ]
+    return table(head, rows)
 
 
 def _story_lines(story: Story) -> list[str]:

@@ -30,6 +30,7 @@ from windrow.model import Allowed, Limits, Site, Source
 from windrow.settings.configuration import (
     Given,
     Layers,
+    RawValue,
     SourceTable,
     Surroundings,
     filled,
@@ -53,7 +54,7 @@ def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict
 
 
 COMMAND_LINE = "the command line"
-"""The place that messages name for a source that a command adds."""
+"""What messages name, in place of a file, for a source that a command adds."""
 
 
 def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]]) -> list[SourceTable]:
@@ -74,9 +75,10 @@ def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]
                 f"{table.file}: {table.name[:80]!r} cannot name a source: use a letter or digit, then at most 63 "
                 "letters, digits, - and _"
             )
-        first = tables_by_variable.setdefault(variable_name(table.name), table)
-        if first is not table:
-            raise ConfigError(f"{table.file}: source {table.name} is already declared as {first.name} in {first.file}")
+        earlier = tables_by_variable.setdefault(variable_name(table.name), table)
+        if earlier is not table:
+            text = f"{table.file}: source {table.name} is already declared as {earlier.name} in {earlier.file}"
+            raise ConfigError(text, hint="rename one of the two sources")
     return source_tables
 
 
@@ -86,13 +88,13 @@ def variables_of_source(table: SourceTable, source_settings: SourceSettings) -> 
     return (variable_name(f"source.{table.name}.{name}") for name in names)
 
 
-SOURCE_NAMES = tuple(setting.name for setting in SOURCE_SETTINGS)
+SOURCE_NAMES = tuple(setting.name for setting in SOURCE_SETTINGS)  # of the settings that every source has
 
 
 def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source and the values of its settings; `Source.unusable` says why its collection cannot be used."""
+    """Return a source and the values of its settings; if its collection is not usable, `Source.unusable` says why."""
     collection_value = _find_collection(table, context, source_settings)
     name = collection_value.value  # of the collection
     if name not in collections:
@@ -109,24 +111,24 @@ def build_source(
 
 
 def _allowed_addresses(source: Source, file: str) -> Allowed:
-    """Return the private addresses that a source may connect to: those in `private_hosts`, and its own host's."""
+    """Return the private addresses to connect to for a source: those in `private_hosts`, and those of its own host."""
     try:
         return read_allowed(source.options.get("private_hosts", ()), source.site.host)
     except ConfigError as error:
         raise ConfigError(f"{file}: source.{source.name}.{error}", hint=f"edit {file}") from None
 
 
-def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
+def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
     """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source."""
-    origins = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
+    known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     for source in sources:
-        for origin in collections[source.collection].inputs(source).kept if source.collection in collections else ():
-            if origin.partition(":")[0] == source.collection:
+        for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
+            if name.partition(":")[0] == source.collection:
                 problem = (
-                    f"{origin!r} is in the collection of this source; expected another collection, or a source of one"
+                    f"{name!r} is the collection of this source or in it; expected another, or a source of another"
                 )
-            elif origin not in origins:
-                problem = f"{origin!r} does not exist; expected a collection, or collection:source"
+            elif name not in known_inputs:
+                problem = f"{name!r} does not exist; expected a collection, or collection:source"
             else:
                 continue
             raise ConfigError(f"source.{source.name}.from: {problem}", hint="windrow config")
@@ -180,11 +182,11 @@ def load(
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
-    `environ` is the environment (default: this process's), `flags` the values from the command line by setting
-    (`{"drops.attempts": 5}`; None means not set), `collections` the usable collections by name (default: all installed
-    ones). Raises ConfigError, which names file and setting, for unknown settings, wrong values and contradictions. If
-    `needed` names sources and collections, wrong settings of any other source only make that source unusable.
-    `added` has the tables of further sources by name.
+    `environ` is the environment (None: this process's), `flags` the values from the command line by setting
+    (`{"drops.attempts": 5}`; a value of None means not set), `collections` the usable collections by name (None: all
+    installed ones), `added` the tables of further sources by name. Raises ConfigError, which names file and setting,
+    for unknown settings, wrong values and contradictions. If `needed` names sources and collections, a wrong setting of
+    any other source only makes that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
@@ -201,25 +203,19 @@ def load(
     values = resolve_values(workspace_settings.values(), Layers(set_flags, environment, toml_values), root)
     written_settings = {name for name, setting in workspace_settings.items() if setting.written}
     refuse_overlaps(root, written_settings, values, ())
-    rows = {
-        name: _read_rows(toml_values.get(name, ([], MAIN_FILE))[0], name, columns, root)
-        for name, columns in arrays.items()
-    }
-    sections = {
-        name: build(Given(root, MAIN_FILE, values, {array: rows[array] for array in collection.configuration.tables}))
-        for name, collection in usable.items()
-        if (build := collection.configuration.section)
-    }
+    rows = {name: _read_rows(toml_values, name, columns, root) for name, columns in arrays.items()}
+    sections = _build_sections(usable, Given(root, MAIN_FILE, values, rows))
     agent = values["user_agent"].value or _make_user_agent(values["contact"].value)
-    keys = read_host_keys(files.keys)
-    sources_with_values: list[tuple[Source, tuple[Value, ...]]] = []
+    shared = Surroundings(root, environment, agent, values, read_host_keys(files.keys))
+    sources: list[Source] = []
+    source_values: list[Value] = []
     for table in tables:
-        section = sections.get(str(table.tree.get("collection", "")))
-        context = Surroundings(root, environment, agent, values, keys, section)
+        context = shared._replace(section=sections.get(str(table.tree.get("collection", ""))))
         build = partial(build_source, table, context, usable, source_settings)
-        sources_with_values.append(_build_if_needed(table, needed, build))
-    refuse_unknown_origins(usable, [source for source, _ in sources_with_values])
-    source_values = [value for _, values_of_source in sources_with_values for value in values_of_source]
+        source, own_values = _build_if_needed(table, needed, build)
+        sources.append(source)
+        source_values += own_values
+    refuse_unknown_inputs(usable, sources)
     refuse_overlaps(root, written_settings, values, source_values)
     row_values = [value for array in rows.values() for row in array for value in row.values()]
     return Workspace(
@@ -232,7 +228,7 @@ def load(
         limits=filled(Limits, values, "limits"),
         run=filled(RunSettings, values, "run"),
         sections=sections,
-        sources=tuple(source for source, _ in sources_with_values),
+        sources=tuple(sources),
         values=(*values.values(), *row_values, *source_values),
     )
 
@@ -240,7 +236,7 @@ def load(
 def _build_if_needed(
     table: SourceTable, needed: Container[str], build: Callable[[], tuple[Source, tuple[Value, ...]]]
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source as `build` does; if it has a wrong setting and is not needed, an unusable source."""
+    """Return what `build` returns, or if the source is wrong but not needed, an unusable source without values."""
     try:
         return build()
     except ConfigError as error:
@@ -250,7 +246,7 @@ def _build_if_needed(
 
 
 def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:
-    """Return windrow.toml without the tables of collections that are named by sources or installed, but not usable."""
+    """Return windrow.toml without the tables of unusable collections: those installed, or named by a source."""
     broken = set(registry.names()) - set(usable)
     sources = files.main.tree.get("source", {})
     trees = [file.tree for file in files.sources]
@@ -260,8 +256,20 @@ def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict
     return {name: value for name, value in files.main.tree.items() if name not in left_out}
 
 
-def _read_rows(tables: Any, name: str, row_settings: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
-    """Return the values in each table of an array such as [[drops.centre]], by setting."""
+def _build_sections(usable: Mapping[str, Collection], given: Given) -> dict[str, Any]:
+    """Return the result of each collection's `Configuration.section`, by collection."""
+    return {
+        name: build(given._replace(rows={array: given.rows[array] for array in collection.configuration.tables}))
+        for name, collection in usable.items()
+        if (build := collection.configuration.section)
+    }
+
+
+def _read_rows(
+    toml_values: Mapping[str, RawValue], name: str, row_settings: tuple[Setting, ...], root: Path
+) -> list[dict[str, Value]]:
+    """Return the values in each table of the array `name`, such as [[drops.centre]], by setting."""
+    tables = toml_values[name][0] if name in toml_values else []
     if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
         raise ConfigError(f"{MAIN_FILE}: {name}: expected tables [[{name}]]", hint=f"edit {root / MAIN_FILE}")
     settings_by_name = {setting.name: setting for setting in row_settings}

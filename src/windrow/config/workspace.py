@@ -1,4 +1,4 @@
-"""The configuration as frozen values, reading its files, host keys and passwords, and the check of its paths."""
+"""The configuration as frozen values; reads its files, host keys and passwords, and checks its paths."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings of a run: numbers of processes (0: as suits the machine), seconds between runs (0: run once)."""
+    """The settings of a run: numbers of processes (0: as suits the machine), and seconds between runs (0: run once)."""
 
     fetchers: int
     readers: int
     every: float
-    notify: tuple[str, ...]  # the words of a command that gets each session's summary
+    notify: tuple[str, ...]  # the words of the command that gets each session's summary; empty if there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ _MAX_FILE_SIZE = CONFIG_BYTES.number  # bytes
 
 
 class ConfigFile(NamedTuple):
-    """One file of the configuration: its path below the workspace, and its parsed TOML."""
+    """One file of the configuration: its path relative to the workspace, and its parsed TOML."""
 
     name: str
     tree: dict[str, Any]
@@ -105,7 +105,8 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
         if (folder / MAIN_FILE).is_file():
             return folder
         named_by = "--workspace" if option else WORKSPACE_VARIABLE
-        raise NotAWorkspace(f"no {MAIN_FILE} in {folder}, which {named_by} names", hint=f"windrow init {folder}")
+        text = f"there is no {MAIN_FILE} in {folder}, the folder that {named_by} names"
+        raise NotAWorkspace(text, hint=f"windrow init {folder}")
     folder = start.resolve()
     candidates = (folder, *folder.parents)
     for candidate in candidates:
@@ -115,9 +116,9 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
 
 
 def read_files(root: Path) -> ConfigFiles:
-    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml is missing."""
+    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml does not exist."""
     if not (root / MAIN_FILE).is_file():
-        raise NotAWorkspace(f"no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
+        raise NotAWorkspace(f"there is no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
     sources = _source_files(root / SOURCES_FOLDER)
     keys = root / HOST_KEYS_FILE
     return ConfigFiles(
@@ -128,7 +129,7 @@ def read_files(root: Path) -> ConfigFiles:
 
 
 def _source_files(folder: Path) -> list[Path]:
-    """Return the files of sources, sorted, without editors' hidden files; raises ConfigError if they cannot be read."""
+    """Return the paths of sources/*.toml, sorted, without hidden files; raises ConfigError if one is not readable."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
         not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
@@ -144,23 +145,23 @@ def _source_files(folder: Path) -> list[Path]:
 
 
 def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
-    """Raise ConfigError for another user's file: it could name commands to run, and servers that get our secrets."""
+    """Raise ConfigError for a file of another user but root: it can name commands, and servers that get secrets."""
     owner = os.fstat(file.fileno()).st_uid
     if owner not in {os.geteuid(), 0}:
         raise ConfigError(
-            f"{name} belongs to another user (number {owner}), and its commands would run as you",
+            f"{name} belongs to another user (user id {owner}), and its commands would run as you",
             hint=f"read the file; if you trust it: chown {os.geteuid()} {path}",
         )
 
 
 def _parse_file(path: Path, name: str) -> ConfigFile:
-    """Parse a TOML file, called `name` in messages; raises ConfigError if it is not readable, valid and our own."""
+    """Parse a TOML file, called `name` in messages; raises ConfigError if it is unreadable, wrong or another user's."""
     try:
         with path.open("rb") as file:
             _refuse_foreign_owner(file, path, name)
             content = file.read(_MAX_FILE_SIZE + 1)
         if len(content) > _MAX_FILE_SIZE:
-            raise ConfigError(f"{name} is larger than 1 MiB")
+            raise ConfigError(f"{name} is larger than {_MAX_FILE_SIZE:,} bytes", hint=f"ls -l {path}")
         return ConfigFile(name, tomllib.loads(content.decode("utf-8-sig")))  # some editors begin with a byte order mark
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
@@ -176,7 +177,7 @@ _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database."""
 
 
-class _Place(NamedTuple):
+class _Location(NamedTuple):
     """A file or folder: its setting or purpose, real path, (device, inode) if it exists, and the setting's origin."""
 
     name: str
@@ -197,45 +198,47 @@ def replay_folder(path: Path) -> Path:
 def refuse_overlaps(
     root: Path, written_settings: AbstractSet[str], values: Mapping[str, Value], source_values: Iterable[Value]
 ) -> None:
-    """Raise ConfigError if a place that windrow writes is the same as another place, is in it or contains it.
+    """Raise ConfigError if a file or folder that windrow writes is the same as another one, is in it or contains it.
 
-    `written_settings` names the settings with such places; `values` are the workspace's values by setting,
-    `source_values` those of its sources. Places that are only read may overlap each other.
+    `written_settings` names the settings of what windrow writes; `values` are the workspace's values by setting,
+    `source_values` those of its sources. Files and folders that are only read may overlap each other.
     """
-    written_places = [
-        place for name in values if name in written_settings and (place := _place_of_setting(values[name], root))
+    written_locations = [
+        location
+        for name in values
+        if name in written_settings and (location := _location_of_setting(values[name], root))
     ]
-    written_paths = [Path(each.path) for each in written_places]
+    written_paths = [Path(each.path) for each in written_locations]
     reserved = [
-        _make_place(f"the folder {SOURCES_FOLDER} of the workspace", root / SOURCES_FOLDER),
-        *(_make_place(f"the file {name} of the workspace", root / name) for name in (MAIN_FILE, HOST_KEYS_FILE)),
-        _make_place("the folder in which windrow replay works", root / REPLAY_FOLDER),
-        *(_make_place("the folder in which windrow replay works", replay_folder(path)) for path in written_paths),
-        *(_make_place("the folder of a search index", index_folder(path)) for path in written_paths),
+        _make_location(f"the folder {SOURCES_FOLDER} of the workspace", root / SOURCES_FOLDER),
+        *(_make_location(f"the file {name} of the workspace", root / name) for name in (MAIN_FILE, HOST_KEYS_FILE)),
+        _make_location("the folder in which windrow replay works", root / REPLAY_FOLDER),
+        *(_make_location("the folder in which windrow replay works", replay_folder(path)) for path in written_paths),
+        *(_make_location("the folder of a search index", index_folder(path)) for path in written_paths),
     ]
-    read_places = [
-        place
+    read_locations = [
+        location
         for value in (*values.values(), *source_values)
-        if value.name not in written_settings and (place := _place_of_setting(value))
+        if value.name not in written_settings and (location := _location_of_setting(value))
     ]
     workspace = _real_path(root)
-    for place in written_places:
-        if _contains(place.path, workspace):
-            problem = "is the workspace itself" if place.path == workspace else "contains the whole workspace"
-            raise _make_overlap_error(root, place, problem)
-    for index, place in enumerate(written_places):
-        for other in (*written_places[index + 1 :], *reserved, *read_places):
-            # If a place is a default, the user can only have caused the problem by the other setting.
-            blames_other = place.origin == "default" and other.name in written_settings
-            first, second = (other, place) if blames_other else (place, other)
+    for location in written_locations:
+        if _contains(location.path, workspace):
+            problem = "is the workspace itself" if location.path == workspace else "contains the whole workspace"
+            raise _make_overlap_error(root, location, problem)
+    for index, location in enumerate(written_locations):
+        for other in (*written_locations[index + 1 :], *reserved, *read_locations):
+            # If a location is a default, only the other setting can be wrong.
+            blames_other = location.origin == "default" and other.name in written_settings
+            first, second = (other, location) if blames_other else (location, other)
             if relation := _describe_overlap(first, second):
                 raise _make_overlap_error(root, first, f"{relation} {second.name} ({second.path})")
 
 
-def _place_of_setting(value: Value, root: Path | None = None) -> _Place | None:
-    """Return the place that a setting names; None for other settings, and for databases on a server.
+def _location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
+    """Return the file or folder that a setting names; None for other settings, and for databases on a server.
 
-    With a `root`, the setting is known to name a place, and a text without a scheme is a path below `root`.
+    With a `root`, the setting is known to name one, and a text without a scheme is a path below `root`.
     """
     location = value.value
     if root and isinstance(location, str) and location and "://" not in location:
@@ -250,26 +253,26 @@ def _place_of_setting(value: Value, root: Path | None = None) -> _Place | None:
             return None
     elif not isinstance(location, Path):
         return None
-    return _make_place(value.name, Path(location), value.origin)
+    return _make_location(value.name, Path(location), value.origin)
 
 
-def _make_place(name: str, path: Path, origin: str = "") -> _Place:
-    """Return a place with its real path, and its device and inode if it exists; `origin` is where it was configured."""
+def _make_location(name: str, path: Path, origin: str = "") -> _Location:
+    """Return the location of a path, with its links followed; `origin` says where the path was configured."""
     real_path = _real_path(path)
     try:
         status = Path(real_path).stat()
     except OSError:  # it does not exist yet
-        return _Place(name, real_path, None, origin)
-    return _Place(name, real_path, (status.st_dev, status.st_ino), origin)
+        return _Location(name, real_path, None, origin)
+    return _Location(name, real_path, (status.st_dev, status.st_ino), origin)
 
 
 def _real_path(path: Path) -> str:
-    """Return the absolute path with its links followed, whether it exists or not."""
+    """Return the absolute path with its links followed; the path need not exist."""
     return f"/{os.path.realpath(path).lstrip('/')}"  # POSIX lets two leading slashes stay
 
 
-def _describe_overlap(first: _Place, second: _Place) -> str:
-    """Return how two places overlap, or an empty text if they do not."""
+def _describe_overlap(first: _Location, second: _Location) -> str:
+    """Return how two locations overlap, or an empty text if they do not."""
     path, other_path = first.path, second.path
     if path == other_path or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
@@ -287,13 +290,14 @@ def _contains(folder: str, path: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _make_overlap_error(root: Path, place: _Place, problem: str) -> ConfigError:
-    """Return the error for a place with a problem, such as "is in sources (/w/sources)"."""
-    if place.origin.startswith("env "):
-        hint = f"unset {place.origin.removeprefix('env ')}"
+def _make_overlap_error(root: Path, location: _Location, problem: str) -> ConfigError:
+    """Return the error for a location with a problem, such as "is in sources (/w/sources)"."""
+    if location.origin.startswith("env "):
+        hint = f"unset {location.origin.removeprefix('env ')}"
     else:
-        hint = f"give {place.name} another path in {root / MAIN_FILE}"
-    return ConfigError(f"{place.origin}: {place.name}: {place.path} {problem}; nothing was read or written", hint=hint)
+        hint = f"give {location.name} another path in {root / MAIN_FILE}"
+    text = f"{location.origin}: {location.name}: {location.path} {problem}; nothing was read or written"
+    return ConfigError(text, hint=hint)
 
 
 def read_password(database: DatabaseAddress) -> str | None:
@@ -308,7 +312,7 @@ _HOST_KEYS_HEADER = "# Trusted host keys by source. Written by windrow; remove a
 
 
 def read_host_keys(file: ConfigFile) -> dict[str, tuple[str, ...]]:
-    """Return the trusted host keys by source; raises ConfigError if one does not look like a key."""
+    """Return the trusted host keys by source; raises ConfigError if one does not have the form of a key."""
     for name, keys in file.tree.items():
         if not isinstance(keys, list) or not all(isinstance(key, str) and _HOST_KEY.fullmatch(key) for key in keys):
             raise ConfigError(f"{file.name}: {name}: expected a list of host keys", hint="windrow config")

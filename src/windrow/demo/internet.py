@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.demo import site
-from windrow.demo.site import SiteAnswer
+from windrow.demo.site import SiteResponse
 from windrow.errors import MissingExtra
 
 HOST = "127.0.0.1"
@@ -24,7 +24,7 @@ USER = "windrow"
 
 
 class RunningServer(NamedTuple):
-    """A running server: its port, and the settings that its source needs in addition to its address."""
+    """A running server: its port, and the settings that its source needs besides `url`, by name."""
 
     port: int
     settings: dict[str, str]
@@ -32,7 +32,7 @@ class RunningServer(NamedTuple):
 
 @contextmanager
 def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over FTP; raises MissingExtra if pyftpdlib is not installed."""
+    """Serve a folder over FTP to `USER`; raises MissingExtra if pyftpdlib is not installed."""
     try:
         with warnings.catch_warnings():
             # On Python 3.11 it imports deprecated modules of the standard library.
@@ -67,7 +67,7 @@ def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over SFTP with a new host key, which the settings pin; raises MissingExtra without asyncssh."""
+    """Serve a folder over SFTP with a new host key, which its settings pin; raises MissingExtra without asyncssh."""
     try:
         import asyncssh  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -94,7 +94,7 @@ def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def _run_in_thread(listen: Callable[[], Any]) -> Iterator[Any]:
-    """Run the asyncio server that `listen` starts in a thread of its own, and close it at the end."""
+    """Run the asyncio server that the coroutine function `listen` starts, in a new thread; close it at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -110,7 +110,7 @@ def _run_in_thread(listen: Callable[[], Any]) -> Iterator[Any]:
 
 
 class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
-    """Serves index pages and files, and logs nothing."""
+    """Serves files and lists of folders, and does not log requests."""
 
     protocol_version = "HTTP/1.1"
 
@@ -120,7 +120,7 @@ class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
-    """Serve a folder over HTTPS, with the CA's certificate in `workspace`; raises MissingExtra without trustme."""
+    """Serve a folder over HTTPS; write the CA's certificate into `workspace`. Raises MissingExtra without trustme."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -144,7 +144,7 @@ def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
 
 
 class DemoWeb:
-    """The sites that are served: the origin of each by name, the day of the demo, and the requests so far."""
+    """The sites that are served: their origins by name, the day of the demo (from 1), and the requests so far."""
 
     def __init__(self) -> None:
         self.origins: dict[str, str] = {}
@@ -174,7 +174,7 @@ def serve_sites() -> Iterator[DemoWeb]:
 
 
 def _make_site_server(demo_web: DemoWeb, site_name: str) -> type[http.server.BaseHTTPRequestHandler]:
-    """Return the class that answers requests to one site; conditional requests are answered by ETag."""
+    """Return the class that answers requests to one site; it answers 304 if `If-None-Match` has the page's ETag."""
 
     class SiteServer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -182,21 +182,21 @@ def _make_site_server(demo_web: DemoWeb, site_name: str) -> type[http.server.Bas
 
         def do_GET(self) -> None:
             demo_web.requests.append((site_name, self.path))
-            answer = site.answer_of_town_site if site_name in site.TOWN_SOURCES else site.answer_of_site
-            reply = answer(site_name, self.path, demo_web.origins, demo_web.day)
-            etag = f'"{hashlib.sha256(reply.body).hexdigest()[:16]}"'
-            if reply.status == 200 and self.headers.get("If-None-Match") == etag:
-                reply = SiteAnswer(status=304, type=reply.type)
-            self.send_response(reply.status)
-            if reply.location:
-                self.send_header("Location", reply.location)
-            if reply.status in {200, 304}:
+            respond = site.town_site_response if site_name in site.TOWN_SOURCES else site.page_site_response
+            response = respond(site_name, self.path, demo_web.origins, demo_web.day)
+            etag = f'"{hashlib.sha256(response.body).hexdigest()[:16]}"'
+            if response.status == 200 and self.headers.get("If-None-Match") == etag:
+                response = SiteResponse(status=304, type=response.type)
+            self.send_response(response.status)
+            if response.location:
+                self.send_header("Location", response.location)
+            if response.status in {200, 304}:
                 self.send_header("ETag", etag)
-            self.send_header("Content-Type", reply.type)
-            if reply.status != 304:
-                self.send_header("Content-Length", str(len(reply.body)))
+            self.send_header("Content-Type", response.type)
+            if response.status != 304:
+                self.send_header("Content-Length", str(len(response.body)))
             self.end_headers()
-            self.wfile.write(reply.body)
+            self.wfile.write(response.body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name of the overridden
             """Log nothing."""

@@ -1,4 +1,4 @@
-"""The library of the demo: papers as PDFs in a WARC file of another crawler, with its CDX file, and a catalogue."""
+"""The library of the demo: a WARC file with papers as PDFs, its CDX file, and a catalogue of the papers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windrow.formats.warc import END, format_header, new_record_id
 SOURCE_TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'
 """The settings of the library's source."""
 
-_WARC = "papers.warc.gz"
+_WARC_NAME = "papers.warc.gz"
 _CAPTURED_AT = "2026-11-15T12:00:00Z"
 
 
@@ -48,19 +48,19 @@ _PAPERS = (
 
 
 def write_library(folder: Path) -> None:
-    """Write the WARC file, its CDX file and the catalogue below a folder; one line of the CDX names a missing file."""
+    """Write the WARC file, its CDX file and the catalogue into a folder; one CDX line names a file that is missing."""
     (folder / "catalogue").mkdir(parents=True)
     lines = [" CDX N b a m s k r M S V g"]
-    with (folder / _WARC).open("wb") as warc:
+    with (folder / _WARC_NAME).open("wb") as warc:
         for paper in _PAPERS:
             url, body = f"https://papers.example/{paper.name}", _make_pdf(paper)
             digest = base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
             offset, record = warc.tell(), gzip.compress(_response_record(url, body, digest), mtime=0)
             warc.write(record)
-            fields = ("application/pdf", "200", digest, "-", "-", str(len(record)), str(offset), _WARC)
+            fields = ("application/pdf", "200", digest, "-", "-", str(len(record)), str(offset), _WARC_NAME)
             lines.append(" ".join((surt(url), "20261115120000", url, *fields)))
         # Further lines: one with a file that does not exist, one with a page.
-        lines.append(lines[-1].replace("ropes", "lost").rpartition(_WARC)[0] + "lost.warc.gz")
+        lines.append(lines[-1].replace("ropes", "lost").rpartition(_WARC_NAME)[0] + "lost.warc.gz")
         lines.append(lines[1].replace("tides", "index").replace("application/pdf", "text/html"))
     (folder / "papers.cdx").write_text("\n".join(lines) + "\n")
     works = [

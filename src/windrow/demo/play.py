@@ -52,18 +52,18 @@ short_name = "Wtsi"
 full_name = "Wellcome Sanger Institute"
 """
 MARKER_FILE = ".windrow-demo"
-"""The file that marks a folder as that of an earlier demo, which may be deleted."""
+"""An empty file that marks a folder as that of an earlier demo, whose content may be deleted."""
 
 
 class DemoResult(NamedTuple):
-    """A message for each part that was left out, and the origins of the sites by name."""
+    """A message for each part of the demo that was left out, and the origins of the sites by name."""
 
     missing: list[str]
     sites: dict[str, str]
 
 
 def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
-    """Play the demo in a folder that is new, empty or that of an earlier demo.
+    """Play the demo in a folder that is new, is empty, or has an earlier demo.
 
     `run(collection, again)` harvests a collection of the workspace in that folder, with `again` also addresses that are
     not due yet, and returns the exit code; `say` prints a line for the user.
@@ -126,17 +126,17 @@ def _describe_missing(source: str, error: MissingExtra) -> str:
 
 
 def empty_folder(folder: Path) -> None:
-    """Create the folder, or empty it; raises UsageError if it contains anything but an earlier demo."""
+    """Create the folder, or empty it; raises UsageError if it has files that are not those of an earlier demo."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
-            raise UsageError(f"{folder} is not empty and not an earlier demo", hint="windrow demo ANOTHER_DIR")
+            raise UsageError(f"{folder} is not empty, and has no earlier demo", hint="windrow demo ANOTHER_DIR")
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / MARKER_FILE).touch()
 
 
 def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], *, has_password: bool) -> None:
-    """Write the file of a drops source; with `has_password` its secret is the workspace's file `password`."""
+    """Write the file of a drops source; if `has_password`, its secret is in the workspace's file `password`."""
     lines = [f'url = "{url}"', 'collection = "drops"', f'centre = "{centre}"']
     if has_password:
         lines.append('secret = "file:password"')
@@ -146,7 +146,7 @@ def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], 
 
 
 def _write_site_sources(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
-    """Write the file of a source for each site, and tell the user the site's origin."""
+    """Write the file of a source for each site, and print each site's origin."""
     for name, origin in sites.origins.items():
         template = TOWN_SOURCES.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
         (folder / "sources" / f"{name}.toml").write_text(template.format(origin=origin))

@@ -1,4 +1,4 @@
-"""The web sites of the demo: the pages of each on the first and second day, with faults like those of real sites."""
+"""The web sites of the demo: their pages on the first and second day, with faults like those of real sites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE_SITES = (HARBOUR, MUSEUM, SHOP, MANOR)
 HTML = "text/html; charset=utf-8"
 
 
-class SiteAnswer(NamedTuple):
+class SiteResponse(NamedTuple):
     """A site's response; `type` is its Content-Type, `location` the target of a redirect."""
 
     body: bytes = b""
@@ -24,12 +24,12 @@ Origins = Mapping[str, str]
 """The origin of each site by the site's name, such as `http://127.0.0.1:8001`."""
 
 
-def answer_of_site(name: str, path: str, origins: Origins, day: int) -> SiteAnswer:
+def page_site_response(name: str, path: str, origins: Origins, day: int) -> SiteResponse:
     """Return the response of one of `PAGE_SITES` for a path (with its query) on a day, counted from 1."""
     if name == SHOP and path.startswith("/calendar/"):
         return _calendar(path)
     page = _SITES[name](origins, day).get(path)
-    return page if page is not None else SiteAnswer(_page("Not found", "<p>There is nothing here."), 404)
+    return page if page is not None else SiteResponse(_page("Not found", "<p>There is nothing here."), 404)
 
 
 def _page(title: str, body: str, head: str = "") -> bytes:
@@ -37,8 +37,8 @@ def _page(title: str, body: str, head: str = "") -> bytes:
     return text.encode()
 
 
-def _article(title: str, body: str, head: str = "", menu: str = "") -> SiteAnswer:
-    return SiteAnswer(
+def _article(title: str, body: str, head: str = "", menu: str = "") -> SiteResponse:
+    return SiteResponse(
         _page(title, f"<nav>{menu}</nav><main><h1>{title}</h1>{body}</main><footer>Made up.</footer>", head)
     )
 
@@ -60,24 +60,24 @@ def _front_page_links(origins: Origins) -> tuple[tuple[str, str], ...]:
     )  # fmt: skip
 
 
-def _harbour(origins: Origins, day: int) -> dict[str, SiteAnswer]:
-    """Return pages by path, among them a sitemap, a redirect, a copy, one that changes, and one with noindex."""
+def _harbour(origins: Origins, day: int) -> dict[str, SiteResponse]:
+    """Return the harbour's pages by path, among them a redirect, a copy, a page that changes, and one with noindex."""
     menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
     times = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
     links = "".join(f'<li><a href="{href}">{text}</a>' for href, text in _front_page_links(origins))
     paths = ("/", "/lighthouse.html", "/tides.html", "/ferry.html", "/attic.html")
     sitemap = "".join(f"<url><loc>{origins[HARBOUR]}{path}</loc></url>" for path in paths)
     return {
-        "/robots.txt": SiteAnswer(
+        "/robots.txt": SiteResponse(
             f"User-agent: *\nDisallow: /keepers/\nSitemap: {origins[HARBOUR]}/sitemap.xml\n".encode(), type="text/plain"
         ),
-        "/sitemap.xml": SiteAnswer(
+        "/sitemap.xml": SiteResponse(
             f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{sitemap}</urlset>'.encode(),
             type="application/xml",
         ),
         "/": _article("The harbour", f"<p>All about our harbour, its boats and its light.<ul>{links}</ul>"),
         "/lighthouse.html": _article("The lighthouse", LIGHTHOUSE_TEXT, menu=menu),
-        "/light.html": SiteAnswer(status=301, location="/lighthouse.html"),
+        "/light.html": SiteResponse(status=301, location="/lighthouse.html"),
         "/lighthouse-print.html": _article(
             "The lighthouse", LIGHTHOUSE_TEXT, '<link rel="canonical" href="/lighthouse.html">', menu
         ),
@@ -95,8 +95,8 @@ def _harbour(origins: Origins, day: int) -> dict[str, SiteAnswer]:
     }
 
 
-def _museum(origins: Origins, day: int) -> dict[str, SiteAnswer]:
-    """Return the pages by path: with a feed, broken markup and an old encoding; one is removed, another one added."""
+def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
+    """Return the museum's pages by path: with a feed, broken markup and an old encoding; on day 2 one is removed."""
     news_path, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
     )
@@ -113,18 +113,18 @@ def _museum(origins: Origins, day: int) -> dict[str, SiteAnswer]:
         "</title></head><body><main><h1>Musée</h1><p>Le musée est ouvert l\u2019été, de mai à août, tous les jours"
         " sauf le lundi.</main></body></html>"
     )
-    removed_page = SiteAnswer(_page("Gone", "<p>This report was taken back."), 410)
+    removed_page = SiteResponse(_page("Gone", "<p>This report was taken back."), 410)
     return {
-        "/robots.txt": SiteAnswer(b"User-agent: *\nAllow: /\n", type="text/plain"),
+        "/robots.txt": SiteResponse(b"User-agent: *\nAllow: /\n", type="text/plain"),
         "/": _article(
             "The museum of small boats",
             '<p>Boats, maps and bottles. <a href="/bottles.html">Bottles</a> <a href="/fr.html">En français</a>'
             f' <a href="{origins[HARBOUR]}/lighthouse.html">The lighthouse</a> <a href="/report.html">The report</a>',
             '<link rel="alternate" type="application/rss+xml" href="/feed.xml">',
         ),
-        "/feed.xml": SiteAnswer(feed.encode(), type="application/rss+xml"),
-        "/bottles.html": SiteAnswer(broken_page.encode(), type="text/html"),
-        "/fr.html": SiteAnswer(old_page.encode("cp1252"), type="text/html"),
+        "/feed.xml": SiteResponse(feed.encode(), type="application/rss+xml"),
+        "/bottles.html": SiteResponse(broken_page.encode(), type="text/html"),
+        "/fr.html": SiteResponse(old_page.encode("cp1252"), type="text/html"),
         "/map.html": _article("The map", "<p>It shows the coast as it was in 1790, with the lighthouse added later."),
         "/boat.html": _article("The smallest boat", "<p>It is as long as a thumb, and it floats."),
         "/news/whale.html": _article("A whale in the bay", "<p>On Monday a whale was seen from the lighthouse."),
@@ -133,15 +133,15 @@ def _museum(origins: Origins, day: int) -> dict[str, SiteAnswer]:
     }
 
 
-def _shop(origins: Origins, _day: int) -> dict[str, SiteAnswer]:
-    """Return the pages by path, full of traps: session ids, endless queries, and an endless calendar."""
+def _shop(origins: Origins, _day: int) -> dict[str, SiteResponse]:
+    """Return the shop's pages by path; their links are traps: session ids, endless queries, an endless calendar."""
     goods = "".join(
         f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
         f' <a href="/list?sort={number}&amp;page={number}">sorted</a>'
         for number in range(20)
     )
     return {
-        "/robots.txt": SiteAnswer(b"User-agent: *\nDisallow: /cart\n", type="text/plain"),
+        "/robots.txt": SiteResponse(b"User-agent: *\nDisallow: /cart\n", type="text/plain"),
         "/": _article(
             "The shop",
             f'<ul>{goods}</ul><a href="/calendar/2026/11/">Calendar</a> <a href="/cart?add=1">Cart</a>'
@@ -151,16 +151,16 @@ def _shop(origins: Origins, _day: int) -> dict[str, SiteAnswer]:
     }
 
 
-def _manor(_origins: Origins, _day: int) -> dict[str, SiteAnswer]:
-    """Return the pages by path of a site whose robots.txt forbids everything."""
+def _manor(_origins: Origins, _day: int) -> dict[str, SiteResponse]:
+    """Return the manor's pages by path; its robots.txt forbids all of them."""
     return {
-        "/robots.txt": SiteAnswer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
+        "/robots.txt": SiteResponse(b"User-agent: *\nDisallow: /\n", type="text/plain"),
         "/": _article("The manor", "<p>No crawler reads this."),
     }
 
 
-def _calendar(path: str) -> SiteAnswer:
-    """Return one month of an endless calendar."""
+def _calendar(path: str) -> SiteResponse:
+    """Return the page of one month, `/calendar/YEAR/MONTH/`, of the shop's endless calendar."""
     numbers = [word for word in path.split("/")[2:] if word.isdecimal()]
     year, month = (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 and len(numbers[0]) < 6 else (2026, 1)
     next_month = (year + month // 12, month % 12 + 1)
@@ -184,7 +184,7 @@ TOWN_SOURCES = {
 }
 """The settings of each of these sites' sources; `{origin}` is replaced by the site's origin."""
 
-# By slug: title, author, time of publication, and the paragraphs.
+# By slug, which is the page's name: title, author, time of publication, and the paragraphs.
 _NEWS_ARTICLES = {
     "ferry-repair": (
         "Old ferry goes to the yard", "Ada Tern", "2026-11-16T08:30:00Z",
@@ -222,23 +222,23 @@ _CHANGED_MEETINGS = (
 )
 
 
-def answer_of_town_site(name: str, path: str, origins: Origins, day: int) -> SiteAnswer:
+def town_site_response(name: str, path: str, origins: Origins, day: int) -> SiteResponse:
     """Return the response of the newspaper or the council for a path on a day, counted from 1."""
     if name == COUNCIL:
-        return _council_calendar(day) if path == "/calendar.ics" else SiteAnswer(status=404)
+        return _council_calendar(day) if path == "/calendar.ics" else SiteResponse(status=404)
     slug = path.removeprefix("/").removesuffix(".html")
     if path == "/feed.xml":
-        return SiteAnswer(_feed(origins[GAZETTE], _published_slugs(day), day), type="application/atom+xml")
-    return _news_article(slug, day) if slug in _published_slugs(day) else SiteAnswer(status=404)
+        return SiteResponse(_feed(origins[GAZETTE], _published_slugs(day), day), type="application/atom+xml")
+    return _news_article(slug, day) if slug in _published_slugs(day) else SiteResponse(status=404)
 
 
 def _published_slugs(day: int) -> tuple[str, ...]:
-    """Return the slugs of the articles published until a day, the newest first."""
+    """Return the slugs of the articles published on or before a day, the newest first."""
     return ("compass", "keeper-retires", "ferry-repair")[0 if day > 1 else 1 :]
 
 
 def _feed(origin: str, slugs: tuple[str, ...], day: int) -> bytes:
-    """Return the newspaper's Atom feed of some articles, as it is on a day."""
+    """Return the newspaper's Atom feed of the articles `slugs`, the newest first, as it is on a day."""
     entries = ""
     for slug in slugs:
         title, _, published, _ = _NEWS_ARTICLES[slug]
@@ -253,7 +253,7 @@ def _feed(origin: str, slugs: tuple[str, ...], day: int) -> bytes:
     ).encode()
 
 
-def _news_article(slug: str, day: int) -> SiteAnswer:
+def _news_article(slug: str, day: int) -> SiteResponse:
     """Return the page of an article; one article is corrected on the second day."""
     title, author, published, article_texts = _NEWS_ARTICLES[slug]
     paragraphs: tuple[str, ...] = article_texts
@@ -266,10 +266,10 @@ def _news_article(slug: str, day: int) -> SiteAnswer:
     )
     body = f"<nav><a href='/'>Front page</a></nav><article><h1>{title}</h1>{text}</article>"
     page = f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>'
-    return SiteAnswer(page.encode(), type=HTML)
+    return SiteResponse(page.encode(), type=HTML)
 
 
-def _council_calendar(day: int) -> SiteAnswer:
+def _council_calendar(day: int) -> SiteResponse:
     """Return the council's meetings as iCalendar; on the second day one is moved, one cancelled and one added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
     for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
@@ -278,4 +278,4 @@ def _council_calendar(day: int) -> SiteAnswer:
             f"DTSTART;TZID=Europe/London:{start}", f"SUMMARY:{title}", f"STATUS:{status}",
             "LOCATION:Town hall", "END:VEVENT",
         ]  # fmt: skip
-    return SiteAnswer("\r\n".join((*lines, "END:VCALENDAR", "")).encode(), type="text/calendar")
+    return SiteResponse("\r\n".join((*lines, "END:VCALENDAR", "")).encode(), type="text/calendar")

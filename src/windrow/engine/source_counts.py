@@ -43,6 +43,16 @@ class FrontierCount(NamedTuple):
     next: datetime | None = None
     by_address: bool = False
 
+    def unchanged(self, found_same: int, other: int) -> int:
+        """Return how many have not changed: the addresses that a session found the same, or all files but `other`."""
+        return found_same if self.by_address else max(0, self.had - other)
+
+    def next_request(self, next_run: datetime | None) -> datetime | None:
+        """Return when the next request is due (None: not known): that of an address, or else at `next_run`."""
+        if not self.by_address:
+            return next_run
+        return now() if self.due else self.next
+
 
 class OutcomeCount(NamedTuple):
     """How many requests of a crawl had one outcome, in the wording of its collection."""

@@ -25,7 +25,7 @@ from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger
 from windrow.ledger.rows import TargetCapture
 from windrow.ledger.sessions import name_this_process
-from windrow.ledger.typed.takedowns import OpenTombstone
+from windrow.ledger.typed.takedowns import OpenTombstone, TargetCount
 from windrow.model import ArchivePlace
 
 
@@ -125,6 +125,24 @@ def take_down_targets(
     return list(results.values())
 
 
+def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[TargetCount]:
+    """Count what the takedown of each target would remove, as `TakedownResult` counts it; nothing is changed.
+
+    `bytes` is the size of the captures; a takedown also overwrites the other records about its target in their files.
+    """
+    takedowns = [_with_attempts(ledger, 0, target) for target in targets]
+    removed_attempts = {attempt for takedown in takedowns for attempt in takedown.all_attempts}
+    counts = []
+    for takedown in takedowns:
+        captures = ledger.takedowns.captures(takedown.all_attempts)
+        kept_ids, _ = _find_shared_bytes(ledger, takedown.all_attempts, removed_attempts, captures)
+        removed = [capture for capture in captures if capture.attempt not in kept_ids]
+        size = sum(place.length for place in {capture.place for capture in removed})
+        count = ledger.takedowns.count_attempts(takedown.attempts)
+        counts.append(count._replace(captures=sum(not capture.borrowed for capture in removed), bytes=size))
+    return counts
+
+
 def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
     """Record a tombstone for each target; that of a shared target is lifted at once, so that it is requested again."""
     with session.ledger.writing() as writer:
@@ -138,17 +156,23 @@ def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reas
 
 def _read_takedown(ledger: Ledger, tombstone: OpenTombstone) -> _Takedown:
     """Return the takedown of an open tombstone, with the attempts that it removes."""
-    attempts = ledger.takedowns.attempts(tombstone.address, tombstone.host)
+    target = TakedownTarget(
+        tombstone.target, tombstone.address, tombstone.host, tombstone.collection, bool(tombstone.shared)
+    )
+    return _with_attempts(ledger, tombstone.seq, target)
+
+
+def _with_attempts(ledger: Ledger, tombstone: int, target: TakedownTarget) -> _Takedown:
+    """Return the takedown of a target, with the attempts that it removes."""
+    attempts = ledger.takedowns.attempts(target.address, target.host)
     requests = ledger.takedowns.asked(attempts)
     return _Takedown(
-        tombstone.seq,
-        TakedownTarget(
-            tombstone.target, tombstone.address, tombstone.host, tombstone.collection, bool(tombstone.shared)
-        ),
+        tombstone,
+        target,
         attempts,
-        [target.url for target in requests],
-        [attempt for target in requests for attempt in ledger.takedowns.attempts(target.digest, 0)],
-        {tombstone.collection, *ledger.takedowns.collections(attempts)},
+        [request.url for request in requests],
+        [attempt for request in requests for attempt in ledger.takedowns.attempts(request.digest, 0)],
+        {target.collection, *ledger.takedowns.collections(attempts)},
     )
 
 

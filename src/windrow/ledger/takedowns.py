@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from windrow.digest import hash64
 from windrow.formats.url import normalise, parts
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.typed.takedowns import TakenDown, TargetCount, TypedTakedowns
+from windrow.ledger.typed.takedowns import TakenDown, TypedTakedowns
 from windrow.model import ArchivePlace
 
 
@@ -39,10 +39,6 @@ class TakedownQueries(TypedTakedowns):
     def addresses(self) -> TakenDownAddresses:
         """Return the addresses and origins that are taken down now."""
         return TakenDownAddresses(self.taken_down())
-
-    def count(self, address: int, host: int) -> TargetCount:
-        """Count the attempts, captures and bytes of a target."""
-        return self.count_attempts(self.attempts(address, host))
 
     def overwrite_what_is_deleted(self) -> None:
         """Have SQLite overwrite deleted data in the ledger's file with zeros from now on."""

@@ -1,1 +1,1 @@
-"""Settings: kinds of values, and where values are set; collections declare their own settings with these."""
+"""Settings: the kinds of their values, and the layers that set them; collections declare their settings with these."""

@@ -24,7 +24,7 @@ Section = TypeVar("Section", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """A database's address as SQLAlchemy writes it, without the password, and the place of the password."""
+    """A database's address as SQLAlchemy writes it, without a password; `secret` says where the password is stored."""
 
     url: str
     secret: Secret | None = None
@@ -39,7 +39,7 @@ class SourceTable(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The argument of `Configuration.section`.
+    """What `Configuration.section` is given: the workspace's folder `root`, and the values in its configuration.
 
     `values` contains every setting of the workspace by dotted name; `rows` contains, for each array of tables that
     the collection declares, one mapping for each table. `file` is the name of the file, for error messages.
@@ -54,7 +54,7 @@ class Given(NamedTuple):
 class Surroundings(NamedTuple):
     """The values that all sources of a collection share."""
 
-    root: Path
+    root: Path  # the workspace's folder
     environ: Mapping[str, str]
     agent: str  # the user agent
     values: Mapping[str, Value]  # those of the workspace
@@ -118,7 +118,8 @@ def credentials_of(
 ) -> tuple[Credential, ...]:
     """Return a secret with the header or parameter in which it is sent, or () if it is the password of the address.
 
-    Raises ConfigError if both the header and the parameter are set or neither is, or if one is not valid.
+    Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a prefix is set without
+    them, or if one is not valid.
     """
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
         if secret_header or secret_query:
@@ -201,7 +202,7 @@ RawValue = tuple[Any, str]
 
 
 class Layers(NamedTuple):
-    """The places that are searched for a value, in this order; `flags` and `files` have dotted names without `prefix`.
+    """The layers that are searched for a value, in this order; `flags` and `files` have dotted names without `prefix`.
 
     `prefix` and a name form the public name; it is `source.NAME.` for the settings of a source.
     """
@@ -213,7 +214,7 @@ class Layers(NamedTuple):
 
 
 def resolve_values(settings: Iterable[Setting], layers: Layers, root: Path) -> dict[str, Value]:
-    """Return each setting's value by name; the ConfigError for a value that is not valid names its origin."""
+    """Return each setting's value by name; raises ConfigError, which names the origin, if a value is not valid."""
     return {setting.name: _resolve_value(setting, layers, root) for setting in settings}
 
 
@@ -260,7 +261,7 @@ def flatten_tables(
     for dotted_name, value in _dotted_values(tree, tables):
         if dotted_name in tables:
             path = table_path + dotted_name
-            raise ConfigError(f"{file}: {path}: expected a table [{path}]", hint=f"edit {file}")
+            raise ConfigError(f"{file}: {path}: expected a table [{path}], not a value", hint=f"edit {file}")
         name = current_name(renamed, dotted_name, f"{file}: {table_path}")
         if name not in known_names:
             paths = (table_path + known_name for known_name in known_names | tables)
@@ -282,7 +283,7 @@ def _dotted_values(tree: Mapping[str, Any], tables: set[str], prefix: str = "") 
 
 
 def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> ConfigError:
-    """Return the error for an unknown setting, with the most similar known name if there is one."""
+    """Return the error for an unknown setting; it suggests the most similar known name if one is similar."""
     names = sorted(known_names)
     by_last_part = {full_name.rpartition(".")[2]: full_name for full_name in names}
     guesses = get_close_matches(name, names, 1, 0.6)
@@ -294,7 +295,10 @@ def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> Config
 
 
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the environment with renamed settings' variables under new names; `prefixes` are "" and `source.NAME.`."""
+    """Return the environment with the variables of renamed settings under their new names.
+
+    `prefixes` are those of the settings' public names: "" and `source.NAME.` of each source.
+    """
     new_names = {
         variable_name(prefix + old): variable_name(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()
     }
@@ -306,7 +310,7 @@ def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[
 
 
 def refuse_mistyped_variables(environ: Mapping[str, str], known_variables: Iterable[str]) -> None:
-    """Raise ConfigError if a variable looks like a misspelt setting; other unknown ones may be of another program."""
+    """Raise ConfigError if the name of an unknown variable, which starts with WINDROW_, is similar to a known one."""
     variables_by_suffix = {known_variable.removeprefix(PREFIX): known_variable for known_variable in known_variables}
     for env_name in sorted(environ):
         if not env_name.startswith(PREFIX) or env_name.removeprefix(PREFIX) in variables_by_suffix:

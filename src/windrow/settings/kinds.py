@@ -17,15 +17,8 @@ _UNIT_BYTES = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", 1):
     _UNIT_BYTES |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-for _word, _word_seconds in (
-    ("second", 1),
-    ("minute", 60),
-    ("hour", 3600),
-    ("day", 86400),
-    ("week", 604800),
-    ("year", 31536000),
-):
-    _UNIT_SECONDS |= {_word: float(_word_seconds), f"{_word}s": float(_word_seconds)}
+_WORD_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "year": 31536000.0}
+_UNIT_SECONDS |= _WORD_SECONDS | {f"{word}s": seconds for word, seconds in _WORD_SECONDS.items()}
 _AMOUNT = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)")
 _MAX_SIZE = 2**62  # bytes
 
@@ -82,7 +75,7 @@ def read_duration(value: object) -> float:
 
 
 def show_duration(seconds: float) -> str:
-    """Return a duration as a text, in the largest unit that divides it.
+    """Return a duration as a text, in the largest unit that divides it, otherwise in ms or in seconds to 3 decimals.
 
     >>> show_duration(21600.0), show_duration(90.0), show_duration(0.25)
     ('6 h', '90 s', '250 ms')
@@ -103,9 +96,9 @@ _SWITCH_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 class ValueKind(NamedTuple):
     """A kind of value; `noun` describes it in messages and on the reference page.
 
-    `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError says only what
-    was expected, since the value may be a secret. `spell` converts the text of an environment variable to the value
-    that TOML would have. `show` converts a value that was read to text for people, and never shows a secret.
+    `read` converts a value from TOML, given the folder to which relative paths refer; its ConfigError does not repeat
+    the value, which may be a secret. `spell` converts the text of an environment variable to the value that TOML would
+    have. `show` converts a value that was read to text for people, and never shows a secret.
     """
 
     noun: str
@@ -163,7 +156,7 @@ def _read_pattern(value: Any, root: Path) -> str:
 
 
 def read_secret(value: Any, root: Path) -> Secret | None:
-    """Return the place of a secret, or None for an empty text. The ConfigError does not repeat other values."""
+    """Return where a secret is stored, or None for an empty text. The ConfigError does not repeat the value."""
     text = _read_text(value, root)
     if not text:
         return None
@@ -176,7 +169,7 @@ def read_secret(value: Any, root: Path) -> Secret | None:
 
 
 def _read_address(value: Any, root: Path) -> str:
-    """Return an address unchanged; raises ConfigError if it contains a password."""
+    """Return an address unchanged; raises ConfigError if it is not valid or contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
         raise ConfigError("the address contains a password; name the place of the password in the setting secret")
@@ -190,7 +183,7 @@ def _read_address(value: Any, root: Path) -> str:
 
 
 def _read_database(value: Any, root: Path) -> str:
-    """Return a database's address; a path is converted to one of SQLite."""
+    """Return a database's address; a path is converted to the address of an SQLite database."""
     text = _read_address(value, root)
     if not text:
         raise ConfigError("expected a path or a database's address")
@@ -275,7 +268,7 @@ OPTIONAL_DURATION = ValueKind(
 )
 PATTERN = ValueKind("regular expression", _read_pattern)
 SECRET = ValueKind("place of a secret", read_secret, show=_show_secret)
-OPEN = ValueKind("address without a password", _read_address)
+URL = ValueKind("address without a password", _read_address)
 DATABASE = ValueKind("path or database address", _read_database)
 COMMAND = ValueKind("command", _read_command, show=shlex.join)
 PATHS = ValueKind(
@@ -343,5 +336,5 @@ def _split_file_address(parts: SplitResult, base: str, root: Path) -> AddressPar
 
 
 def _describe_without_address(error: ValueError) -> str:
-    """Return what is wrong with an address, without repeating any part of it, since it may contain a password."""
+    """Return what is wrong with an address, without repeating a part of it, since it may contain a password."""
     return "its port is not a number up to 65535" if str(error).startswith("Port") else "its host is not valid"

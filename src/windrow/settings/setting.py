@@ -1,4 +1,4 @@
-"""The settings that all collections share, and those of sources that are crawled or read captures of others.
+"""The settings of a workspace and of every source, and those of sources that are crawled or read captures.
 
 The loader, `windrow config` and the reference page use these and each collection's own settings.
 """
@@ -12,7 +12,6 @@ from windrow.model import Limits, Site
 from windrow.settings.kinds import (
     COMMAND,
     DURATION,
-    OPEN,
     OPTIONAL_PATH,
     PATH,
     PATHS,
@@ -21,6 +20,7 @@ from windrow.settings.kinds import (
     SWITCH,
     TEXT,
     TEXTS,
+    URL,
     ValueKind,
     choice,
     count,
@@ -32,8 +32,9 @@ PREFIX = "WINDROW_"
 class Setting(NamedTuple):
     """One setting: its dotted name, the kind of its values, its default as in TOML, and its one-line help.
 
-    `flag` is the option that sets it: of `windrow run` for a setting of the workspace, of `windrow new source` for one
-    of a source. A `written` setting names a file or folder that windrow writes, so no other setting may name the same.
+    `flag` is the option that sets it, empty if there is none: of `windrow run` for a setting of the workspace, of
+    `windrow new source` for one of a source. A `written` setting names a file or folder that windrow writes; another
+    setting may not name it too.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Setting(NamedTuple):
 class Value(NamedTuple):
     """One setting's value and its origin: `default`, a file's name, `env NAME` or `flag --NAME`.
 
-    `shown` is the value as a text for people; for a secret it is the secret's place.
+    `shown` is the value as a text for people; for a secret it says where that is stored.
     """
 
     name: str
@@ -81,26 +82,21 @@ def variable_name(name: str) -> str:
 _LIMITS = Limits()
 WORKSPACE_SETTINGS = (
     Setting("name", TEXT, "", "name of this workspace; empty: the name of its folder"),
-    Setting("contact", TEXT, "", "e-mail or page of the operator; it is sent to servers and shown on pages"),
+    Setting("contact", TEXT, "", "e-mail address or web page of the operator; it is sent to servers"),
     Setting("user_agent", TEXT, "", "user agent sent to web servers; empty: windrow, its version and the contact"),
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
     Setting("archive.rollover_size", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
     Setting("limits.transfer_size", SIZE, _LIMITS.transfer_size, "most bytes of one transfer"),
-    Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one archive"),
+    Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one zip"),
     Setting("limits.member_size", SIZE, _LIMITS.member_size, "most bytes of one member, inflated"),
-    Setting("limits.total_size", SIZE, _LIMITS.total_size, "most bytes of all members of an archive, inflated"),
+    Setting("limits.total_size", SIZE, _LIMITS.total_size, "most bytes of all members of a zip, inflated"),
     Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one compressed byte may inflate to"),
     Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
-    Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "CPU time to read one document"),
-    Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
+    Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "most CPU time for reading one document"),
+    Setting("limits.memory", SIZE, _LIMITS.memory, "most memory for reading one document"),
     Setting("limits.free_space", SIZE, _LIMITS.free_space, "room that must stay free on the disk"),
-    Setting(
-        "limits.answer_time",
-        DURATION,
-        _LIMITS.answer_time,
-        "longest time for the whole answer to one request of a crawl",
-    ),
+    Setting("limits.answer_time", DURATION, _LIMITS.answer_time, "longest time for the whole response to one request"),
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
@@ -110,15 +106,15 @@ WORKSPACE_SETTINGS = (
 _SITE = Site("")
 SOURCE_SETTINGS = (
     Setting("url", TEXT, "", "its address: scheme, user, host, port and base folder; never a password"),
-    Setting("collection", TEXT, "", "the collection that it is harvested for"),
+    Setting("collection", TEXT, "", "the collection for which it is harvested"),
     Setting(
         "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
     ),
     Setting("timeout", DURATION, _SITE.timeout, "longest time without a reply or data from the server"),
-    Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy to reach it through"),
+    Setting("proxy", URL, _SITE.proxy, "HTTP proxy to reach it through"),
     Setting("ca_bundle", OPTIONAL_PATH, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting(
-        "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "which addresses of the host to use"
+        "address_family", choice("any", "ipv4", "ipv6"), _SITE.address_family, "kind of the host's IP addresses to use"
     ),
 )
 """The settings of every source."""
@@ -127,39 +123,32 @@ SOURCE_SETTINGS = (
 ASKED = (
     Setting("delay", DURATION, 1.0, "shortest pause between two requests, if its robots.txt sets none"),
     Setting("max_requests_per_run", count(0, 10**9), 100_000, "most requests to it in one run; 0: all that are due"),
-    Setting(
-        "private_hosts", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"
-    ),
+    Setting("private_hosts", TEXTS, [], "hosts and networks that may be private, besides an IP address in `url`"),
     Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
     Setting("secret_header", TEXT, "", "header in which the secret is sent, such as X-Api-Key"),
-    Setting("secret_query", TEXT, "", "or parameter of the address in which it is sent, such as api_key"),
+    Setting("secret_query", TEXT, "", "parameter of the address in which the secret is sent instead, such as api_key"),
     Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
-"""For `Configuration.source` of a collection whose sources are crawled."""
+"""The settings of a source that requests are sent to, for a collection's `Configuration.source`."""
 
 
 CAPTURED = (
     Setting("from", TEXTS, [], "collections whose captures are read, or sources of them as collection:source"),
     Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records of WARC files"),
+    Setting("warc", PATHS, [], "WARC files, or folders of them; without `cdx` they are read completely"),
     Setting(
-        "warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or files to be read completely"
+        "warc_urls", TEXTS, [], "addresses of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
-        "warc_urls", TEXTS, [], "other places of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
-    ),
-    Setting(
-        "warc_secret",
-        SECRET,
-        "",
-        "place of the secret for `warc_urls`: KEY:SECRET for s3, or the header Authorization for https",
+        "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET for s3, or a header Authorization"
     ),
     Setting("warc_allow_private", SWITCH, False, "whether `warc_urls` may be in a private network"),
     Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; empty: Amazon's"),
     Setting("s3_region", TEXT, "us-east-1", "region of that store"),
 )
-"""For `Configuration.source` of a collection that reads captures of others."""
+"""The settings of a source that reads captures of others, for a collection's `Configuration.source`."""
 
 
 def store_of(name: str) -> Setting:
-    """Return the setting, for `Configuration.settings`, that says where a collection's records are kept."""
+    """Return the setting, for `Configuration.settings`, with the file in which a collection keeps its records."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)

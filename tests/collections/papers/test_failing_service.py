@@ -15,7 +15,7 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.collections.papers.test_grobid import TEI, XML, answer, waits
 from tests.requests.workshop import AnswerFunction, Server
-from windrow.app.question import ask_again
+from windrow.app.decisions import ask_again
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.grobid import interpret_answer

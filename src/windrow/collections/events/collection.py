@@ -22,7 +22,7 @@ from windrow.contract import Captures, Collection, Derive, Requests, Settle, lat
 from windrow.errors import ConfigError
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, OPEN, SECRET, SWITCH, TEXT, TEXTS, ValueKind, choice, count
+from windrow.settings.kinds import DURATION, SECRET, SWITCH, TEXT, TEXTS, URL, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
@@ -225,7 +225,7 @@ def _build_parser(
 CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
-        Setting("events.documents", OPEN, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
+        Setting("events.documents", URL, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
         Setting("events.documents_secret", SECRET, "", "place of user:password of that CouchDB: env:NAME or file:PATH"),
         Setting("events.documents_unencrypted", SWITCH, False, "whether user:password may be sent to it over http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),

@@ -7,7 +7,7 @@ from enum import StrEnum
 from windrow.contract import Captures, Collection, Derive, Settle, later
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration, Service
-from windrow.settings.kinds import DURATION, OPEN, SWITCH, TEXT, TEXTS, choice, count
+from windrow.settings.kinds import DURATION, SWITCH, TEXT, TEXTS, URL, choice, count
 from windrow.settings.setting import CAPTURED, Setting, store_of
 
 
@@ -37,7 +37,7 @@ CONFIGURATION = Configuration(
         Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
         Setting("papers.table_key_form", choice(*KeyForm), "sha1:base32", "form of the keys of its rows"),
         Setting("papers.tei_json", choice(TABLE, LEGACY), "table", "keys of the JSON of TEI: table (2018), or later"),
-        Setting("papers.grobid", OPEN, "", "address of a GROBID server; if empty, the embedded extractor is used"),
+        Setting("papers.grobid", URL, "", "address of a GROBID server; if empty, the embedded extractor is used"),
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
         Setting("papers.grobid_pause", DURATION, 5.0, "pause after GROBID was busy or failed; twice as long each time"),

@@ -62,6 +62,7 @@ class _Tally:
     task: int
     files: int = 0
     known_files: int = 0  # files that were imported completely before
+    other_sources: Counter[str] = field(default_factory=Counter)  # files imported before under another source, by that
     attempts: int = 0
     faults: Counter[str] = field(default_factory=Counter)  # records that cannot be imported, by reason
     waiting: int = 0  # revisits whose original has not been imported yet
@@ -82,13 +83,14 @@ class _Tally:
         )
 
     def has_omissions(self, waiting: int) -> bool:
-        """Return whether some records of documents were not imported, or are `waiting` for their originals."""
-        return bool(waiting or self.faults or self.skipped.keys() - _CRAWLER_RECORDS)
+        """Return whether some documents were not imported, are `waiting` for originals, or have another source."""
+        return bool(waiting or self.faults or self.other_sources or self.skipped.keys() - _CRAWLER_RECORDS)
 
     def summary(self, name: str, waiting: int) -> str:
         """Return the counts of the source `name` as one line; `waiting` counts revisits without their originals."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
         clauses += [f"{self.known_files} imported before"] if self.known_files else []
+        clauses += [f"{files} already imported as source {other}" for other, files in self.other_sources.items()]
         if self.faults:
             clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {_join_counts(self.faults)}")
         if waiting:
@@ -173,6 +175,7 @@ class WarcImporter:
         if imported.trouble:
             tally.errors.append(f"{warc_file.path} {imported.trouble}")
         number, offset, source = self._add_file(warc_file, imported)
+        tally.other_sources += Counter([source] if source != warc_file.source else [])
         if not imported.size:
             tally.errors.append(f"no capture was imported from {warc_file.path}: it is empty")
             return

@@ -25,7 +25,7 @@ from windrow.contract import (
 from windrow.model import Source
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration, Service
-from windrow.settings.kinds import DURATION, OPEN, TEXT
+from windrow.settings.kinds import DURATION, TEXT, URL
 from windrow.settings.setting import ASKED, Setting, store_of
 
 NEXT = re.compile(r'<([^>]+)>;\s*rel="?next"?')
@@ -95,7 +95,7 @@ COLLECTION = Collection(
         settings=(
             store_of("glossary"),
             Setting("glossary.language", TEXT, "en", "the language of definitions"),
-            Setting("glossary.definer", OPEN, "", "where the service that defines terms is"),
+            Setting("glossary.definer", URL, "", "where the service that defines terms is"),
         ),
         source=(*ASKED, Setting("every", DURATION, 3600.0, "how often the first page is asked")),
         services=(Service("definer", "glossary.definer", busy=0.5),),

@@ -1,0 +1,152 @@
+"""Write an operator's decisions: retry or cancel items and addresses, or ask a service again about records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from itertools import chain
+from typing import Protocol
+
+from windrow.adapters.adapter import DerivesStates
+from windrow.config import Workspace
+from windrow.contract import registry
+from windrow.contract.registry import capable, installed
+from windrow.engine.frontier import (
+    CANCEL,
+    MAX_NAMED,
+    Chosen,
+    Frontier,
+    decision_session,
+    frontier_of,
+    write_decision,
+)
+from windrow.errors import UsageError
+from windrow.ledger import Ledger
+from windrow.model import Status
+from windrow.reasons import Reason
+from windrow.renamed import REASONS, all_names, current_name
+
+
+def decide(
+    workspace: Workspace,
+    ledger: Ledger,
+    decision: str,
+    names: Sequence[str],
+    *,
+    reason: str = "",
+    source: str = "",
+    dry_run: bool = False,
+) -> list[Chosen]:
+    """Write a decision (`retry` or `cancel`) on items and addresses; return them with the states they had before.
+
+    Without `names`, the failed ones (retry) or the waiting ones (cancel) with this source and reason are chosen; an
+    empty `source` or `reason` selects all. With `dry_run` nothing is written. Raises UsageError for an unknown name or
+    reason, and if a finished item is to be cancelled.
+    """
+    if not names and not reason and not source:
+        hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
+        raise UsageError("a name, a source or a reason is missing", hint=hint)
+    reason = current_name(REASONS, reason)
+    if reason and reason not in set(Reason):
+        raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
+    frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
+    chosen_by_collection = {
+        collection: frontier.find_named(names) if names else _select(frontier, decision, source, reason)
+        for collection, frontier in frontiers.items()
+    }
+    keys = {item.key for items in chosen_by_collection.values() for item in items}
+    for name in names:
+        if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
+            raise UsageError(f"there is no item or address {name!r}", hint=f"windrow why {name}")
+    if decision == CANCEL:  # an item is cancelled only once
+        chosen_by_collection = {
+            collection: [item for item in items if item.state[1] is not Status.CANCELLED]
+            for collection, items in chosen_by_collection.items()
+        }
+        _refuse_finished(chosen_by_collection)
+    projected = [
+        item for collection, items in chosen_by_collection.items() for item in _as_projected(ledger, collection, items)
+    ]
+    if projected and not dry_run:
+        for collection, items in chosen_by_collection.items():
+            if items:
+                write_decision(ledger, registry.collection(collection), decision, items)
+                registry.adapter(collection).update_projection(workspace, ledger)
+    return projected
+
+
+class AsksAgain(Protocol):
+    """Can have a service asked again about records whose documents it has answered."""
+
+    def ask_again(
+        self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
+    ) -> list[str]:
+        """Have the next run ask a service again about records, and return their keys.
+
+        `names` are the keys of records; if it is empty, all records are chosen. With a `reason`, only records whose
+        last answer had it, in the service's own words, are chosen. With `dry_run` the keys are only returned.
+        """
+        ...
+
+
+def ask_again(
+    workspace: Workspace,
+    ledger: Ledger,
+    service: str,
+    names: Sequence[str],
+    *,
+    reason: str = "",
+    source: str = "",
+    dry_run: bool = False,
+) -> list[Chosen]:
+    """Have the next run ask a service again about the records in `names`, or about all; return them as waiting.
+
+    This is a session of its own, which takes the lease. Raises UsageError if no installed collection can ask the
+    service again, if a source is given, or if the service has not answered about one of the names.
+    """
+    if source:
+        raise UsageError("--service and --source cannot be combined", hint="windrow retry --service NAME [RECORD]...")
+    asking = {
+        name: adapter
+        for name, adapter in capable(AsksAgain, None).items()
+        if service in {declared.name for declared in registry.collection(name).configuration.services}
+    }
+    if not asking:
+        raise UsageError(f"there is no service {service!r} that can be asked again", hint="windrow config")
+    answered = f"answered with {reason}" if reason else "answered"
+    for name in names:  # each by itself, before anything is written, so that an unknown name is reported
+        if not any(adapter.ask_again(workspace, service, [name], reason, dry_run=True) for adapter in asking.values()):
+            raise UsageError(f"{service} has not {answered} about {name!r}", hint=f"windrow why {name}")
+    command = f"retry --service {service} {' '.join(names[:MAX_NAMED])}".rstrip()
+    with nullcontext() if dry_run else decision_session(ledger, command):
+        return [
+            Chosen(0, key, (collection.phase(collection.steps[0].phase), Status.PENDING), ())
+            for name, adapter in asking.items()
+            for collection in [registry.collection(name)]
+            for key in adapter.ask_again(workspace, service, names, reason, dry_run=dry_run)
+        ]
+
+
+def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list[Chosen]:
+    """Return the items to decide on by source and reason; the ledger may have the reason under an old name."""
+    old_and_new = all_names(REASONS, reason)
+    return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling)]
+
+
+def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> list[Chosen]:
+    """Return the items with the states that they have in the projection of their collection."""
+    adapter = capable(DerivesStates, [collection]).get(collection) if items else None
+    if adapter is None:
+        return [*items]
+    states_by_item = adapter.states(ledger, [item.number for item in items])
+    return [item._replace(state=states_by_item.get(item.number, item.state)) for item in items]
+
+
+def _refuse_finished(chosen_by_collection: Mapping[str, Sequence[Chosen]]) -> None:
+    """Raise UsageError if an item is finished: cancelling it would not remove its records."""
+    finished = [item.key for items in chosen_by_collection.values() for item in items if item.through]
+    if finished:
+        raise UsageError(
+            f"{finished[0]} is finished: its records are loaded, and cancelling would not remove them",
+            hint="only its source can remove the records, in a later delivery",
+        )
