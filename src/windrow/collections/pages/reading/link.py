@@ -24,7 +24,7 @@ class LinkTarget(NamedTuple):
     """The target of a reference in a page."""
 
     url: str
-    """The normal address, without the fragment."""
+    """The normalised address, without the fragment."""
     fragment: str | None
     destination: int | None
     """A `Destination`; None if the scheme is unknown."""
@@ -38,9 +38,9 @@ class LinkClassifier:
     __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url")
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Classify references of the page at `url`; `base` is the `href` of its `base` element, if it has one."""
+        """Classify references of the page at `url`; `base` is the `href` of its `base` element, or empty."""
         self.page_url = normalise(url).url
-        """The page's normal address; empty if `url` is not an address of the web."""
+        """The page's normalised address; empty if `url` is not an address of the web."""
         self._after_scheme = self.page_url.partition("://")[2]
         self._authority = self._after_scheme.partition("/")[0] + "/"
         self._base = (normalise(base, self.page_url).url if base else "") or self.page_url
@@ -66,7 +66,7 @@ class LinkClassifier:
         return next(self.targets([reference]))
 
     def locality(self, url: str) -> int:
-        """Return the `Locality` of the normal address of a target.
+        """Return the `Locality` of the normalised address of a target.
 
         An address with another host or port is OUT, one with another path or query is IN; http and https count as one
         scheme, and their usual ports as one port.
@@ -87,7 +87,7 @@ def _get_resolver(origin: str) -> Resolver:
 
 
 def _classify_other_scheme(reference: str) -> LinkTarget | None:
-    """Return the target of a reference with another scheme than http and https."""
+    """Return the target of a reference with another scheme than http and https; None if the scheme is ignored."""
     resolved: Resolved = normalise_other_scheme(reference)
     scheme = resolved.url.partition(":")[0]
     if not scheme or scheme in _IGNORED_SCHEMES:
@@ -104,7 +104,6 @@ _HEADER_OR_FOOTER = int(PageLocation.HEADER | PageLocation.FOOTER)
 _CONTENT = int(PageLocation.MAIN | PageLocation.ARTICLE)
 _HEADLINE, _LIST = int(PageLocation.HEADLINE), int(PageLocation.LIST)
 _WEB_PREFIXES = ("http://", "https://")
-_OUTSIDE, _SAME_PAGE = int(Locality.OUT), int(Locality.SELF)
 
 
 _DESTINATION_OF_TAG = {
@@ -143,7 +142,7 @@ class Link(NamedTuple):
 
 
 def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
-    """Return the links of the page at `url` in their order, then its feeds, related pages, translations and icons.
+    """Return the links of the page at `url` in page order, then its feeds, related pages, translations and icons.
 
     Scripts and styles do not count as links. References that are not addresses, and references to `javascript:` and
     `data:`, are left out.
@@ -190,7 +189,7 @@ def set_localities(page_links: list[Link], url: str, site: Scope) -> list[Link]:
 
 
 def remove_tags(page_links: list[Link]) -> list[Link]:
-    """Return links without element names, for a document that was converted to HTML."""
+    """Return links without element names, as for a document that is not HTML."""
     return [link._replace(html_tag="") for link in page_links]
 
 
@@ -213,8 +212,8 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
 class LinkCounts(NamedTuple):
     """The numbers from which the indexiness of a page is computed.
 
-    `has_date` tells whether the page has a publishing date. The numbers count links to the page itself and to
-    other pages of the site, in headlines and in lists, and links out of the site.
+    `has_date` tells whether the page has a publishing date. The numbers count its links to itself (`self_`) and to
+    other pages of the site (`site_`), each in headlines and in lists, and its links out of the site.
     """
 
     has_date: bool
@@ -237,10 +236,10 @@ def count_links(page_links: list[Link], *, has_date: bool) -> LinkCounts:
             continue
         if location & _HEADER_OR_FOOTER and not location & _CONTENT:
             continue
-        if link_locality == _OUTSIDE:
+        if link_locality == _OUT:
             counts[4] += 1
             continue
-        offset = 0 if link_locality == _SAME_PAGE else 2
+        offset = 0 if link_locality == _SELF else 2
         if contains_headline or location & _HEADLINE:
             counts[offset] += 1
         elif location & _LIST:
