@@ -1,4 +1,4 @@
-"""The history of a page or site as text and as messages."""
+"""The history of a page or site as lines of text and as JSON messages."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ _STATES = {
     "waiting": "known, but not requested yet",
     "had": "fetched, but no version of it is kept",
     "cancelled": "not requested until windrow retry",
-    "failing": "all requests failed so far",
+    "failing": "the last request failed, and no version of it is kept",
     "refused": "not requested",
     "forgotten": "taken down, and not requested again",
     "unknown": "may be requested, but no page or list links to it",
 }
 
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
-"""States that have the same name as their reason, so that the reason is not shown."""
+"""States whose reason has nearly the same name and is not shown."""
 _OPEN_BUT_FAILING = "present at the last successful request; later requests failed; it ends when it is certainly gone"
 
 
 def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-    """Explain the page, the crawled site or the host called `name`; return None if it is none of these."""
+    """Explain a page, a source's site or a host; return None if `name` is not its address or name."""
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
-    if name.endswith("/robots.txt") and (rules := site_at(workspace, ledger, name)):
-        return explain_site(rules)
+    if name.endswith("/robots.txt") and (site := site_at(workspace, ledger, name)):
+        return explain_site(site)
     if page_state := find_page(workspace, ledger, name):
         return explain_page(page_state)
     source = workspace.source(name)
     if source is not None:
         return explain_site(site_of(workspace, ledger, source)) if source.collection == COLLECTION.name else None
-    host = site_at(workspace, ledger, name)
-    return explain_site(host) if host else None
+    site = site_at(workspace, ledger, name)
+    return explain_site(site) if site else None
 
 
 def explain_page(page_state: PageState) -> Explanation:
@@ -86,7 +86,7 @@ def _describe_discovery(page: PageState) -> Iterator[str]:
 
 
 def _describe_page(page: PageState) -> Iterator[str]:
-    """Yield the lines about a page: its state, its next request, its duplicates and its events."""
+    """Yield the lines about a page: its state, its next request, its duplicates and its history."""
     yield f"{page.url}" + (f" (page of {page.source})" if page.source else "")
     reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _NAMED_AS_REASON else ""
     meaning = _OPEN_BUT_FAILING if page.state == "open" and page.failures else _STATES[page.state]
@@ -115,7 +115,7 @@ def _describe_page(page: PageState) -> Iterator[str]:
 
 
 def _yield_events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
-    """Yield the time of each event, its order among events in the same second, and its description in one line."""
+    """Yield the time of each attempt, version and takedown, its order within a second, and a line that describes it."""
     yield from ((event.at, 0, f"{event.event:<8} {event.message}") for event in page.events)
     for number, edition in enumerate(page.versions, 1):
         following = page.versions[number] if number < len(page.versions) else None
@@ -140,7 +140,7 @@ def _format_duration(seconds: int) -> str:
 
 
 def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[str]:
-    """Describe whether a version can be searched for, and the addresses with the same text."""
+    """Describe whether a version can be searched for, and its duplicates; `same_text` are addresses with its text."""
     if edition.words or edition.indexed:
         yield (
             f"  its text can be searched for: {edition.words:,} different words"

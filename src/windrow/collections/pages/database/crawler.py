@@ -1,7 +1,7 @@
 """The crawler database: the crawl log with requests, files and redirects, projected from the ledger.
 
-The number of an attempt in the ledger is the id of its rows, so projecting in batches gives the same rows as projecting
-at once. Each batch is written with its checkpoint; after a crash the projection continues there.
+The number of an attempt in the ledger is the id of its rows, so the rows do not depend on the batches in which they are
+written. Each batch is written with its checkpoint; after a crash the projection continues there.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import LoggedCrawl
-from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, SummaryWriter
+from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, DatabaseWriter
 from windrow.stores.sqlite import open_database
 
 DESCRIBED = "windrow.described"
-"""Key in `unobtanium_database_info`: the last attempt whose file has been described."""
+"""Key in `unobtanium_database_info`: the last attempt whose file was updated from the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -59,7 +59,7 @@ _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype
 
 
 class DescribedFile(NamedTuple):
-    """The file of an attempt as its reader described it: exit code, media type with parameters, canonical address."""
+    """The file of an attempt, as it was read: exit code, media type with parameters, canonical address or empty."""
 
     attempt: int
     exit_code: int
@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts; the list is complete up to the number `last_attempt`."""
+    """Files in the order of attempts; the list has all files up to the attempt with the number `last_attempt`."""
 
     files: list[DescribedFile]
     last_attempt: int
@@ -77,7 +77,7 @@ class DescribedFiles(NamedTuple):
 def read_described_files(path: Path, after: int, last_attempt: int, limit: int) -> DescribedFiles:
     """Return at most `limit` files of the attempts after number `after`, up to number `last_attempt`.
 
-    `path` is the Summary Database. If it does not exist or does not have windrow's own tables, the list is empty.
+    `path` is that of the Summary Database. The list is empty if it does not exist or lacks windrow's own tables.
     """
     if not path.is_file():
         return DescribedFiles([], after)
@@ -101,14 +101,14 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
     return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last))
 
 
-class CrawlerStore(SummaryWriter):
+class CrawlerStore(DatabaseWriter):
     """One crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, ("base", "crawler"), ("foreign_keys = ON",))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
-        """Write crawls, each once and in the ledger's order, and the checkpoint; `texts` are (file id, source text)."""
+        """Write the next crawls in the order of attempts, and the checkpoint; `texts` are (file id, source text)."""
         with self._writing():
             redirect_targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
             url_ids = self._catalogue.urls({crawl.url for crawl in crawls} | redirect_targets)
@@ -141,7 +141,7 @@ class CrawlerStore(SummaryWriter):
         self._connection.execute("RELEASE crawls")
 
     def _find_unused_uuid(self, uuid: bytes, crawl_id: int) -> bytes:
-        """Return the UUID if it is unused, otherwise a UUID with the same time and a hash of the crawl's id."""
+        """Return `uuid` if it is not used, otherwise a UUID with the same time and a hash of `crawl_id`."""
         sql = "SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?"
         is_used = self._connection.execute(sql, (uuid,)).fetchone() is not None
         return uuid[:9] + blake2b(b"%d" % crawl_id, digest_size=7).digest() if is_used else uuid
@@ -170,7 +170,7 @@ class CrawlerStore(SummaryWriter):
         self._connection.executemany(_INSERT_REDIRECT, redirects)
 
     def _update_candidates(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
-        """Set the times, exit codes and ETags of the crawl candidates that were crawled."""
+        """Set the times, exit codes and ETags of crawl candidates from these crawls."""
         candidates = [crawl for crawl in crawls if crawl.is_candidate]
         self._connection.executemany(
             _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.at, crawl.exit_code) for crawl in candidates]
@@ -181,7 +181,7 @@ class CrawlerStore(SummaryWriter):
         self._connection.executemany(_UPDATE_LAST_CONTENT, content_rows)
 
     def offer(self, addresses: Sequence[str], checkpoint: int) -> None:
-        """Write addresses as candidates, even if they were never crawled, and the checkpoint."""
+        """Write new addresses as crawl candidates, and the checkpoint: the number of the last address."""
         with self._writing():
             url_ids = self._catalogue.urls(addresses)
             rows = [(url_ids[address],) for address in addresses]
@@ -189,7 +189,7 @@ class CrawlerStore(SummaryWriter):
             self._set_checkpoint(ADDRESS, checkpoint)
 
     def describe(self, files: Sequence[DescribedFile], checkpoint: int) -> None:
-        """Update the rows of files that have been read: exit codes, parameters of media types, canonical addresses."""
+        """Update the rows of files that were read, and the checkpoint: exit codes, media types, canonical addresses."""
         with self._writing():
             self._correct_exit_codes(files)
             url_ids = self._catalogue.urls({file.canonical for file in files if file.canonical})
@@ -203,7 +203,7 @@ class CrawlerStore(SummaryWriter):
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
-        """Update the exit codes of crawls if the reader found another media type than the server declared."""
+        """Update the exit codes of crawls that the Summary Database has with another exit code."""
         for attempt, code in ((file.attempt, file.exit_code) for file in files):
             row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
             if row is None:
@@ -215,7 +215,7 @@ class CrawlerStore(SummaryWriter):
             self._connection.execute(_UPDATE_LAST_CONTENT, (url_id, at, etag))
 
     def list_open_agents(self) -> list[int]:
-        """Return the ids of agents without an end time."""
+        """Return the ids of agents without an end time: their sessions run or were killed."""
         return [row[0] for row in self._query("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
 
     def write_end_times(self, end_times: Iterable[tuple[int, int]]) -> None:
