@@ -186,7 +186,7 @@ def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
         agent=Agent(recorded.session, int(opened.timestamp()), make_agent_uuid(opened, recorded.session), agent_name),
         url=attempt.url, kind=_map_crawl_type(attempt.kind),
         uuid=make_crawl_uuid(attempt.started, recorded.session, attempt.target or hash64(attempt.url), attempt.kind),
-        at=int(attempt.started.timestamp()), milliseconds=_find_duration(attempt), exit_code=int(code),
+        started_at=int(attempt.started.timestamp()), milliseconds=_find_duration(attempt), exit_code=int(code),
         message=attempt.message[:MAX_MESSAGE_LENGTH] or None, request=request, file=_make_file(attempt, modified),
         redirect=_make_redirect(attempt, modified), is_candidate=bool(attempt.target), is_contentful=code in CONTENTFUL,
     )  # fmt: skip

@@ -68,7 +68,8 @@ class Difference:
             if count
         ]
         phrases += ["text: " + ", ".join(counts)] if counts else []
-        phrases += [f"{self.elsewhere} lines changed outside the main text"] if self.elsewhere else []
+        noun = "line" if self.elsewhere == 1 else "lines"
+        phrases += [f"{self.elsewhere} {noun} changed outside the main text"] if self.elsewhere else []
         return "; ".join(phrases) or "no difference"
 
 

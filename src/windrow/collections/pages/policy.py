@@ -44,7 +44,7 @@ def describe_trap(address: Parts, year: int) -> str:
     >>> describe_trap(parts("https://example.org/events/2099/07/"), 2026)
     'a date in 2099'
     >>> describe_trap(parts("https://example.org/a/b/a/b/a/b/a/b"), 2026)
-    "the segment 'a' 4 times"
+    "the segment 'a' 4 times in the path"
     >>> describe_trap(parts("https://example.org/2024/07/a"), 2026)
     ''
     """
@@ -57,11 +57,11 @@ def _describe_bad_path(path: str) -> str:
     if len(path) <= _MAX_SEGMENT_LENGTH and len(set(segments)) == len(segments) <= _MAX_SEGMENTS:
         return ""
     if len(segments) > _MAX_SEGMENTS:
-        return f"{len(segments)} segments"
+        return f"{len(segments)} segments in the path"
     if len(max(segments, key=len, default="")) > _MAX_SEGMENT_LENGTH:
-        return f"a segment of more than {_MAX_SEGMENT_LENGTH} characters"
+        return f"a segment of more than {_MAX_SEGMENT_LENGTH} characters in the path"
     segment, count = Counter(segments).most_common(1)[0] if len(segments) > _MAX_REPEATS else ("", 0)
-    return f"the segment {segment[:40]!r} {count} times" if count > _MAX_REPEATS else ""
+    return f"the segment {segment[:40]!r} {count} times in the path" if count > _MAX_REPEATS else ""
 
 
 def _describe_bad_query(query: str | None) -> str:
@@ -70,9 +70,9 @@ def _describe_bad_query(query: str | None) -> str:
         return ""
     parameters = scope.list_parameter_names(query)
     if len(parameters) > _MAX_PARAMETERS:
-        return f"{len(parameters)} parameters"
+        return f"{len(parameters)} parameters in the query"
     name, count = Counter(parameters).most_common(1)[0] if len(parameters) > _MAX_REPEATS else ("", 0)
-    return f"the parameter {name[:40]!r} {count} times" if count > _MAX_REPEATS else ""
+    return f"the parameter {name[:40]!r} {count} times in the query" if count > _MAX_REPEATS else ""
 
 
 def _describe_bad_date(address: Parts, year: int) -> str:
@@ -163,10 +163,10 @@ def describe_verdict(verdict: PolicyVerdict) -> str:
         Reason.ROBOTS_DENIED: f"robots.txt, line {verdict.line}: {verdict.rule}",
         Reason.POLICY_DENIED: f"do_not_crawl: {verdict.rule}",
         Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
-        Reason.CRAWLER_TRAP: f"it looks like a trap: {verdict.rule}",
+        Reason.CRAWLER_TRAP: f"it looks like a crawler trap: {verdict.rule}",
         Reason.OUT_OF_SCOPE: "it matches none of the source's paths" if verdict.rule else "",
         Reason.PRIVATE_ADDRESS: describe_refusal(verdict.rule, Reason.PRIVATE_ADDRESS),
-        Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
+        Reason.UNSUPPORTED: f"files whose names end in .{verdict.rule} are not read",
     }
     return (descriptions.get(verdict.reason) or verdict.reason.meaning) if verdict.reason else ""
 

@@ -132,7 +132,7 @@ SETTINGS = (
     Setting("pages.index", PATH, "index", "the folder of the search index", written=True),
     Setting("pages.limits.transfer_size", SIZE, LIMITS.transfer_size, "most bytes of one answer, as transferred"),
     Setting("pages.limits.member_size", SIZE, LIMITS.member_size, "most bytes of one answer, decompressed"),
-    Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most bytes per compressed byte"),
+    Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most decompressed bytes for each compressed byte"),
     Setting("pages.limits.answer_time", DURATION, LIMITS.answer_time, "longest time for one whole answer"),
     Setting("pages.limits.cpu_time", DURATION, LIMITS.cpu_time, "most CPU time to read one page"),
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),

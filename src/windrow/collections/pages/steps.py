@@ -274,7 +274,7 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
     if summary and summary.depends_on_header and attempt.kept:
         payload = f"{attempt.kept.digest} {DEPENDS_ON_HEADER}"
     crawl = CrawlEntry(
-        attempt=recorded.seq, url=attempt.url, at=int(attempt.started.timestamp()),
+        attempt=recorded.seq, url=attempt.url, started_at=int(attempt.started.timestamp()),
         uuid=crawl_log.make_crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight=sight,
         agent=crawl_log.make_agent_uuid(recorded.opened, recorded.session), kind=attempt.kind, allowed=attempt.allowed,
         exit_code=int(_find_exit_code(attempt, summary)),

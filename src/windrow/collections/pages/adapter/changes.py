@@ -143,13 +143,13 @@ MOVED = "moved"
 
 
 class VersionChange(NamedTuple):
-    """A change at an address at the time `at` (UNIX seconds); `kind` is NEW, CHANGED or GONE.
+    """A change at an address at the time `changed_at` (UNIX seconds); `kind` is NEW, CHANGED or GONE.
 
     `before` and `after` are the versions before and after the change. `before` is None for the first version, `after`
     for a page that is gone.
     """
 
-    at: int
+    changed_at: int
     kind: str
     before: PageVersion | None
     after: PageVersion | None
@@ -170,7 +170,7 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                 version = change.after or change.before
                 assert version is not None
                 yield SourceChange(
-                    datetime.fromtimestamp(change.at, UTC),
+                    datetime.fromtimestamp(change.changed_at, UTC),
                     sources.get(parts(timeline.url).origin, ""),
                     COLLECTION,
                     change.kind,

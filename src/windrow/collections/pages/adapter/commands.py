@@ -186,7 +186,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             name = section.summary_database.name
             last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()
             if last_attempt > last_in_ledger:
-                problem = f"has attempt {last_attempt}; the last attempt in the ledger is {last_in_ledger}"
+                problem = f"it has attempt {last_attempt}, but the last attempt in the ledger is {last_in_ledger}"
                 yield Fault(name, problem, _REBUILD_HINT)
             for problem in find_faults(reader, lambda fields: Pile(*fields).digest()):
                 yield Fault(name, problem, _REBUILD_HINT)

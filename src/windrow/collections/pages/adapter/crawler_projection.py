@@ -165,15 +165,15 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
     attempts = ledger.attempts.count_upto(COLLECTION, last_attempt)
     if row_counts["crawl_log"] != attempts:
         yield Fault(
-            "crawler database", f"has {row_counts['crawl_log']} crawls; the ledger has {attempts}", REBUILD_HINT
+            "crawler database", f"it has {row_counts['crawl_log']} crawls, but the ledger has {attempts}", REBUILD_HINT
         )
     addresses = ledger.addresses.count_upto(COLLECTION, last_address)
     if row_counts["crawl_candidate"] < addresses:
         yield Fault(
             "crawler database",
-            f"has {row_counts['crawl_candidate']} candidates; the ledger has {addresses}",
+            f"it has {row_counts['crawl_candidate']} crawl candidates, but the ledger has {addresses} addresses",
             REBUILD_HINT,
         )
     later_attempts = ledger.attempts.logged_after(COLLECTION, last_attempt, 1)
     if later_attempts and not ledger.sessions.running():
-        yield Fault("crawler database", "does not have the latest attempts of the ledger", "windrow run")
+        yield Fault("crawler database", "it does not have the latest attempts of the ledger", "windrow run")

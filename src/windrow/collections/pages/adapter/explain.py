@@ -40,7 +40,9 @@ _STATES = {
 
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
 """States whose reason has nearly the same name and is not shown."""
-_OPEN_BUT_FAILING = "present at the last successful request; later requests failed; it ends when it is certainly gone"
+_OPEN_BUT_FAILING = (
+    "present at the last successful request, but later requests failed; gone after a 410 or two 404 in a row"
+)
 
 
 def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
@@ -82,7 +84,7 @@ def _describe_discovery(page: PageState) -> Iterator[str]:
     elif page.events and all(is_foreign(event.warc) for event in page.events):
         yield "  known from WARC files of other tools"
     elif page.events or page.due is not None:
-        yield "  a seed, or listed in a feed or sitemap"
+        yield "  it is a seed, or listed in a feed or sitemap"
 
 
 def _describe_page(page: PageState) -> Iterator[str]:
@@ -107,7 +109,7 @@ def _describe_page(page: PageState) -> Iterator[str]:
             continue
         yield f"  nearly the same text ({near_duplicate.similarity:.0%}) is at {near_duplicate.url}"
     if page.represented_by:
-        yield f"  {page.represented_by} represents it and its duplicates"
+        yield f"  searches show {page.represented_by} instead of it and its other duplicates"
     yield from _describe_unfinished(page.tombstones)
     if lines := sorted(_yield_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
@@ -162,7 +164,7 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
         remainder = f", and {edition.copies - len(same_text):,} more" if edition.copies > len(same_text) else ""
         yield f"  the same text is at {', '.join(same_text)}{remainder}"
     if edition.canonical:
-        yield f"  names {edition.canonical} as its canonical address"
+        yield f"  the page names {edition.canonical} as its canonical address"
 
 
 def _describe_edition(edition: Edition) -> str:
@@ -179,9 +181,9 @@ def _describe_edition(edition: Edition) -> str:
 
 
 def _describe_site(site: SiteState) -> Iterator[str]:
-    yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
+    yield f"{site.name}" + (f" (a site with the seeds {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
-    duplicates = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
+    duplicates = f", {counts.duplicates:,} of the present ones are marked as duplicates" if counts.duplicates else ""
     summary = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
     yield f"  {summary}; {counts.open:,} are present{duplicates}"
     for origin in site.origins:
@@ -190,7 +192,7 @@ def _describe_site(site: SiteState) -> Iterator[str]:
 
 def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
     """Yield the lines about an origin: its takedowns, addresses, robots.txt and outcomes."""
-    yield f"{origin.origin} (of {origin.source})"
+    yield f"{origin.origin} (of the source {origin.source})"
     for tombstone in origin.tombstones:
         lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""
         yield f"  {show(tombstone.at)} {takedown_line(tombstone.target, tombstone.by, tombstone.reason)}{lifted}"
@@ -200,7 +202,7 @@ def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
     if origin.next_due is not None:
         yield f"  the next one is due {show(origin.next_due)}"
     if origin.robots:
-        delay = f"; it asks for {origin.delay:g} s between requests" if origin.delay is not None else ""
+        delay = f"; it sets a delay of {origin.delay:g} s between requests" if origin.delay is not None else ""
         yield f"  robots.txt: {origin.robots}{delay}"
     for outcome in origin.outcomes:
         is_failure = outcome.meaning or outcome.outcome >= "400"

@@ -41,6 +41,7 @@ from windrow.collections.pages.search.rank import (
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import IndexDamaged
+from windrow.formats.text import counted
 from windrow.query import Query, parse
 from windrow.query.clause import IndexHit
 from windrow.query.likeness import (
@@ -155,7 +156,7 @@ class Search:
         scorer = prepare_ranking(query, frequencies, document_count, now)
         matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
         notes = [
-            f"'{leaf.typed}' matches {MAX_MATCHES:,} versions of pages, or more; only so many are used"
+            f"the filter '{leaf.typed}' matches {MAX_MATCHES:,} versions of pages, or more; the others are ignored"
             for leaf in matches
             if len(matches[leaf]) == MAX_MATCHES
         ]
@@ -165,7 +166,9 @@ class Search:
             if ranked_pages:
                 break
         if ranked_pages and attempt is not query:
-            notes.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
+            notes.append(
+                "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
+            )
         find = term_pattern(searched_terms(query.root))
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
@@ -328,11 +331,11 @@ def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
     """Yield remarks: that the result is uncertain, its duplicates and, with `explain`, the parts of its score."""
     if hit.uncertain:
-        yield "uncertain: it was last seen before that time, and may have been changed or gone by then"
+        yield "uncertain: it was last seen before that time, and may have changed or been gone by then"
     if hit.more:
         same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
         representative = f", represented by {hit.standing}" if hit.standing else ""
-        yield f"and {hit.more:,} more with {same} text{representative}"
+        yield f"and {counted(hit.more, 'more address')} with {same} text{representative}"
     if explain:
         parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in hit.parts)
         yield f"score {hit.score:.3f} = {parts}"

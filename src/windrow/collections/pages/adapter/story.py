@@ -269,25 +269,17 @@ def _make_site(
         _make_origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
     with open_existing_summary(workspace) as summary:
-        versions = (
-            Versions(summary).count([origin.origin for origin in origins])
-            if summary is not None
-            else OriginCounts(0, 0, 0, 0)
-        )
-    return SiteState(name, seeds, origins, versions)
+        texts = [origin.origin for origin in origins]
+        counts = OriginCounts(0, 0, 0, 0) if summary is None else Versions(summary).count(texts)
+    return SiteState(name, seeds, origins, counts)
 
 
 def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
     """Make the state of an origin; its robots.txt is not described if `source` is None."""
     robots_state = find_robots_in_force(workspace, ledger, source, host.origin) if source else None
     outcomes = [
-        OutcomeTally(
-            outcome.reason or str(outcome.status),
-            outcome.number,
-            outcome.reason.meaning if outcome.reason else "",
-            outcome.latest,
-        )
-        for outcome in ledger.attempts.outcomes(host.seq)
+        OutcomeTally(row.reason or str(row.status), row.number, row.reason.meaning if row.reason else "", row.latest)
+        for row in ledger.attempts.outcomes(host.seq)
     ]
     delay = robots_state.robots.delay if robots_state else None
     tombstones = _read_tombstones(ledger, 0, host.seq)

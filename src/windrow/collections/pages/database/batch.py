@@ -402,8 +402,8 @@ class SummaryBatch:
 
 def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity: bytes, reason: str) -> Row:
     return (
-        url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.attempt, None, crawl.agent,
-        crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
+        url_id, crawl.started_at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.attempt, None,
+        crawl.agent, crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
     )  # fmt: skip
 
 

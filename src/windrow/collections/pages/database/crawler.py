@@ -124,8 +124,8 @@ class CrawlerStore(DatabaseWriter):
         """Insert a row of `crawl_log` for each crawl, with a UUID that no other row has."""
         rows = [
             (
-                crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.at, crawl.milliseconds,
-                crawl.exit_code, crawl.message,
+                crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.started_at,
+                crawl.milliseconds, crawl.exit_code, crawl.message,
             )
             for crawl in crawls
         ]  # fmt: skip
@@ -154,7 +154,7 @@ class CrawlerStore(DatabaseWriter):
             request_id = crawl.id if request else None
             if request:
                 requests.append((
-                    crawl.id, crawl.id, url_id, crawl.at, request.allowed, crawl.milliseconds, crawl.exit_code,
+                    crawl.id, crawl.id, url_id, crawl.started_at, request.allowed, crawl.milliseconds, crawl.exit_code,
                     request.modified, request.status, request.etag,
                 ))  # fmt: skip
             if file:
@@ -173,11 +173,13 @@ class CrawlerStore(DatabaseWriter):
         """Set the times, exit codes and ETags of crawl candidates from these crawls."""
         candidates = [crawl for crawl in crawls if crawl.is_candidate]
         self._connection.executemany(
-            _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.at, crawl.exit_code) for crawl in candidates]
+            _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.started_at, crawl.exit_code) for crawl in candidates]
         )
-        contentful = [crawl for crawl in candidates if crawl.is_contentful]
-        etags = [crawl.request.etag if crawl.request else None for crawl in contentful]
-        content_rows = [(url_ids[crawl.url], crawl.at, etag) for crawl, etag in zip(contentful, etags, strict=True)]
+        content_rows = [
+            (url_ids[crawl.url], crawl.started_at, crawl.request.etag if crawl.request else None)
+            for crawl in candidates
+            if crawl.is_contentful
+        ]
         self._connection.executemany(_UPDATE_LAST_CONTENT, content_rows)
 
     def offer(self, addresses: Sequence[str], checkpoint: int) -> None:

@@ -28,13 +28,13 @@ class Sight(Enum):
 
 
 class CrawlObservation(NamedTuple):
-    """One crawl of an address, at the time `at` (UNIX seconds); `identity` identifies the content if there is any.
+    """One crawl of an address; `seen_at` is in UNIX seconds, and `identity` identifies the content if there is any.
 
     `crawl` is the UUID of the crawl, which orders two crawls in the same second. `has_body` is false for content that
     a later SAME cannot refer to, such as a redirect.
     """
 
-    at: int
+    seen_at: int
     crawl: bytes
     sight: Sight
     identity: bytes = b""
@@ -77,12 +77,12 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     generations: list[Generation] = []
     last_body: tuple[bytes, bytes] | None = None  # identity and crawl of the last content with a body
     missing_in_a_row = 0
-    for observation in sorted(observations, key=attrgetter("at", "crawl")):
+    for observation in sorted(observations, key=attrgetter("seen_at", "crawl")):
         open_generation = generations[-1] if generations and generations[-1].confirmed_end is None else None
         if observation.sight in {Sight.MISSING, Sight.GONE}:
             missing_in_a_row += 1
             if open_generation is not None and (observation.sight is Sight.GONE or missing_in_a_row > 1):
-                open_generation.confirmed_end = observation.at
+                open_generation.confirmed_end = observation.seen_at
             continue
         content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else last_body
         if observation.sight is Sight.UNKNOWN or content is None:
@@ -93,9 +93,9 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
         identity, reading = content
         if open_generation is None or open_generation.identity != identity:
             if open_generation is not None:
-                open_generation.confirmed_end = observation.at
-            generations.append(open_generation := Generation(identity, observation.at, observation.at))
-        open_generation.last_seen = observation.at
+                open_generation.confirmed_end = observation.seen_at
+            generations.append(open_generation := Generation(identity, observation.seen_at, observation.seen_at))
+        open_generation.last_seen = observation.seen_at
         open_generation.crawls.append(observation.crawl)
         open_generation.readings.append(reading)
     return generations
@@ -231,7 +231,7 @@ DEPENDS_ON_HEADER = "headed"
 
 
 class CrawlEntry(NamedTuple):
-    """One crawl, in the columns of `crawl_summary` and `http_summary`; it began at the time `at` (UNIX seconds).
+    """One crawl, in the columns of `crawl_summary` and `http_summary`; `started_at` is in UNIX seconds.
 
     `attempt` is the number of the attempt in the ledger, `uuid` that of the crawl, `agent` that of its crawl agent,
     `kind` a `CrawlType`. `allowed` tells whether robots.txt allowed it. `payload` names the received bytes, as returned
@@ -240,7 +240,7 @@ class CrawlEntry(NamedTuple):
 
     attempt: int
     url: str
-    at: int
+    started_at: int
     uuid: bytes
     sight: Sight
     agent: bytes
@@ -347,7 +347,7 @@ class LoggedRedirect(NamedTuple):
 class LoggedCrawl(NamedTuple):
     """One crawl of one address. `id` is the number of its attempt in the ledger and the id of all its rows.
 
-    `kind` is a `CrawlType`, `at` the start in UNIX seconds. `is_candidate` tells whether its address is in the table
+    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` tells whether its address is in the table
     `crawl_candidate`, `is_contentful` whether content was found.
     """
 
@@ -356,7 +356,7 @@ class LoggedCrawl(NamedTuple):
     url: str
     kind: int
     uuid: bytes
-    at: int
+    started_at: int
     milliseconds: int | None
     exit_code: int
     message: str | None

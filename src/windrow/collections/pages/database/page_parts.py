@@ -136,7 +136,7 @@ class WordingSeen(NamedTuple):
     """
 
     attempt: int
-    at: int
+    seen_at: int
     wording_hash: bytes
 
 
@@ -191,9 +191,12 @@ def find_past_versions(generation_id: int, crawls: Sequence[WordingSeen]) -> Ite
             and wording_hash
             and crawl.wording_hash[:VERSION_BYTES] != wording_hash[:VERSION_BYTES]
         ):
-            yield PastVersion(first_crawl.attempt, generation_id, first_crawl.at, last_seen, crawl.at, wording_hash)
+            yield PastVersion(
+                first_crawl.attempt, generation_id, first_crawl.seen_at, last_seen, crawl.seen_at, wording_hash
+            )
             first_crawl = crawl
-        first_crawl, last_seen, wording_hash = first_crawl or crawl, crawl.at, crawl.wording_hash or wording_hash
+        first_crawl, last_seen = first_crawl or crawl, crawl.seen_at
+        wording_hash = crawl.wording_hash or wording_hash
 
 
 def read_past_versions(connection: sqlite3.Connection, generation_ids: Iterable[int]) -> set[PastVersion]:
