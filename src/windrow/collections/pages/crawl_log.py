@@ -77,7 +77,7 @@ _CODE_OF_REASON = {
 
 
 def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
-    """Return the exit code of a request from its HTTP status (None without an answer) and the reason why it failed.
+    """Return the exit code of a request; `status` is None without an answer, `reason` if the request did not fail.
 
     The status decides for redirects, 304 and errors; otherwise the reason decides, for example an unknown file type, a
     broken connection or a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
@@ -205,7 +205,7 @@ def is_text(media_type: str) -> bool:
 
 
 def _map_crawl_type(kind: int) -> int:
-    """Return the standard's crawl type; sitemaps and assets are FILE_CRAWL: there METADATA_CRAWL is a HEAD request."""
+    """Return the standard's crawl type; for sitemaps and assets FILE_CRAWL, as METADATA_CRAWL means a HEAD request."""
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 

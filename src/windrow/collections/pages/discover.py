@@ -84,7 +84,7 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds; `checks` are its attempts after the first, oldest first."""
+    """Return the interval of an address in whole seconds; `checks` are as for `redirect.compute_interval`."""
     fixed_interval, start_interval = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(fixed_interval or redirect.compute_interval(checks, start_interval)))
 

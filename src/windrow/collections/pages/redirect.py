@@ -1,4 +1,4 @@
-"""Redirects and canonical addresses of a page, and the interval after which the page is visited again.
+"""Redirects and canonical addresses of a page, and the interval after which the page is requested again.
 
 A redirect is never followed: it is recorded, and its target becomes a candidate like that of a link. So a loop of
 redirects ends when its first address is reached again.
@@ -145,7 +145,7 @@ def adapt_interval(interval: float, check: ContentCheck, start_interval: float) 
 
 
 def compute_interval(checks: Iterable[ContentCheck], start_interval: float) -> float:
-    """Return the interval of a page in seconds; `checks` are its attempts after the first, oldest first.
+    """Return the interval of a page in seconds; `checks` are the results of its attempts after the first, oldest first.
 
     >>> checks = [ContentCheck(True), ContentCheck(False, 14 * 86_400)]
     >>> compute_interval([], 28 * DAY) / DAY, compute_interval(checks, 28 * DAY) / DAY

@@ -18,7 +18,7 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The scope of one site: `origins` are those that its seeds stand for.
+    """The scope of one site: `seeds` are normalised addresses, `origins` those that the seeds stand for.
 
     `hosts` are patterns of further host names, on the usual ports: `example.net`, `.example.net` or `*`. If `paths` is
     empty, all paths belong to the site.

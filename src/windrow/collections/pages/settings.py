@@ -172,7 +172,7 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    Rules and private hosts of both count together; other settings of [pages] are used if the table does not set them.
+    The rules and private hosts of both are joined; other settings of [pages] are used if the table does not set them.
     """
 
     def get_default(name: str) -> Any:

@@ -321,8 +321,8 @@ def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_int
     """Return the time when an address is due again (UNIX seconds), and its next interval in seconds.
 
     `interval` is its current interval (0 before the first attempt), `failures` the number of failures in a row
-    including this attempt, and `start_interval` the site's configured interval. The interval stays as it is here:
-    `redirect.compute_interval` changes it when the content has been read. After a 429, a 5xx or a failed connection the
+    including this attempt, and `start_interval` the site's configured interval. The interval is not changed here, but
+    by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
     address is due in one hour, then two, four and so on, but not later than after the interval; another 4xx counts like
     a page. A sitemap is due every day.
     """

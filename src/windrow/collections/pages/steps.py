@@ -168,7 +168,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of `header`, the page's header `Refresh`, or else of its `meta http-equiv=refresh`."""
+    """Return the target of `header`, the page's header `Refresh`, or else of its `meta` refresh; or None."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -292,7 +292,7 @@ def _find_exit_code(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
 
 
 def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> tuple[Sight, TextSummary | None]:
-    """Return what an attempt found, and the summary of the content; None if the content was not read, or missing."""
+    """Return what an attempt found, and the summary of the content, or None if there is no new content."""
     status = attempt.status
     if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
         return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)

@@ -19,7 +19,7 @@ from windrow.collections.pages.database.page_versions import (
     NearDuplicate,
     PageVersion,
     Timeline,
-    Versions,
+    VersionReader,
     count_ended_attempts,
     read_timelines,
 )
@@ -83,8 +83,8 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
     with open_existing_summary(workspace) as summary:
         if summary is None:
             return [], related
-        reader = Versions(summary)
-        versions = reader.of(url)
+        reader = VersionReader(summary)
+        versions = reader.read_versions(url)
         latest_version = versions[-1] if versions else None
         if latest_version is not None and latest_version.pile_id is not None and latest_version.end is None:
             copies = reader.list_copies(latest_version.pile_id, url, _MAX_LISTED_COPIES)
@@ -97,8 +97,8 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
     return editions, related
 
 
-def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
-    """Describe the changes between the latest versions; the keys are the ids of the later version of each two."""
+def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) -> dict[int, str]:
+    """Describe what changed in each of the latest versions since the version before it, by version id."""
     latest_versions = versions[-_MAX_COMPARED_VERSIONS:]
     all_contents = [_read_contents(reader, version) for version in latest_versions]
     descriptions = dict[int, str]()
@@ -112,7 +112,7 @@ def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict
     return descriptions
 
 
-def _read_contents(reader: Versions, version: PageVersion) -> VersionContents:
+def _read_contents(reader: VersionReader, version: PageVersion) -> VersionContents:
     """Return the contents of a version for a comparison."""
     text, rest = "", ""
     if version.pile_id is not None:
@@ -156,12 +156,12 @@ class VersionChange(NamedTuple):
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    """Yield the pages whose text or description was added, changed or removed within the window, in any order."""
+    """Yield the changes of pages within the window, in any order: new, changed and gone pages."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     with open_existing_summary(workspace) as summary:
         if summary is None:
             return
-        reader = Versions(summary)
+        reader = VersionReader(summary)
         since = int(window.since.timestamp()) if window.since else None
         if since is None and not window.facts:
             since = 0  # a window without limits contains all attempts
@@ -201,7 +201,7 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
         previous = version
 
 
-def _describe_change(reader: Versions, change: VersionChange) -> str:
+def _describe_change(reader: VersionReader, change: VersionChange) -> str:
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         return str(compare_versions(_read_contents(reader, change.before), _read_contents(reader, change.after)))
     if change.kind == NEW and change.before is not None and change.before.end is not None:
@@ -213,7 +213,7 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
     """Correct the outcomes of attempts, `counted` by exit code before their files were read; return the new counts.
 
     A file of an unknown type from which a text was read counts as ingested. `facts` are (first, last) numbers of
-    attempts, both included. The counts are unchanged if an attempt has not been read yet.
+    attempts, both included. `counted` is returned if the Summary Database does not contain all of these attempts.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with open_existing_summary(workspace) as summary:
@@ -227,12 +227,12 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
 
 
 def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    """Tell whether the Summary Database contains all attempts up to the second of two facts."""
+    """Tell whether the Summary Database contains all attempts of the ledger up to the last of `facts`."""
     return read_checkpoint(summary) >= min(facts[1], ledger.attempts.last_number())
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the pages of each source that the sessions between two facts added, changed, removed or moved."""
+    """Count the pages of each source that were added, changed, removed or moved, by the sessions between two facts."""
     with open_existing_summary(workspace) as summary:
         return {} if summary is None else _count_changes(ledger, read_timelines(summary, sessions=facts))
 
@@ -251,7 +251,7 @@ def content_of_attempts(
 
 
 def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
-    """Count the changes of pages by source and kind; a page that began to redirect counts as moved too."""
+    """Count the changes of pages by source and kind; a page that names a refresh to another counts as moved too."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     for timeline in timelines:
@@ -271,16 +271,16 @@ def compare(
 ) -> Comparison | None:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
-    `what` is the address. Both are days, months, years or times, as in the search language. Without `until` the latest
-    version is used, without `since` the one before it. A page that was gone counts as empty. Returns None for an
-    unknown page; raises UsageError for an invalid address, WindrowError if there are not two versions to compare.
+    `what` is the address; `since` and `until` are days, months, years or times, as in the search language. Without
+    `until` the latest version is used, without `since` the one before it. A page that was gone counts as empty. Returns
+    None for an unknown page; raises UsageError for an invalid address, WindrowError without two versions to compare.
     """
     url = normalise_web_address(what)
     if not url:
         raise UsageError(f"{what!r} is not an address of the web", hint="windrow diff https://...")
     with open_summary(workspace) as summary:
-        reader = Versions(summary)
-        versions = reader.of(url)
+        reader = VersionReader(summary)
+        versions = reader.read_versions(url)
         if not versions:
             return None
         new, new_gone = _version_at(url, versions, until)

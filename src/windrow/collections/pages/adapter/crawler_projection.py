@@ -1,4 +1,4 @@
-"""Project the ledger's attempts into the crawler database of a workspace, from its checkpoint on."""
+"""Project the ledger's attempts into the crawler database of a workspace, after the checkpoint of that database."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class CrawlerProjection:
             yield recorded.seq, text.encode("utf-8", "replace").decode()
 
     def _read_body(self, place: ArchivePlace) -> tuple[bytes, Mapping[str, str]]:
-        """Return the decompressed body of a capture and its header; raise WindrowError if it cannot be read."""
+        """Return the decompressed body of a capture and its header fields; raise WindrowError if it cannot be read."""
         assert self._archive is not None
         capture = open_response(self._archive, place)
         with capture.view as view:
@@ -154,7 +154,7 @@ class CrawlerProjection:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault if the crawler database does not exist, or lacks crawls or candidates of the ledger."""
+    """Yield the faults of the crawler database: it is missing, not up to date, or has other counts than the ledger."""
     has_attempts = bool(ledger.attempts.logged_after(COLLECTION, 0, 1))
     if not path.exists():
         if has_attempts and not ledger.sessions.running():

@@ -132,7 +132,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return why `name` is not known, to be appended to a message; empty if it is not an address, or without sites."""
+    """Return why an address is not known, to be appended to a message; empty for a name, or without any sites."""
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
@@ -181,7 +181,7 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
-    """Return a refusal if robots.txt of the address was last refused as on a private network, otherwise None."""
+    """Return a refusal if the last request for robots.txt of the address was refused as private, otherwise None."""
     attempts = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if attempts and attempts[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)

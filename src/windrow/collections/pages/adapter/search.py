@@ -233,7 +233,7 @@ class Search:
     def _find_matches(self, leaf: Filter) -> tuple[int, ...]:
         """Return the ids of at most `MAX_MATCHES` versions that match a filter, read from the database."""
         condition = make_condition(leaf)
-        relations = self._summary.relations()
+        relations = self._summary.list_relations()
         sql = f"SELECT g.version_id FROM {FROM} WHERE {condition.sql}"
         queries = " UNION ALL ".join(sql.format(versions=relation) for relation in relations)
         return self._summary.select_ids(f"{queries} LIMIT ?", (*condition.values * len(relations), MAX_MATCHES))
@@ -247,7 +247,7 @@ class Search:
             Candidate(
                 page, decode_links(entries[page.id]) if page.id in entries else NO_LINKS, scores[page.id], best_score
             )
-            for page in self._summary.generations(ids, texts=False)
+            for page in self._summary.read_versions(ids, texts=False)
         ]
 
     def _count_frequencies(self, query: Query) -> tuple[dict[str, int], int]:
@@ -274,7 +274,7 @@ class Search:
             return
         representative_ids = self._summary.find_representatives([ranked.candidate.page.id for ranked in ranked_pages])
         group_sizes = self._summary.count_group_urls(representative_ids.values())
-        representatives = self._summary.generations(sorted(set(representative_ids.values())), texts=False)
+        representatives = self._summary.read_versions(sorted(set(representative_ids.values())), texts=False)
         representative_by_id = {representative.id: representative for representative in representatives}
         has_filters = any(True for _ in filters(query.root))
         for ranked in ranked_pages:

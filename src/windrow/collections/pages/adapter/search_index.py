@@ -118,7 +118,7 @@ def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[i
 
 
 def _mark_changed(summary: SummaryReader, manifest: IndexManifest, changed_ids: list[int]) -> None:
-    """Mark changed pages as due, and the pages that they link to, because their link texts may have changed."""
+    """Mark changed pages as due, and the pages that they link to, because the texts of these links may have changed."""
     manifest.mark_due(changed_ids)
     manifest.mark_due(summary.find_link_targets(changed_ids))
 
@@ -153,7 +153,7 @@ class _IndexUpdate(NamedTuple):
         for start in range(0, len(due_ids), PAGES_PER_BATCH):
             chunk = due_ids[start : start + PAGES_PER_BATCH]
             old_entries = self.manifest.read_entries(chunk)
-            versions = self.summary.generations(chunk)
+            versions = self.summary.read_versions(chunk)
             pages = [page for page in versions if page.pile_id is not None or page.title is not None]
             links_of_urls = self.summary.read_links({page.url_id for page in pages})
             for page in pages:

@@ -13,7 +13,7 @@ from windrow.collections.pages.adapter.changes import Edition, read_editions
 from windrow.collections.pages.adapter.harvest import find_robots_in_force, judge_address
 from windrow.collections.pages.adapter.lookup import open_existing_summary
 from windrow.collections.pages.code import ASSET, CrawlType
-from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
+from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, VersionReader
 from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.digest import hash64, shorten_digest
@@ -216,7 +216,7 @@ class OutcomeTally(NamedTuple):
 class SiteOrigin(NamedTuple):
     """An origin: the numbers of its addresses, of those that returned a body, failed last, and are due now.
 
-    `robots` describes its present robots.txt, or is empty; `delay` is the seconds between requests in it, or None.
+    `robots` describes its present robots.txt, or is empty; `delay` is the delay in seconds that it sets, or null.
     """
 
     origin: str
@@ -249,7 +249,7 @@ def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
 
 
 def site_at(workspace: Workspace, ledger: Ledger, text: str) -> SiteState | None:
-    """Return the state of the origins with a host name, of all sources; None if there are none.
+    """Return the state of all origins with a host name, whatever their source; None if there are none.
 
     `text` is the host name, perhaps with a scheme or port, or the address of a robots.txt.
     """
@@ -270,7 +270,7 @@ def _make_site(
     )
     with open_existing_summary(workspace) as summary:
         texts = [origin.origin for origin in origins]
-        counts = OriginCounts(0, 0, 0, 0) if summary is None else Versions(summary).count(texts)
+        counts = OriginCounts(0, 0, 0, 0) if summary is None else VersionReader(summary).count_generations(texts)
     return SiteState(name, seeds, origins, counts)
 
 

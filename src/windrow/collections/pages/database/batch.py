@@ -131,7 +131,7 @@ class SummaryBatch:
         """Write the observations of crawls, and update the generations of their addresses."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
         self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
-        url_ids = self._catalogue.urls(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
+        url_ids = self._catalogue.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
         self._write_observations(entries, url_ids)
         self._fold_addresses({url_ids[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
         self._readings.write(self._summary_of_generation, url_ids)
@@ -139,7 +139,7 @@ class SummaryBatch:
         write_wordings(self._connection, summaries, url_ids, self._catalogue)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Write the links of readings at addresses with past links; delete those that are not needed as past links."""
+        """Write the links of readings to the past links of addresses that have some; delete unused past links."""
         summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
         write_past_links(
             self._connection,
@@ -218,7 +218,7 @@ class SummaryBatch:
         """Return the ids of all piles that summaries or observations refer to, by digest; insert new piles."""
         identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
         known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
-        return self._catalogue.piles(summaries, known_digests - {summary.identity for summary in summaries})
+        return self._catalogue.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
         """Return the ids of those generations whose describing attempt must still be read; `generation_ids` is JSON."""

@@ -1,6 +1,6 @@
 """The entries written for an address, and how its observations are folded into generations.
 
-A generation is one version of the content at an address; it is open until something else is seen there. The fold
+A generation is one version of the content at an address; it is open until it is gone or changed. The fold
 always takes all observations of an address, so the result does not depend on the order in which they arrive.
 """
 
@@ -102,7 +102,7 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
 
 
 class FoldedVersion(NamedTuple):
-    """A generation with its id in the database; None if it is not in the database yet."""
+    """A generation with its id in the database; `id` is None if it is not in the database yet."""
 
     generation: Generation
     id: int | None
@@ -146,7 +146,7 @@ _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gophe
 
 
 class OriginEntry(NamedTuple):
-    """The columns of the table `origin`; the usual port of a scheme is None. `host` is a host name."""
+    """The columns of the table `origin`; a scheme's usual port is None. `host` is a host name or None."""
 
     scheme: str
     host: str | None
@@ -233,9 +233,9 @@ DEPENDS_ON_HEADER = "headed"
 class CrawlEntry(NamedTuple):
     """One crawl, in the columns of `crawl_summary` and `http_summary`; `started_at` is in UNIX seconds.
 
-    `attempt` is the number of the attempt in the ledger, `uuid` that of the crawl, `agent` that of its crawl agent,
-    `kind` a `CrawlType`. `allowed` tells whether robots.txt allowed it. `payload` names the received bytes, as returned
-    by `steps.name_payload`; it is empty without a body.
+    `attempt` is the number of the attempt in the ledger; `uuid` is the UUID of the crawl, `agent` that of its crawl
+    agent, `kind` a `CrawlType`. `allowed` tells whether robots.txt allowed it. `payload` is the digest of the received
+    bytes, perhaps with a suffix (see `steps.name_payload` and `DEPENDS_ON_HEADER`); it is empty without a body.
     """
 
     attempt: int
@@ -291,7 +291,7 @@ class TextSummary(NamedTuple):
 
 
 class SummaryEntry(NamedTuple):
-    """A crawl with the summary of its content; None if the content was summarised before, or if there is none."""
+    """A crawl and its content; `summary` is None if the content was summarised before, or if there is none."""
 
     crawl: CrawlEntry
     summary: TextSummary | None = None

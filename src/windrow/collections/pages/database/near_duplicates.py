@@ -48,7 +48,7 @@ OrderKey = tuple[int, int]
 
 
 class SketchedText(NamedTuple):
-    """A generation with the sketch of its text."""
+    """A generation with the sketch of its text; `order_hash` is a hash of its text and address."""
 
     id: int
     order_hash: int
@@ -254,7 +254,7 @@ class GroupMember(NamedTuple):
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose the representatives of the groups in which the generations `changed` are or were; count changed rows.
+    """Choose the representatives of groups in which generations `changed` are or were; return how many rows changed.
 
     Works within the open transaction of `connection`.
     """

@@ -83,7 +83,7 @@ class ReadingWriter:
             if summary.described:
                 descriptions.append((generation_id, *summary.described))
             if summary.file:
-                mime_id = self._catalogue.mime(summary.mime) if summary.mime else None
+                mime_id = self._catalogue.get_mime_id(summary.mime) if summary.mime else None
                 canonical_id = url_ids[summary.canonical] if summary.canonical else None
                 files.append((generation_id, summary.size, mime_id, canonical_id))
             if summary.move:
@@ -165,7 +165,7 @@ def write_wordings(
     for summary in summaries:
         if summary.described is not None:
             *times, language, title, headline, description, indexiness = summary.described
-            mime_id = catalogue.mime(summary.mime) if summary.mime else None
+            mime_id = catalogue.get_mime_id(summary.mime) if summary.mime else None
             canonical_id = url_ids[summary.canonical] if summary.canonical else None
             rows.append((
                 hash_wording(summary), title, headline, description, canonical_id, *times, language, indexiness, mime_id

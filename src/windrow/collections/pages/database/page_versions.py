@@ -125,7 +125,7 @@ class NearDuplicate(NamedTuple):
 
 
 class OriginCounts(NamedTuple):
-    """Numbers of addresses with a generation, and of open, of all, and of open but duplicate generations."""
+    """Numbers of addresses, of open generations, of all generations, and of open ones that are marked as duplicates."""
 
     addresses: int
     open: int
@@ -133,13 +133,13 @@ class OriginCounts(NamedTuple):
     duplicates: int
 
 
-class Versions:
+class VersionReader:
     """Reads the versions in one Summary Database."""
 
     def __init__(self, reader: SqliteReader) -> None:
         self._reader = reader
 
-    def of(self, url: str) -> list[PageVersion]:
+    def read_versions(self, url: str) -> list[PageVersion]:
         """Return the versions of a normalised address, oldest first; the list is empty for an unknown address."""
         with self._reader.reading() as connection:
             # The id is looked up first: with a join SQLite would compute the versions of all addresses.
@@ -170,13 +170,13 @@ class Versions:
         return near_duplicates, representatives[0][0] if representatives else ""
 
     def read_reasons(self, url: str) -> dict[int, str]:
-        """Return the last reason of each generation of an address that has one, by generation id.
+        """Return the last reason of each generation of an address, by generation id; some have none.
 
         It tells why the text is missing or not complete, or why the document is not the page that was requested.
         """
         return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
-    def count(self, origins: list[str]) -> OriginCounts:
+    def count_generations(self, origins: list[str]) -> OriginCounts:
         """Count the addresses and generations of origins, given as texts."""
         return OriginCounts(*self._rows(_COUNT_BY_ORIGIN, (json.dumps(origins),))[0])
 

@@ -65,8 +65,8 @@ def version_relation(connection: sqlite3.Connection) -> str:
 class IndexedGeneration(NamedTuple):
     """A version with everything that is indexed. Times are UNIX seconds, `end` is None while it is open.
 
-    `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`; both are None if it is unknown. `id` is
-    the id of the generation for its latest version, and negative for its past versions.
+    `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
+    id of the generation for its latest version, and negative for its past versions.
     """
 
     id: int
@@ -98,7 +98,7 @@ class IndexedGeneration(NamedTuple):
 
 
 class IncomingLinks(NamedTuple):
-    """Links to a URL: how many have a text, and the texts as (text, count), the most frequent first."""
+    """Links to a URL: `pages` is the number of links, `texts` are their (text, count), the most frequent first."""
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -191,11 +191,11 @@ class SummaryReader:
     def read_findable(self) -> Iterator[IndexedGeneration]:
         """Yield every version that has a text or a title, sorted by id, without its texts: first the past versions."""
         with self._file.reading() as connection:
-            for relation in self._relations(connection):
+            for relation in self._list_relations(connection):
                 for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
                     yield IndexedGeneration._make(row)
 
-    def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[IndexedGeneration]:
+    def read_versions(self, ids: Sequence[int], *, texts: bool = True) -> list[IndexedGeneration]:
         """Return the versions with these ids, in any order; without `texts`, their texts are empty."""
         sql = (
             f"SELECT {_COLUMNS}, {_TEXT_COLUMNS} {_FROM}"
@@ -204,19 +204,19 @@ class SummaryReader:
         )
         versions = []
         with self._file.reading() as connection:
-            for relation in self._relations(connection):
+            for relation in self._list_relations(connection):
                 ids_in_relation = [id_ for id_ in ids if (id_ < 0) is (relation is PAST)]
                 if ids_in_relation:
                     rows = connection.execute(f"{sql.format(versions=relation)} {_WHERE_IDS}", (str(ids_in_relation),))
                     versions += [IndexedGeneration._make(row) for row in rows]
         return versions
 
-    def relations(self) -> tuple[str, ...]:
+    def list_relations(self) -> tuple[str, ...]:
         """Return the SQL of the relations that contain versions: first past ones if the database has them."""
         with self._file.reading() as connection:
-            return self._relations(connection)
+            return self._list_relations(connection)
 
-    def _relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
+    def _list_relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
         return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN_GENERATIONS,)
 
     def read_texts(self, pile_ids: Iterable[int], max_characters: int) -> dict[int, str]:

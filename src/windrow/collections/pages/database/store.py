@@ -112,7 +112,7 @@ class SummaryStore(DatabaseWriter):
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
-        """Return the results of attempts by address, oldest first, without the first one that found content.
+        """Return the results of attempts by address, oldest first, from the one after the first content on.
 
         Another text or description counts as changed; `ContentCheck(None)` is an attempt that did not find content.
         """
@@ -152,7 +152,7 @@ class SummaryStore(DatabaseWriter):
                         reading_rows.append((generation_id, attempt))
             copy_present_links(self._connection, summaries)
             self._readings.clear(summaries)
-            self._readings.write(summaries, self._catalogue.urls(list_named_urls(summaries.values())))
+            self._readings.write(summaries, self._catalogue.get_url_ids(list_named_urls(summaries.values())))
             rows = [(attempt,) for attempt in readings]
             self._connection.executemany("DELETE FROM windrow_owed WHERE attempt = ?", rows)
             self._connection.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", reading_rows)

@@ -74,7 +74,7 @@ class Catalogue:
         for ids in (self._urls, self._origins, self._mimes):
             ids.clear()
 
-    def urls(self, addresses: Iterable[str]) -> Mapping[str, int]:
+    def get_url_ids(self, addresses: Iterable[str]) -> Mapping[str, int]:
         """Return the ids of addresses, by address; insert new ones. The mapping may contain other addresses too."""
         addresses = dict.fromkeys(addresses)
         cached = self._urls
@@ -83,12 +83,12 @@ class Catalogue:
             if len(cached) + len(missing) > MAX_REMEMBERED_IDS:
                 cached = self._urls = {}
                 missing = {url: split_address(url) for url in addresses}
-            ids = self._number_addresses({address.text: address for address in missing.values()})
+            ids = self._get_address_ids({address.text: address for address in missing.values()})
             for url, address in missing.items():
                 cached[url] = ids[address.text]
         return cached
 
-    def _number_addresses(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
+    def _get_address_ids(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
         """Return the ids of addresses, given by text, and insert new addresses."""
         sorted_addresses = sorted(addresses)  # in the order of the database index
         ids: dict[str, int] = dict(
@@ -96,7 +96,7 @@ class Catalogue:
         )
         new_addresses = [addresses[text] for text in sorted_addresses if text not in ids]
         if new_addresses:
-            origin_ids = self._number_origins(dict.fromkeys(address.origin for address in new_addresses))
+            origin_ids = self._get_origin_ids(dict.fromkeys(address.origin for address in new_addresses))
             # Most addresses do not have a query. They are inserted without that column: sqlite3 binds None slowly.
             without_query = [address for address in new_addresses if address.query is None and address.path is not None]
             with_query = [address for address in new_addresses if address.query is not None or address.path is None]
@@ -112,7 +112,7 @@ class Catalogue:
             )
         return ids
 
-    def _number_origins(self, origins: Iterable[str]) -> Mapping[str, int]:
+    def _get_origin_ids(self, origins: Iterable[str]) -> Mapping[str, int]:
         """Return the ids of origins, and insert new origins."""
         cached = self._origins
         missing = [text for text in origins if text not in cached]
@@ -132,7 +132,7 @@ class Catalogue:
             self._connection.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
         return cached
 
-    def mime(self, mime: Mime) -> int:
+    def get_mime_id(self, mime: Mime) -> int:
         """Return the id of a media type with its parameters; insert it if it is new."""
         if mime not in self._mimes:
             if len(self._mimes) >= MAX_REMEMBERED_IDS:
@@ -166,7 +166,9 @@ class Catalogue:
             sql = _SELECT_MIME_WITHOUT_PARAMETERS
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
-    def piles(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes] = ()) -> Mapping[bytes, int]:
+    def get_pile_ids(
+        self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes] = ()
+    ) -> Mapping[bytes, int]:
         """Return the ids of text piles by digest: of summaries, inserted if new, and of known `other_digests`."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]

@@ -61,7 +61,7 @@ _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A page's description; missing fields are None. Times are UNIX seconds; `indexiness` is above 0 for a list."""
+    """A page's description; missing fields are None. Times are UNIX seconds; lists of links have `indexiness` > 0."""
 
     created: int | None
     updated: int | None
@@ -126,7 +126,7 @@ _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """A page's text pile: `text` and `secondary_text` contain all of it, the other fields copies of parts of `text`."""
+    """A page's text pile: `text` and `secondary_text` contain all of it; the other fields repeat parts of `text`."""
 
     text: str = ""
     """The main content, about a line for each paragraph."""
@@ -270,9 +270,9 @@ def read_html_page(
     page_links = find_links(page.outline, page.head, url)
     indexiness = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))
     classifier = LinkClassifier(url, page.head.base)
-    canonicals = [target.url for target in classifier.targets(page.head.canonicals) if target]
+    canonicals = [target.url for target in classifier.find_targets(page.head.canonicals) if target]
     canonical = canonicals[0] if len(set(canonicals)) == 1 else classifier.page_url
-    refresh = next((classifier.target(link.href) for link in page.head.related if link.rel == "refresh"), None)
+    refresh = next((classifier.find_target(link.href) for link in page.head.related if link.rel == "refresh"), None)
     return PageDocument(
         make_pile(page.outline, is_main),
         describe(

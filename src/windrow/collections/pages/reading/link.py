@@ -46,10 +46,10 @@ class LinkClassifier:
         self._base = (normalise(base, self.page_url).url if base else "") or self.page_url
         self._resolver = _get_resolver("/".join(self._base.split("/", 3)[:3]))
 
-    def targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
+    def find_targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
         """Yield the target of each reference; None for a reference that is not an address.
 
-        >>> targets = LinkClassifier("http://a.example/x/y?z").targets(["../b#c", "http://[", "data:,x"])
+        >>> targets = LinkClassifier("http://a.example/x/y?z").find_targets(["../b#c", "http://[", "data:,x"])
         >>> [target and target[:2] for target in targets]
         [('http://a.example/b', 'c'), None, None]
         """
@@ -57,21 +57,21 @@ class LinkClassifier:
         for reference, resolved in zip(references, self._resolver.resolve(self._base, references), strict=True):
             url, fragment, reason = resolved
             if url:
-                yield LinkTarget(url, fragment, _FILE, self.locality(url))
+                yield LinkTarget(url, fragment, _FILE, self.classify_locality(url))
             else:
                 yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
-    def target(self, reference: str) -> LinkTarget | None:
+    def find_target(self, reference: str) -> LinkTarget | None:
         """Return the target of one reference; None if it is not an address."""
-        return next(self.targets([reference]))
+        return next(self.find_targets([reference]))
 
-    def locality(self, url: str) -> int:
+    def classify_locality(self, url: str) -> int:
         """Return the `Locality` of the normalised address of a target.
 
         An address with another host or port is OUT, one with another path or query is IN; http and https count as one
         scheme, and their usual ports as one port.
 
-        >>> LinkClassifier("http://a.example/x").locality("https://a.example/y")
+        >>> LinkClassifier("http://a.example/x").classify_locality("https://a.example/y")
         1
         """
         after_scheme = url.partition("://")[2]
@@ -149,7 +149,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
     """
     classifier = LinkClassifier(url, head.base)
     page_links = []
-    targets = classifier.targets([anchor.href for anchor in outline.anchors])
+    targets = classifier.find_targets([anchor.href for anchor in outline.anchors])
     for (tag, _, rel, text, marks, contains_headline), target in zip(outline.anchors, targets, strict=True):
         if target is None:
             continue
@@ -200,7 +200,7 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
     references += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
     references += [(href, Destination.ICON, "") for href in head.icons]
     tags = {link.href: "meta" for link in head.related if link.rel == "refresh"}
-    targets = classifier.targets([href for href, _, _ in references])
+    targets = classifier.find_targets([href for href, _, _ in references])
     for (href, destination, title), target in zip(references, targets, strict=True):
         if target is not None:
             yield Link(

@@ -96,7 +96,7 @@ def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> in
 
 def make_link(url: str, reference: str, text: str) -> Link | None:
     """Make a link of a document at `url` that is not HTML; None if the reference is not an address."""
-    target = LinkClassifier(url).target(reference)
+    target = LinkClassifier(url).find_target(reference)
     if target is None:
         return None
     return Link(
@@ -182,7 +182,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
 
 
 def _clean_title(metadata: str) -> str:
-    """Return a PDF's title, given in its metadata; empty if a program generated it, for example from a file name."""
+    """Clean a title in the metadata of a PDF; return an empty text if a program made it, such as from a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 
@@ -220,7 +220,7 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
 
 
 def _read_entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
-    """Return the text pile and the links of one entry; broken HTML in it does not affect other entries."""
+    """Return the text pile and the links of one entry of the feed at `url`; entries are parsed one by one."""
     title = escape(entry.title)
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
@@ -270,7 +270,7 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
 
 
 def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDocument:
-    """Set the locality of a page's links relative to its site, and correct its indexiness accordingly."""
+    """Return a page whose links have the locality relative to `site`, and whose indexiness counts them by that."""
     if site is None or site.is_single_host or not page.links:
         return page
     new_links = set_localities(page.links, url, site)

@@ -126,7 +126,7 @@ def allows_duplicates(query: Query) -> bool:
 
 
 def _needs_current_word(root: Node | None) -> bool:
-    """Tell whether a query requires a word: it then finds only present pages, since it searches their fields."""
+    """Tell whether a query requires a word, which is then searched only in the fields of present pages."""
     parts = root.parts if isinstance(root, And) else (root,)
     return any(isinstance(part, Word | Phrase) for part in parts)
 
@@ -354,7 +354,7 @@ def _make_host_condition(host_name: str, table: str) -> Condition:
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return the condition that an origin in `table` has this port, even as the usual port; empty if `port` is None."""
+    """Return conditions that an origin in `table` has this port, even as the usual one; none if `port` is None."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 

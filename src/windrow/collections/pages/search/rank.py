@@ -3,7 +3,7 @@
 The index finds the pages with the words and scores their texts. That score is one of the parts; the others are computed
 from the title, the texts of links to the page, the distance of the words, the address and so on.
 
-Then the pages are sorted, duplicates are folded, and most results of one host are moved behind those of other hosts.
+Then the pages are sorted, duplicates are folded, and all but the first results of a host are moved to the end.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _score_address(sought: RankingQuery, url: str) -> tuple[float, float]:
 
 
 def _score_freshness(page: IndexedGeneration, now: int) -> float:
-    """Return how new a page is at the time `now` (UNIX seconds), from 0 to 1, by its last change or publication."""
+    """Return how new a page is at the time `now` (UNIX seconds), from 0 to 1, by its latest known change."""
     time = next((known_time for known_time in (page.updated, page.created) if known_time is not None), page.first_seen)
     return float(0.5 ** (max(0, now - time) / HALF_LIFE_SECONDS))
 
@@ -154,9 +154,9 @@ def fold_duplicates(
 
     The version does not depend on scores, because an index that grew has slightly different scores than a new one.
 
-    Pages with the same text, or with the same representative, are a group; `representatives` are given by page id, both
-    as ids. The representative is kept if its score is nearly that of the best page, otherwise the best page that is not
-    marked as a duplicate.
+    Pages with the same text, or with the same representative, are a group; `representatives` maps ids of pages to ids
+    of their representatives. The representative is kept if its score is nearly that of the best page, otherwise the
+    best page that is not marked as a duplicate.
     """
     kept_pages: list[Ranked] = []
     position_of_key: dict[tuple[str, int], int] = {}
