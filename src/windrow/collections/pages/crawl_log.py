@@ -205,7 +205,7 @@ def is_text(media_type: str) -> bool:
 
 
 def _map_crawl_type(kind: int) -> int:
-    """Return the standard's crawl type; for sitemaps and assets FILE_CRAWL, as METADATA_CRAWL means a HEAD request."""
+    """Return the standard's crawl type; sitemaps and assets get FILE_CRAWL, as METADATA_CRAWL means a HEAD request."""
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 

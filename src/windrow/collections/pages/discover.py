@@ -111,7 +111,7 @@ def why_no_page(source: Source, attempt: Attempt) -> str:
         )
         return f"{message}; if it belongs to the same site, add to the source: {setting}"
     cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
-    remedy = "; if it has moved, change seeds" if attempt.status is not None else ""
+    remedy = "; if the page has moved, change the setting seeds" if attempt.status is not None else ""
     return f"the seed {attempt.url} returned no page: {cause}{remedy}"
 
 

@@ -145,7 +145,7 @@ SOURCE_SETTINGS = (
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
     Setting("feeds", ADDRESSES, [], "feeds of the site in addition to those that its pages name"),
     Setting("do_not_crawl", DENY_RULES, [], "paths or hosts that are not requested, in addition to pages.do_not_crawl"),
-    Setting("url_query_parameters", PARAMETER_RULES, [], "allowed in addition to those of pages.url_query_parameters"),
+    Setting("url_query_parameters", PARAMETER_RULES, [], "parameters allowed besides pages.url_query_parameters"),
     Setting(
         "delay", OPTIONAL_DURATION, "", "least time between two requests to one of its hosts; empty: as pages.delay"
     ),
@@ -160,7 +160,7 @@ SOURCE_SETTINGS = (
     ),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages that one run requests; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
-    Setting("private_hosts", PRIVATE_HOSTS, [], "may be requested in addition to those of pages.private_hosts"),
+    Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 
 _MERGED_OPTIONS = ("do_not_crawl", "url_query_parameters")

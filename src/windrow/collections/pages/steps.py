@@ -232,7 +232,7 @@ def _summarise_file(media_type: Mime | None, size: int | None, validator: str, r
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which databases cannot store, by `?` in a text, or in the texts of a tuple of rows."""
+    """Replace lone surrogates, which databases cannot store, by `?` in a text, or in a tuple of texts or rows."""
     if isinstance(value, tuple):
         if _is_encodable("".join(_collect_texts(value))):  # all at once: the links of a page have thousands of texts
             return value

@@ -103,11 +103,11 @@ def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) ->
     all_contents = [_read_contents(reader, version) for version in latest_versions]
     descriptions = dict[int, str]()
     for (previous, old_contents), (version, contents) in pairwise(zip(latest_versions, all_contents, strict=True)):
-        changes = compare_versions(old_contents, contents)
-        descriptions[version.id] = str(changes)
+        difference = compare_versions(old_contents, contents)
+        descriptions[version.id] = str(difference)
         if previous.end is not None and previous.end < version.first_seen:
             descriptions[version.id] = "present again" + (
-                "" if changes.is_empty else f", with other content: {changes}"
+                "" if difference.is_empty else f", with other content: {difference}"
             )
     return descriptions
 

@@ -120,7 +120,7 @@ class CrawlerProjection:
         """Project the next batch of addresses; tell whether there may be more."""
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_place():
-            last_address = 0  # the table was rebuilt: known candidates stay as they are
+            last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
         addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
             self.store.offer([address.url for address in addresses], addresses[-1].place)

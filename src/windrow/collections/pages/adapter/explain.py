@@ -147,7 +147,7 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
         yield (
             f"  its text can be searched for: {edition.words:,} different words"
             if edition.indexed
-            else "  not indexed yet"
+            else "  its text is not indexed yet"
         )
         if edition.reason:
             is_other_page = edition.reason in SUBSTITUTE_REASONS
@@ -159,7 +159,7 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
         hint = f"; {_INSTALL_HINT}" if (edition.reason, edition.kind) == (Reason.UNSUPPORTED, _PDF) else ""
         yield f"  its text cannot be searched for: {Reason(edition.reason).meaning}{hint}"
     if edition.duplicate_of:
-        yield f"  marked as a duplicate of {edition.duplicate_of}"
+        yield f"  it is marked as a duplicate of {edition.duplicate_of}"
     if same_text:
         remainder = f", and {edition.copies - len(same_text):,} more" if edition.copies > len(same_text) else ""
         yield f"  the same text is at {', '.join(same_text)}{remainder}"

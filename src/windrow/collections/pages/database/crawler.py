@@ -135,9 +135,9 @@ class CrawlerStore(DatabaseWriter):
         except sqlite3.IntegrityError:
             # Two crawls of one address in the same microsecond have the same UUID: the later crawl gets another one.
             self._connection.execute("ROLLBACK TO crawls")
-            for crawl_id, agent_id, url_id, kind, uuid, *rest in rows:
+            for crawl_id, agent_id, url_id, kind, uuid, *columns in rows:
                 unused_uuid = self._find_unused_uuid(uuid, crawl_id)
-                self._connection.execute(_INSERT_CRAWL, (crawl_id, agent_id, url_id, kind, unused_uuid, *rest))
+                self._connection.execute(_INSERT_CRAWL, (crawl_id, agent_id, url_id, kind, unused_uuid, *columns))
         self._connection.execute("RELEASE crawls")
 
     def _find_unused_uuid(self, uuid: bytes, crawl_id: int) -> bytes:

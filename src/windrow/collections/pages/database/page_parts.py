@@ -160,7 +160,7 @@ def hash_wording(summary: TextSummary | None) -> bytes:
 def write_wordings(
     connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], catalogue: Catalogue
 ) -> None:
-    """Insert the wordings of summaries that are not in the table `windrow_wording` yet."""
+    """Insert the wordings of summaries into the table `windrow_wording`, except those that it already contains."""
     rows = []
     for summary in summaries:
         if summary.described is not None:

@@ -87,7 +87,7 @@ def _get_resolver(origin: str) -> Resolver:
 
 
 def _classify_other_scheme(reference: str) -> LinkTarget | None:
-    """Return the target of a reference with another scheme than http and https; None if the scheme is ignored."""
+    """Return the target of a reference with another scheme than http and https, or None for an ignored scheme."""
     resolved: Resolved = normalise_other_scheme(reference)
     scheme = resolved.url.partition(":")[0]
     if not scheme or scheme in _IGNORED_SCHEMES:

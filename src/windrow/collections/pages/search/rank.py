@@ -101,8 +101,8 @@ def _score_address(sought: RankingQuery, url: str) -> tuple[float, float]:
     share = sum(weight for word, weight in sought.weights.items() if word in address_words) / sought.total
     is_home_page = url.endswith("/") and url.count("/") == 3
     if share < 1 and is_home_page:
-        joined_query, host = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
-        is_named = any(joined_query == "".join(first_words(label)) for label in (host, *host.split(".")[:-1]))
+        joined_query, host_name = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
+        is_named = any(joined_query == "".join(first_words(label)) for label in (host_name, *host_name.split(".")[:-1]))
         return share, float(is_named)
     return share, float(is_home_page)
 
