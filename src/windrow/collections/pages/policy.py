@@ -96,7 +96,7 @@ def _remove_tags(body: bytes) -> bytes:
 
 
 class NoveltyCount:
-    """Counts how many new pages of an origin, one after the other, repeat texts of earlier pages.
+    """Counts how many consecutive new pages of an origin repeat texts of earlier pages.
 
     >>> count = NoveltyCount()
     >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1)) for n in range(1964, 2164)].index(True)

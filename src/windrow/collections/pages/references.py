@@ -132,7 +132,7 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page, and its references that were not returned before; none if all its tags are known."""
+        """Return the base of a page, and its references that were not returned before; none if its tags are known."""
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []

@@ -114,16 +114,18 @@ def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) ->
 
 def _read_contents(reader: VersionReader, version: PageVersion) -> VersionContents:
     """Return the contents of a version for a comparison."""
-    text, rest = "", ""
+    text, other_text = "", ""
     if version.pile_id is not None:
-        text, rest = reader.read_texts([version.pile_id]).get(version.pile_id, ("", ""))
+        text, other_text = reader.read_texts([version.pile_id]).get(version.pile_id, ("", ""))
     short_texts = {
         "title": version.title, "headline": version.headline, "description": version.description,
         "language": version.language, "kind": version.kind,
         "redirect": version.redirect, "canonical": version.canonical,
         SIZE: None if version.pile_id is not None or version.size is None else f"{version.size:,} bytes",
     }  # fmt: skip
-    return VersionContents(tuple((name, short_text or "") for name, short_text in short_texts.items()), text, rest)
+    return VersionContents(
+        tuple((name, short_text or "") for name, short_text in short_texts.items()), text, other_text
+    )
 
 
 def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
@@ -210,7 +212,7 @@ def _describe_change(reader: VersionReader, change: VersionChange) -> str:
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Correct the outcomes of attempts, `counted` by exit code before their files were read; return the new counts.
+    """Correct `counted`, the numbers of attempts by exit code, for files that were read later; return the new counts.
 
     A file of an unknown type from which a text was read counts as ingested. `facts` are (first, last) numbers of
     attempts, both included. `counted` is returned if the Summary Database does not contain all of these attempts.

@@ -91,17 +91,12 @@ class CrawlerProjection:
         """Yield (attempt, source text) for files; those that are not text, too large or not readable are left out."""
         for recorded, _ in attempts:
             attempt = recorded.attempt
-            response = attempt.kept
-            if (
-                response is None
-                or attempt.status != _HTTP_OK
-                or response.size > MAX_TEXT_BYTES
-                or not is_text(response.mime)
-            ):
+            kept = attempt.kept
+            if kept is None or attempt.status != _HTTP_OK or kept.size > MAX_TEXT_BYTES or not is_text(kept.mime):
                 continue
-            original = ledger.captures.original(attempt.target, response.digest) if response.revisit else None
+            original_place = ledger.captures.original(attempt.target, kept.digest) if kept.revisit else None
             try:
-                body, fields = self._read_body(original or response.place)
+                body, fields = self._read_body(original_place or kept.place)
             except WindrowError:
                 continue
             text = decode(body, fields.get("content-type", "")).text

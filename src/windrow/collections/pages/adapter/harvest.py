@@ -210,9 +210,9 @@ def find_robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, o
 def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:
     """Return the decompressed body of a robots.txt in the archive; empty if it cannot be read."""
     try:
-        response = open_response(workspace.archive.folder, place)
-        with response.view as view:
-            codings = {name: response.fields[name] for name in ("content-encoding",) if name in response.fields}
+        capture = open_response(workspace.archive.folder, place)
+        with capture.view as view:
+            codings = {name: capture.fields[name] for name in ("content-encoding",) if name in capture.fields}
             limits = workspace.section(Pages).limits
             return decode_body(view.read(2 * MAX_BYTES), codings, most=limits.member_size, ratio=limits.ratio)
     except WindrowError:

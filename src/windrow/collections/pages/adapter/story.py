@@ -214,7 +214,7 @@ class OutcomeTally(NamedTuple):
 
 
 class SiteOrigin(NamedTuple):
-    """An origin: the numbers of its addresses, of those that returned a body, failed last, and are due now.
+    """An origin with numbers of its addresses: all, with a body, with a failure at the last request, and due now.
 
     `robots` describes its present robots.txt, or is empty; `delay` is the delay in seconds that it sets, or null.
     """
@@ -249,7 +249,7 @@ def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
 
 
 def site_at(workspace: Workspace, ledger: Ledger, text: str) -> SiteState | None:
-    """Return the state of all origins with a host name, whatever their source; None if there are none.
+    """Return the state of all origins with a host name, whatever their source; None if it is not known.
 
     `text` is the host name, perhaps with a scheme or port, or the address of a robots.txt.
     """

@@ -221,7 +221,7 @@ class SummaryBatch:
         return self._catalogue.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the ids of those generations whose describing attempt must still be read; `generation_ids` is JSON."""
+        """Return which generations have a describing attempt that must still be read; both are ids, given as JSON."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}

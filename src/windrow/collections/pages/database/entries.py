@@ -58,7 +58,7 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """Return the UUID of the crawl that got the bytes which describe the generation: those seen last."""
+        """Return the UUID of the crawl that got the generation's latest bytes, which describe it."""
         return self.readings[-1]
 
 
@@ -121,8 +121,8 @@ def fold_versions(
     """Fold the observations of an address and keep the ids of its generations where possible.
 
     Each observation is given with the id of its present generation, or None; `known_ids` are the ids of all present
-    generations. A version keeps the lowest id of its observations, of those that no older version keeps. So one of the
-    ids of merged versions is kept, and the second part of a split version has the id None.
+    generations. A version keeps the lowest id that its observations have and no older version keeps. So one of the ids
+    of merged versions is kept, and the second part of a split version has the id None.
 
     >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
     >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")

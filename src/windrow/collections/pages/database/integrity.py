@@ -217,8 +217,8 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
     """Return the numbers of generations in the databases `old` and `new`, and how many generations differ.
 
-    Those are the generations that only `old` has, or those that only `new` has, if these are more. Raises StoreError if
-    a database cannot be read.
+    A generation differs if only one database has it; the larger of both numbers of such generations is returned. Raises
+    StoreError if a database cannot be read.
     """
     try:
         with closing(sqlite3.connect(new)) as connection:

@@ -356,10 +356,10 @@ class _Groups:
 def _find_parent(
     member: GroupMember, targets: Mapping[int, GroupMember], first_of_pile: Mapping[int, int]
 ) -> int | None:
-    """Return the id of a generation's parent: its canonical page or, if that is not plausible, its near-duplicate.
+    """Return the id of a generation's parent or None: its canonical page or, if not plausible, its near-duplicate.
 
-    `targets` are generations by the id of their URL, `first_of_pile` the first generation of each short text, by pile
-    id. Return None for a generation without a parent.
+    For a text without a sketch, the near-duplicate is the first generation with the same text. `targets` are
+    generations by the id of their URL, `first_of_pile` the ids of first generations by pile id.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (

@@ -182,7 +182,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
 
 
 def _clean_title(metadata: str) -> str:
-    """Clean a title in the metadata of a PDF; return an empty text if a program made it, such as from a file name."""
+    """Clean a title in the metadata of a PDF; return an empty text if a program made it, as of a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 

@@ -392,8 +392,8 @@ _SELECT_CRAWLS = """SELECT {column} FROM windrow_observation y WHERE y.url_id = 
 def _make_past_link_condition(target: str | LinkFilter, as_of: int | None) -> Condition:
     """Return the condition that a page had a link with this text or target at the time `as_of` (UNIX seconds).
 
-    The links are those that the last crawl up to that time read, or if `as_of` is None, any crawl of the version. For a
-    crawl whose links are unknown, the present links are used.
+    The links are those that the last crawl up to that time read or, if `as_of` is None, those that any crawl of the
+    version read. For a crawl whose links are unknown, the present links are used.
     """
     present = _make_present_link_condition(target)
     if as_of is None:
