@@ -259,10 +259,10 @@ class Search:
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
         """Yield the pages to show, with the counts of their copies and, for a query of the present, their groups."""
-        is_open = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
+        condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         piles = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in piles if pile_id is not None]
-        copies = self._summary.count_copies(pile_ids, is_open.sql, is_open.values) if pile_ids else {}
+        copies = self._summary.count_copies(pile_ids, condition.sql, condition.values) if pile_ids else {}
         if query.as_of is not None:
             url_ids = {ranked.candidate.page.url_id for ranked in ranked_pages}
             absent_ids = self._summary.find_absent(url_ids, query.as_of)

@@ -326,13 +326,13 @@ class SummaryBatch:
 
     def _attach_crawl(self, row: Row, generation_id: int) -> None:
         """Collect the rows that make the crawl of an observation part of a generation."""
-        url_id, at, crawl, _, _, former_id, _, agent, kind, allowed, code, milliseconds, status, etag, *_ = row
-        self._attached.append((generation_id, url_id, at, crawl))
+        url_id, seen_at, crawl, _, _, former_id, _, agent, kind, allowed, code, milliseconds, status, etag, *_ = row
+        self._attached.append((generation_id, url_id, seen_at, crawl))
         if former_id is not None:
             self._outdated_crawls.append((crawl, former_id))
         self._last_crawl_id += 1
         self._crawl_rows.append(
-            (self._last_crawl_id, generation_id, allowed, kind, crawl, agent, at, code, milliseconds)
+            (self._last_crawl_id, generation_id, allowed, kind, crawl, agent, seen_at, code, milliseconds)
         )
         if status is not None:
             self._http_rows.append((self._last_crawl_id, status, etag))

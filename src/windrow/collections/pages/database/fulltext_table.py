@@ -139,26 +139,26 @@ def fill(
                 for table in ("full_text_entity_index", "token_statistics", "token"):
                     connection.execute(f"DELETE FROM {table}")
             _create_described(connection)
-            unused, changed, missing = (
+            unused_ids, changed_ids, missing_ids = (
                 _read_ids(connection, sql) for sql in (_SELECT_UNUSED, _SELECT_CHANGED, _SELECT_MISSING)
             )
         with transaction(connection):
             tokens = _Tokens(count_words, connection)
-            if outdated_rows := [(pile_id,) for pile_id in (*unused, *changed)]:
+            if outdated_rows := [(pile_id,) for pile_id in (*unused_ids, *changed_ids)]:
                 connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated_rows)
-            for pile_id in unused:
+            for pile_id in unused_ids:
                 connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile_id,))
-            for pile_id in changed:
+            for pile_id in changed_ids:
                 connection.execute(_INSERT_PILES, (pile_id, pile_id))
         added = 0
-        with _without_token_index(connection) if tokens.is_first_fill and missing else nullcontext():
-            while added < len(missing) and pulse():
-                batch = missing[added : added + PILES_PER_TRANSACTION]
+        with _without_token_index(connection) if tokens.is_first_fill and missing_ids else nullcontext():
+            while added < len(missing_ids) and pulse():
+                batch = missing_ids[added : added + PILES_PER_TRANSACTION]
                 with transaction(connection):
                     connection.execute(_INSERT_PILES, (batch[0], batch[-1]))
                     tokens.add(connection, batch)
                 added += len(batch)
-    return FillCounts(added, len(changed), len(unused))
+    return FillCounts(added, len(changed_ids), len(unused_ids))
 
 
 def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> None:

@@ -177,19 +177,19 @@ def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
             continue
         previous_row, row = row, find_table_row(outline, box)
         _append_text(main, text, is_same_row=row == previous_row >= 0)
-        marks = boxes.locations[box]
-        level = headline_level(outline, box) if marks & _HEADLINE_BIT else 0
+        location = boxes.locations[box]
+        level = headline_level(outline, box) if location & _HEADLINE_BIT else 0
         if level == 1 and is_primary:
             is_primary = False
         elif level:
             headline = " ".join(text.split("\n"))
             headline = _LINK_SIGN.sub("", headline) if headline[-1:] in _SIGNS else headline
             (big_headlines if level <= _MAX_BIG_LEVEL else small_headlines).append(headline)
-        if marks & _CODE_BIT:
+        if location & _CODE_BIT:
             code.append(text)
         elif number in blocks.code:
             code.extend(blocks.code[number])
-        if marks & _QUOTE_BIT:
+        if location & _QUOTE_BIT:
             quote.append(text)
         elif number in blocks.quote:
             quote.extend(blocks.quote[number])

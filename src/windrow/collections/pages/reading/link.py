@@ -150,7 +150,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
     classifier = LinkClassifier(url, head.base)
     page_links = []
     targets = classifier.find_targets([anchor.href for anchor in outline.anchors])
-    for (tag, _, rel, text, marks, contains_headline), target in zip(outline.anchors, targets, strict=True):
+    for (tag, _, rel, text, location, contains_headline), target in zip(outline.anchors, targets, strict=True):
         if target is None:
             continue
         address, fragment, destination, locality = target
@@ -162,7 +162,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
                 "nofollow" in relations,
                 "me" in relations,
                 "tag" in relations,
-                marks & _LOCATION_BITS,
+                location & _LOCATION_BITS,
                 contains_headline,
                 _DESTINATION_NUMBERS.get(tag, destination),
                 locality,

@@ -270,7 +270,7 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
 
 
 def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDocument:
-    """Return a page whose links have the locality relative to `site`, and whose indexiness counts them by that."""
+    """Return a page with the locality of its links relative to `site`, and an indexiness computed with it."""
     if site is None or site.is_single_host or not page.links:
         return page
     new_links = set_localities(page.links, url, site)

@@ -280,7 +280,7 @@ class Condition(NamedTuple):
 
 
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
-    """Return a query of past times whose duplicate filter matches that time; with past links, its link filters too.
+    """Return a query whose duplicate filter and, with past links, link filters match the query's own past time.
 
     A query of the present is returned unchanged.
 
