@@ -73,6 +73,8 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
 
     >>> resolve_refresh("0; url=/caf\u00c3\u00a9", "http://a.example/").url, resolve_refresh("", "http://a.example/")
     ('http://a.example/caf%C3%A9', None)
+    >>> [resolve_refresh(header, "http://a.example/").url for header in ("0; URL='/b'", "5;url=/a=b", "0 url=/c")]
+    ['http://a.example/b', 'http://a.example/a=b', 'http://a.example/c']
     """
     reference = read_refresh({"http-equiv": "refresh", "content": redecode_as_utf_8(header)})
     return normalise(reference, base) if reference else None

@@ -154,10 +154,10 @@ class Judgement(NamedTuple):
     rule: str
 
 
-def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str = "") -> Judgement:
+def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str) -> Judgement:
     """Judge a normalised address by the present rules of the workspace's sites, without a request.
 
-    If the address is an asset, `asset_of` is the name of the source whose pages need it.
+    If the address is an asset, `asset_of` is the name of the source whose pages need it, otherwise it is empty.
     """
     if asset_of and (asset_source := workspace.source(asset_of)):
         verdict = make_site_policy(asset_source).judge_by_deny_rules(parts(url))

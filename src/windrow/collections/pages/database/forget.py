@@ -175,7 +175,7 @@ def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), o
     return count
 
 
-def vacuum(connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
+def vacuum(connection: sqlite3.Connection, pulse: Callable[[], object]) -> bool:
     """Rewrite a database file so that it contains no remains of removed texts.
 
     Return False if another process reads for so long that old pages remain in the write-ahead log. This takes as much

@@ -166,9 +166,7 @@ class Catalogue:
             sql = _SELECT_MIME_WITHOUT_PARAMETERS
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
-    def get_pile_ids(
-        self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes] = ()
-    ) -> Mapping[bytes, int]:
+    def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
         """Return the ids of text piles by digest: of summaries, inserted if new, and of known `other_digests`."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
@@ -202,10 +200,8 @@ _HAS_INFO = "SELECT 1 FROM sqlite_master WHERE name = 'unobtanium_database_info'
 class DatabaseWriter(SqliteStore):
     """The Summary Database or the crawler database in an SQLite file, written by one process at a time."""
 
-    def __init__(
-        self, path: Path, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page_bytes: int = 4096
-    ) -> None:
-        """Open the database in a file, and create the tables of `schemas` if the file is new.
+    def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str], *, page_bytes: int = 4096) -> None:
+        """Open the database in a file, set `pragmas` of SQLite, and create the tables of `schemas` if the file is new.
 
         `page_bytes` is the size of an SQLite page in a new file. SQLite does not wait for the disk at every batch: rows
         that a power failure removes are written again.
