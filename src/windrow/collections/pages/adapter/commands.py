@@ -144,7 +144,7 @@ def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Con
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild the Summary Database from the captures, and the index from it; return None without an old one."""
+    """Rebuild the Summary Database from the captures, then the index; return None if there was no Summary Database."""
     old_path, index = workspace.section(Pages).summary_database, workspace.section(Pages).index
     if old_path.is_file():
         refuse_foreign(index)

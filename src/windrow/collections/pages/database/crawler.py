@@ -94,9 +94,9 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
         }
     files = [
         DescribedFile(
-            attempt, code, None if mime_id is None else Mime(kind, subtype, suffix, parameters[mime_id]), url or ""
+            attempt, code, None if mime_id is None else Mime(main_type, subtype, suffix, parameters[mime_id]), url or ""
         )
-        for attempt, code, url, mime_id, kind, subtype, suffix in rows
+        for attempt, code, url, mime_id, main_type, subtype, suffix in rows
     ]
     return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last))
 

@@ -314,14 +314,14 @@ class _Groups:
             child_ids = {row[0] for sql in child_queries for row in self._connection.execute(sql, parameters)}
             members = self._read_members(parent_ids | (child_ids - self.members.keys()))
             added_ids = self._add(
-                members, parent_ids | {member.id for member, parent in members if parent in added_ids}
+                members, parent_ids | {member.id for member, parent_id in members if parent_id in added_ids}
             )
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
         """Add the members with wanted ids, each given with the id of its parent or None; return their ids."""
-        added = [(member, parent) for member, parent in members if member.id in wanted_ids]
+        added = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
         self.members |= {member.id: member for member, _ in added}
-        self._parents |= {member.id: parent for member, parent in added if parent is not None}
+        self._parents |= {member.id: parent_id for member, parent_id in added if parent_id is not None}
         return {member.id for member, _ in added}
 
     def list_groups(self) -> list[list[GroupMember]]:
