@@ -29,7 +29,7 @@ from benchmarks.shared import shared
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import SPELLING, index_pages
 from windrow.collections.pages.database.fulltext_table import fill
-from windrow.collections.pages.search.ask import FIELDS, VERSION
+from windrow.collections.pages.search.index_query import FIELDS, VERSION
 from windrow.stores.index.fulltext_index import FullTextIndex
 
 DOCUMENTS = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))

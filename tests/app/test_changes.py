@@ -38,7 +38,7 @@ def list_changes(events: list[tuple[int, str, int]], **window: Any) -> list[tupl
             settle_events(store, [Event(URLS[0], *event) for event in events])
         with closing(SqliteReader(path)) as reader:
             return [
-                (change.at, change.kind)
+                (change.changed_at, change.kind)
                 for line in read_timelines(reader, **window)
                 for change in find_page_changes(line)
             ]

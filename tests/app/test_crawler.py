@@ -24,7 +24,7 @@ from tests.engine import folder_crawl
 from tests.engine.recorded_attempts import Attempts, summarise
 from windrow.clock import parse
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection, check_crawler
-from windrow.collections.pages.crawl_log import crawl_uuid
+from windrow.collections.pages.crawl_log import make_crawl_uuid
 from windrow.digest import hash64
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
@@ -118,7 +118,7 @@ def test_rows_say_what_the_ledger_says(crawl: InventedCrawl, tmp_path: Path) -> 
         row = by_id[seq]
         assert row[8] in codes[status, reason]
         seen.add((status, reason))
-        uuid = crawl_uuid(parse(started), session, address or hash64(row[2]), kind)
+        uuid = make_crawl_uuid(parse(started), session, address or hash64(row[2]), kind)
         assert row[5][:9] == uuid[:9]
     assert seen == set(codes)
     asked = {row[0] for row in rows["request"]}

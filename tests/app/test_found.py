@@ -293,7 +293,7 @@ NOTES = {
     "a long beginning": "only the first 64 characters of a word are searched for",
     "signs beside a filter": "left out, since an index has no signs: '😀'",
     "without C++": "signs are not searched for: '-c++' as 'c'",
-    "a name with colons": "no page has a name such as 'a.b' as it was typed, so its words are searched for one by one",
+    "a name with colons": "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately",
 }
 
 

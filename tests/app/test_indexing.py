@@ -18,7 +18,7 @@ from windrow.collections.pages.adapter.search import TEMPORARY_INDEX_NOTE, Searc
 from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.database import fulltext_table
 from windrow.collections.pages.database.fulltext_table import recount
-from windrow.collections.pages.search.ask import FIELDS, VERSION
+from windrow.collections.pages.search.index_query import FIELDS, VERSION
 from windrow.query.word import count_words
 from windrow.stores.index.fulltext_index import FullTextIndex
 from windrow.stores.index.manifest import IndexManifest, manifest_path

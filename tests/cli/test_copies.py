@@ -55,7 +55,7 @@ def here(crawled, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_copies_on_two_sites_are_one_result(here, windrow, village) -> None:
     hits = windrow("search", "lighthouse", "--json").of("page_result")
     assert [(hit["url"], hit["more"], hit["near"]) for hit in hits] == [(f"{village.origin(1)}/copy.html", 1, 1)]
-    assert "and 1 more with nearly the same text" in windrow("search", "lighthouse").out
+    assert "and 1 more address with nearly the same text" in windrow("search", "lighthouse").out
     hit = windrow("search", "lighthouse Monday", "--json").of("page_result")[0]
     assert hit["url"].endswith("/story.html")
     assert hit["standing"] == f"{village.origin(1)}/copy.html"

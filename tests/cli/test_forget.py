@@ -138,11 +138,11 @@ def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, w
 
 def test_what_others_have_of_the_same_text_stays_theirs(root: Path, village, windrow) -> None:
     first, second = (f"{village.origin(0)}/{name}.html" for name in ("one", "two"))
-    assert "and 1 more with the same text" in windrow("search", SHARED).out
+    assert "and 1 more address with the same text" in windrow("search", SHARED).out
     assert windrow("forget", first, "--yes").code == 0
     out = windrow("search", SHARED).out
     assert second in out
-    assert "more with the same text" not in out
+    assert "more address with the same text" not in out
     (story,) = windrow("why", second, "--json").of("page")
     assert (story["state"], story["alike"]) == ("open", [])
     assert windrow("why", second, "--json").of("version")[-1]["duplicate_of"] == ""

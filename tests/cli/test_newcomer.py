@@ -167,7 +167,9 @@ def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
                "url_query_parameters": ()}  # fmt: skip
     source = Source("blog", "pages", Site("https", "example.org"), options=options)
     moved = Attempt(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1, 301, location="https://example.net/")
-    assert why_no_page(source, moved).endswith('if it is the same site: hosts = ["example.net"]')
+    assert why_no_page(source, moved).endswith(
+        'if it belongs to the same site, add to the source: hosts = ["example.net"]'
+    )
     for inside in ("https://www.example.org/", "http://example.org/", "/start"):
         assert why_no_page(source, moved._replace(location=inside)) == ""
     assert why_no_page(source, moved._replace(status=200, location="")) == ""
@@ -191,14 +193,14 @@ def test_addresses_that_rules_leave_out_are_counted_by_source_and_rule(root, sma
     }
     assert rules["robots.txt, line 2: Disallow: /shut/"] == ("one", "robots_denied", 1)
     assert rules["query parameters that no rule allows: sort"] == ("one", "query_denied", 1)
-    assert rules["files that end in .png are not read"] == ("one", "unsupported", 1)
+    assert rules["files whose names end in .png are not read"] == ("one", "unsupported", 1)
     assert rules["the page asks not to be indexed"] == ("one", "noindex", 1)
     assert len(rules) == 4
     shown = windrow("why", "1").out
     assert f"{small.origin(0)}/shut/x.html" in shown
     windrow("run", "one")
     standing = windrow("status")
-    assert "files that end in .png are not read" in standing.out
+    assert "files whose names end in .png are not read" in standing.out
     assert len(windrow("status", "--json").messages[0]["left_out"]) == 4
 
 

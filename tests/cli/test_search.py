@@ -90,7 +90,7 @@ def test_json_tells_marks_times_and_parts(root: Path, windrow) -> None:
 
 
 def test_folded_copies_and_doubt_are_told(root: Path, windrow) -> None:
-    assert "     and 2 more with the same text" in windrow("search", "zebras").out
+    assert "     and 2 more addresses with the same text" in windrow("search", "zebras").out
     then = windrow("search", "mayor as-of:1970-01-01T01:00").out
     assert "The mayor is Smith." in then
     assert "uncertain: " in then

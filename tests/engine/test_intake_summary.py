@@ -15,7 +15,7 @@ import pytest
 from tests.archive.foreign_records import make_record, pack_records, response_record, revisit_record, warcinfo_record
 from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.engine.summary_crawl import PAGES, crawl_and_summarise
-from windrow.collections.pages.database.page_versions import Versions
+from windrow.collections.pages.database.page_versions import VersionReader
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.session import Session, SessionSettings
@@ -133,7 +133,7 @@ def test_versions_of_one_second_end_with_the_one_that_is_there(tmp_path):
         for warc in order:  # a run each
             assert take_and_summarise(root, warc) == 0
         with closing(SqliteReader(root / "summary.sqlite")) as reader:
-            versions = Versions(reader).of("http://a.example/")
+            versions = VersionReader(reader).read_versions("http://a.example/")
         assert [version.end is None for version in versions] == [False, True]
 
 

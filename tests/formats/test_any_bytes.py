@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.pages.code import mime
+from windrow.collections.pages.code import parse_mime
 from windrow.collections.pages.reading.document import parse_unix_time
 from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import find_link_targets
@@ -133,6 +133,6 @@ def test_bodies_rules_and_fields_of_any_bytes_are_read_or_refused(content, named
     robots.parse(content, "x").ask("/a?b")
     text = content.decode("latin-1")
     find_link_targets(text, "canonical")
-    mime(text)
+    parse_mime(text)
     robots.read_header_directives([text], "x")
     robots.read_meta_directives([("robots", text)], "x")

@@ -13,7 +13,7 @@ from windrow.collections.news import discover
 from windrow.collections.news import feed as section
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import strip_html
-from windrow.collections.pages.code import mime
+from windrow.collections.pages.code import parse_mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import find_link_targets
 from windrow.collections.pages.references import LinkMemo, References
@@ -99,8 +99,8 @@ CASES = {
     "link-escapes": (lambda n: find_link_targets('<a>; a="' + "\\" * n, "canonical"), 1_000),
     "charset-spaces": (lambda n: decode(b"x", "charset=" + " " * n), 7_500),
     "charset-words": (lambda n: decode(b"x", "charset = " * n), 7_500),
-    "media-type": (lambda n: mime("a/b;" + " " * n), 7_500),
-    "media-parameters": (lambda n: mime("a/b" + "; a" * n), 7_500),
+    "media-type": (lambda n: parse_mime("a/b;" + " " * n), 7_500),
+    "media-parameters": (lambda n: parse_mime("a/b" + "; a" * n), 7_500),
     "robots-tag": (lambda n: robots.read_header_directives(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
     "robots-tag-times": (lambda n: robots.read_header_directives(["unavailable_after: 1," * n], "x"), 25),
     "robots-meta": (lambda n: robots.read_meta_directives([("robots", "unavailable_after: 1," * n)], "x"), 25),

@@ -105,7 +105,9 @@ def test_in_steps_is_as_at_once(database: SummaryDatabase, monkeypatch: pytest.M
 def test_a_new_title_is_taken_over(database: SummaryDatabase) -> None:
     fulltext_table.fill(database.path, count_words)
     database.query("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
-    assert fulltext_table.recount(database.path, count_words) == ["text pile 1 has another title"]
+    assert fulltext_table.recount(database.path, count_words) == [
+        "text pile 1 has an outdated title or description in the full-text table"
+    ]
     assert fulltext_table.fill(database.path, count_words) == FillCounts(0, 1, 0)
     assert database.query(
         "SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'"
@@ -117,7 +119,9 @@ def test_what_is_gone_goes(database: SummaryDatabase) -> None:
     fulltext_table.fill(database.path, count_words)
     database.query("DELETE FROM entity_generation WHERE text_pile_id = 1")
     database.query("DELETE FROM text_pile WHERE text_pile_id = 1")
-    assert fulltext_table.recount(database.path, count_words) == ["text pile 1 is indexed but used by no page"]
+    assert fulltext_table.recount(database.path, count_words) == [
+        "text pile 1 is in the full-text table, but no page uses it"
+    ]
     assert fulltext_table.fill(database.path, count_words) == FillCounts(0, 0, 1)
     assert database.query("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
     assert fulltext_table.recount(database.path, count_words) == []
@@ -143,7 +147,9 @@ def test_a_stop_between_two_batches_is_made_good(database: SummaryDatabase, monk
 def test_wrong_counts_are_told(database: SummaryDatabase) -> None:
     fulltext_table.fill(database.path, count_words)
     database.query("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
-    assert fulltext_table.recount(database.path, count_words) == ["text pile 2 has other words than token_statistics"]
+    assert fulltext_table.recount(database.path, count_words) == [
+        "text pile 2 has other words than those in token_statistics"
+    ]
 
 
 def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def only(html: str) -> Link:
     ],
 )
 def test_the_first_difference_decides_the_locality(there: str, expected: Locality) -> None:
-    target = LinkClassifier(HERE).target(there)
+    target = LinkClassifier(HERE).find_target(there)
     assert target is not None
     assert target.locality == expected
 
@@ -74,19 +74,19 @@ def test_the_first_difference_decides_the_locality(there: str, expected: Localit
     ],
 )
 def test_references_are_resolved(written: str, url: str, fragment: str | None) -> None:
-    target = LinkClassifier(HERE).target(written)
+    target = LinkClassifier(HERE).find_target(written)
     assert target is not None
     assert target[:2] == (url, fragment)
 
 
 @pytest.mark.parametrize("written", ["http://[::1", "http://a:99999/", "http://b.example:x/", "x" * 10_000])
 def test_what_means_no_address_is_none(written: str) -> None:
-    assert LinkClassifier(HERE).target(written) is None
+    assert LinkClassifier(HERE).find_target(written) is None
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_reference_is_resolved_or_none(base: str, written: str) -> None:
-    target = LinkClassifier(base, base).target(written)
+    target = LinkClassifier(base, base).find_target(written)
     assert target is None or "#" not in target.url
 
 

@@ -137,7 +137,7 @@ def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatc
     assert read_page(german, "text/html; charset=utf-8").description.language == "de"
     assert read_page(b"404 Not Found", "text/html").description.language is None
     module = sys.modules["windrow.collections.pages.reading.read"]
-    monkeypatch.setattr(module, "language_of", lambda text: pytest.fail("asked without need"))
+    monkeypatch.setattr(module, "detect_language", lambda text: pytest.fail("asked without need"))
     assert read_page(b"<html lang=fr>" + german, "text/html").description.language == "fr"
     assert read_page(german, "text/html", **{"content-language": "it"}).description.language == "it"
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 DAY = 86_400.0
-"""Seconds of a day."""
+"""The number of seconds in a day."""
 
 
 class CrawlType(IntEnum):
@@ -51,7 +51,7 @@ class ExitCode(IntEnum):
 
 
 class InformationSource(IntEnum):
-    """The place where a redirect or a canonical address was found."""
+    """Where a redirect or a canonical address was found."""
 
     UNKNOWN = 0
     RESPONSE_HEADER = 1
@@ -69,7 +69,7 @@ class Locality(IntEnum):
 
 
 class Destination(IntEnum):
-    """The kind of a link's target. The standard defines the numbers below 100, windrow the others."""
+    """What a link leads to. The standard defines the numbers below 100, windrow the others."""
 
     FILE = 0
     COMMUNICATION = 1
@@ -107,11 +107,11 @@ iso jar jpe jpeg jpg js jxl m4a m4v map mid mjs mkv mov mp3 mp4 mpeg mpg msi odp
 ps psd rar rpm svg swf tar tgz tif tiff torrent ttf wasm wav webm webp wma wmv woff woff2 xls xlsx xpi xz z zip zst
 """
 SKIPPED_ENDINGS = frozenset(_UNREADABLE_ENDINGS.split())
-"""Endings of file names of types without a reader: such files are not requested."""
+"""Endings of the names of files that have no reader and are not requested."""
 
 
 class Mime(NamedTuple):
-    """A media type in the columns of the table `mimetype`, with its parameters in their order as (name, value)."""
+    """A media type in the columns of the table `mimetype`, with its parameters as (name, value), in their order."""
 
     type: str
     subtype: str
@@ -124,20 +124,20 @@ class Mime(NamedTuple):
         return f"{self.type}/{self.subtype}" + (f"+{self.suffix}" if self.suffix else "")
 
 
-def mime(text: str) -> Mime | None:
+def parse_mime(text: str) -> Mime | None:
     """Parse a Content-Type (RFC 9110, section 8.3.1; suffixes: RFC 6838, section 4.2.8); None if it is malformed.
 
     Names are converted to lower case; only the first of repeated parameters is used (WHATWG MIME Sniffing, 4.4).
 
-    >>> mime('Application/Atom+XML; Charset="UTF-8"')
+    >>> parse_mime('Application/Atom+XML; Charset="UTF-8"')
     Mime(type='application', subtype='atom', suffix='xml', parameters=(('charset', 'UTF-8'),))
     """
-    return _parse_mime(text[:1000])
+    return _parse_short_mime(text[:1000])
 
 
 @lru_cache(maxsize=256)
-def _parse_mime(text: str) -> Mime | None:
-    """Parse a Content-Type that is short enough to be remembered."""
+def _parse_short_mime(text: str) -> Mime | None:
+    """Parse a Content-Type, shortened so that the cache stays small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None
@@ -152,7 +152,7 @@ def _parse_mime(text: str) -> Mime | None:
 
 
 def may_be_readable(path: str) -> bool:
-    """Tell whether a path may lead to a document with a reader, by the ending of its file name.
+    """Tell by the ending of a path whether it may lead to a document that has a reader.
 
     >>> [may_be_readable(path) for path in ("/a.JPG", "/a.html", "/v1.2/notes", "/jpg")]
     [False, True, True, True]

@@ -12,7 +12,7 @@ _READERS_VERSION = "4"
 
 
 def version() -> str:
-    """Return the version of the readers on this machine, with the names of the extras that are installed."""
+    """Return the version of the document readers, followed by the names of the installed extras that they use."""
     extras = (("pdf", portable.is_installed()), ("language", sniff.is_detector_installed()))
     return "+".join([_READERS_VERSION, *(name for name, is_installed in extras if is_installed)])
 

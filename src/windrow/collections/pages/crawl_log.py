@@ -1,6 +1,6 @@
 """The standard's crawl log, projected from the ledger: rows, exit codes, UUIDs of crawls and identities of versions.
 
-An attempt has a row in `crawl_log`, a row in `request` if a request was sent, a row in `file` if a body was received,
+An attempt has a row in `crawl_log`, a row in `request` if a request was sent, a row in `file` if a 2xx body was kept,
 and a row in `redirect` if the answer was a redirect. An attempt that was refused before the request has only the row in
 `crawl_log`, with the exit code.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime
 from hashlib import blake2b
 
-from windrow.collections.pages.code import READABLE_TYPES, CrawlType, ExitCode, Mime, mime
+from windrow.collections.pages.code import READABLE_TYPES, CrawlType, ExitCode, Mime, parse_mime
 from windrow.collections.pages.database.entries import Agent, LoggedCrawl, LoggedFile, LoggedRedirect, LoggedRequest
 from windrow.collections.pages.redirect import read_redirect
 from windrow.digest import hash64
@@ -22,7 +22,7 @@ from windrow.model import Attempt, RecordedAttempt
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
-"""Exit codes of crawls that found content: they update the times and ETags for conditional requests."""
+"""Exit codes of crawls that found content; such crawls update the time and ETag of their crawl candidate."""
 
 _CODE_OF_STATUS = {
     204: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # no content
@@ -77,7 +77,7 @@ _CODE_OF_REASON = {
 
 
 def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
-    """Return the exit code of a request from its HTTP status and the reason why it did not succeed.
+    """Return the exit code of a request; `status` is None without an answer, `reason` if the request did not fail.
 
     The status decides for redirects, 304 and errors; otherwise the reason decides, for example an unknown file type, a
     broken connection or a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
@@ -109,7 +109,7 @@ def classify_answer(status: int | None, reason: Reason | None, media_type: str) 
     """
     code = map_outcome(status, reason)
     if code is ExitCode.FILE_INGESTED and media_type:
-        parsed_type = mime(media_type)
+        parsed_type = parse_mime(media_type)
         if parsed_type is not None and parsed_type.essence not in READABLE_TYPES:
             return ExitCode.FILE_OF_UNKNOWN_TYPE
     return code
@@ -119,34 +119,34 @@ _IDENTITY_BYTES = 32
 """Bytes of the identity of a version without text; the identity of a text pile is its digest of 64 bytes."""
 
 
-def crawl_uuid(started: datetime, session: int, address: int, kind: int) -> bytes:
-    """Return the UUID of a crawl; `address` is `windrow.digest.hash64` of its URL, `kind` a `CrawlType`.
+def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -> bytes:
+    """Return the UUID of a crawl; `url_hash` is `windrow.digest.hash64` of its URL, `kind` a `CrawlType`.
 
     >>> from datetime import UTC
-    >>> crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]
+    >>> make_crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]
     '019b7c0104007000'
     """
-    return _make_uuid7(started, f"crawl {session} {address} {kind}")
+    return _make_uuid7(started, f"crawl {session} {url_hash} {kind}")
 
 
-def agent_uuid(opened: datetime, session: int) -> bytes:
+def make_agent_uuid(opened: datetime, session: int) -> bytes:
     """Return the UUID of the crawl agent of a session that was opened at the time `opened`."""
     return _make_uuid7(opened, f"agent {session}")
 
 
-def _make_uuid7(at: datetime, name: str) -> bytes:
+def _make_uuid7(moment: datetime, name: str) -> bytes:
     """Make a UUID of version 7: milliseconds, 12 bits for the fraction of a millisecond, 62 bits of the name's hash."""
-    seconds = int(at.timestamp())
-    milliseconds, remainder = divmod(at.microsecond, 1000)
+    seconds = int(moment.timestamp())
+    milliseconds, remainder = divmod(moment.microsecond, 1000)
     time = (seconds * 1000 + milliseconds) & (1 << 48) - 1
     name_hash = int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
     time_bits = time << 16 | 7 << 12 | remainder * 4096 // 1000
     return (time_bits << 64 | 2 << 62 | name_hash & (1 << 62) - 1).to_bytes(16)
 
 
-def identify_file(mime: Mime | None, size: int | None, validator: str) -> bytes:
-    """Return the identity of a file without text; `validator` is the digest of its bytes or, without it, its ETag."""
-    return _hash_parts("file", mime.essence if mime else "", str(size), validator)
+def identify_file(media_type: Mime | None, size: int | None, validator: str) -> bytes:
+    """Return the identity of a file without text; `validator` is the digest of its bytes or, if not kept, its ETag."""
+    return _hash_parts("file", media_type.essence if media_type else "", str(size), validator)
 
 
 def identify_redirect(url: str, fragment: str | None) -> bytes:
@@ -183,10 +183,10 @@ def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
     opened = recorded.opened
     return LoggedCrawl(
         id=recorded.seq,
-        agent=Agent(recorded.session, int(opened.timestamp()), agent_uuid(opened, recorded.session), agent_name),
+        agent=Agent(recorded.session, int(opened.timestamp()), make_agent_uuid(opened, recorded.session), agent_name),
         url=attempt.url, kind=_map_crawl_type(attempt.kind),
-        uuid=crawl_uuid(attempt.started, recorded.session, attempt.target or hash64(attempt.url), attempt.kind),
-        at=int(attempt.started.timestamp()), milliseconds=_find_duration(attempt), exit_code=int(code),
+        uuid=make_crawl_uuid(attempt.started, recorded.session, attempt.target or hash64(attempt.url), attempt.kind),
+        started_at=int(attempt.started.timestamp()), milliseconds=_find_duration(attempt), exit_code=int(code),
         message=attempt.message[:MAX_MESSAGE_LENGTH] or None, request=request, file=_make_file(attempt, modified),
         redirect=_make_redirect(attempt, modified), is_candidate=bool(attempt.target), is_contentful=code in CONTENTFUL,
     )  # fmt: skip
@@ -198,37 +198,40 @@ def is_text(media_type: str) -> bool:
     >>> is_text("text/html; charset=utf-8"), is_text("application/atom+xml"), is_text("application/pdf")
     (True, True, False)
     """
-    parsed_type = mime(media_type)
+    parsed_type = parse_mime(media_type)
     if parsed_type is None:
         return False
     return parsed_type.type == "text" or (parsed_type.essence in READABLE_TYPES and parsed_type.subtype != "pdf")
 
 
 def _map_crawl_type(kind: int) -> int:
-    """Return the standard's crawl type: sitemaps and assets are files, because METADATA_CRAWL means a HEAD request."""
+    """Return the standard's crawl type; sitemaps and assets get FILE_CRAWL, as METADATA_CRAWL means a HEAD request."""
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 
 def _find_duration(attempt: Attempt) -> int | None:
-    """Return the duration of an attempt in milliseconds; None if it is unknown, as in WARC files of other tools."""
+    """Return the duration of an attempt in milliseconds; None if it is not known, as for WARC files of other tools."""
     return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 
 def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
-    """Tell whether a request was sent; without a request, an attempt does not have a duration."""
+    """Tell whether a request was sent: there is an answer, or a duration although no rule refused the address."""
     return attempt.status is not None or (attempt.seconds > 0 and code not in NOT_REQUESTED)
 
 
 def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    """Return the file that an attempt received; None if it did not receive one."""
-    response = attempt.kept
-    if response is None or attempt.status is None or not 200 <= attempt.status < 300:
+    """Return the file that an attempt received; None if the status is not 2xx, or if nothing was kept.
+
+    `modified` is the header Last-Modified in UNIX seconds.
+    """
+    capture = attempt.kept
+    if capture is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
-    return LoggedFile(response.size, mime(response.mime), modified)
+    return LoggedFile(capture.size, parse_mime(capture.mime), modified)
 
 
 def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    """Return the redirect to a web address that an attempt received, or None.
+    """Return the redirect to a web address that an attempt received; None if it did not receive one.
 
     `modified` is the header Last-Modified in UNIX seconds.
     """

@@ -12,33 +12,33 @@ from windrow.model import DiffLine, TextChange
 REDIRECT = "redirect"
 """Key of the target of a redirect."""
 SIZE = "size"
-"""Key of the size, which is compared only if neither version has a text."""
+"""Key of the size in bytes, which is compared only if neither version has a text."""
 
 
 class VersionContents(NamedTuple):
     """The contents of one version: its short texts, as (name, text), its main content and its other text.
 
-    Names are `title`, `description`, `redirect` and so on. `text` and `rest` contain a line for each paragraph.
+    Names are `title`, `description`, `redirect` and so on. `text` and `other_text` have a line for each paragraph.
     """
 
     texts: tuple[tuple[str, str], ...] = ()
     text: str = ""
-    rest: str = ""
+    other_text: str = ""
 
 
 def _find_redirect(contents: VersionContents) -> str:
-    """Return the target of a version that is only a redirect; empty if it is not."""
+    """Return the target of a version that is a redirect without content; empty for another version."""
     short_texts = dict(contents.texts)
     return "" if short_texts.get("kind") or _has_text(contents) else short_texts.get(REDIRECT, "")
 
 
 def _has_text(contents: VersionContents) -> bool:
-    return bool(contents.text or contents.rest)
+    return bool(contents.text or contents.other_text)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two versions: changed short texts, the main text line by line, and numbers of lines.
+    """The difference of two versions: their changed short texts, the main text line by line, and numbers of lines.
 
     `added` and `removed` count lines of the main text; `elsewhere` counts added and removed lines of the other text.
     """
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether the versions do not differ."""
+        """Tell whether the versions are equal."""
         return not (self.changes or self.added or self.removed or self.elsewhere)
 
     def __str__(self) -> str:
@@ -68,12 +68,15 @@ class Difference:
             if count
         ]
         phrases += ["text: " + ", ".join(counts)] if counts else []
-        phrases += [f"{self.elsewhere} lines changed outside the main text"] if self.elsewhere else []
+        noun = "line" if self.elsewhere == 1 else "lines"
+        phrases += [f"{self.elsewhere} {noun} changed outside the main text"] if self.elsewhere else []
         return "; ".join(phrases) or "no difference"
 
 
 def compare_versions(before: VersionContents, after: VersionContents, *, context: int = 2) -> Difference:
-    r"""Compare two versions of a page; if only one of them is a redirect, their texts are not compared.
+    r"""Compare two versions of a page; if both exist and only one is a redirect, only the redirect is compared.
+
+    `context` is the number of unchanged lines that are shown around each change.
 
     >>> before, after = VersionContents(text="a\nb\nc"), VersionContents(text="a\nB\nc")
     >>> [tuple(line) for line in compare_versions(before, after, context=0).lines]
@@ -90,8 +93,8 @@ def compare_versions(before: VersionContents, after: VersionContents, *, context
         and not (key == SIZE and (_has_text(before) or _has_text(after)))
     ]
     main = compare_lines(before.text.splitlines(), after.text.splitlines(), context=context)
-    rest = compare_lines(before.rest.splitlines(), after.rest.splitlines(), context=0)
-    return Difference(tuple(changes), main.lines, main.added, main.removed, rest.added + rest.removed)
+    other = compare_lines(before.other_text.splitlines(), after.other_text.splitlines(), context=0)
+    return Difference(tuple(changes), main.lines, main.added, main.removed, other.added + other.removed)
 
 
 def _describe_change(change: TextChange) -> str:

@@ -28,7 +28,7 @@ _NO_ANSWER = frozenset({
     ExitCode.DID_NOT_UNDERSTAND_ANSWER, ExitCode.CONNECTION_FAILED, ExitCode.REQUEST_TIMEOUT,
     ExitCode.ERROR_READING_RESPONSE, ExitCode.RESPONSE_TOO_LARGE, ExitCode.TLS_ERROR, ExitCode.DNS_ERROR,
 })  # fmt: skip
-"""Exit codes of requests that were sent and got no readable answer."""
+"""Exit codes of requests that were sent and did not get a readable answer."""
 
 
 def make_site_policy(source: Source) -> Policy:
@@ -42,7 +42,7 @@ def make_site_policy(source: Source) -> Policy:
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
-    """Return the first addresses of a site: its seeds, feeds and sitemaps."""
+    """Return the first addresses of a site: its seeds, and the configured feeds and sitemaps that are on its hosts."""
     source_options, policy = source.options, make_site_policy(source)
     pages = dict.fromkeys(
         clean_address(url) for url in (*policy.scope.seeds, *_normalise_own_urls(policy, source_options["feeds"]))
@@ -53,7 +53,7 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
 
 
 def _normalise_own_urls(policy: Policy, texts: Iterable[str]) -> list[str]:
-    """Normalise addresses; return only those on the site's hosts."""
+    """Normalise addresses, and return the ones on the site's hosts."""
     return [url for text in texts if (url := normalise(text).url) and policy.scope.owns(parts(url))]
 
 
@@ -71,7 +71,8 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
 def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:
     """Return the time when an address is due again (UNIX seconds) and its next interval, both in whole seconds.
 
-    `interval` is its present interval, `failures` the number of failures in a row including this attempt.
+    `interval` is its present interval, `failures` the number of failures in a row including this attempt. The setting
+    `every` fixes both, except that failures may be repeated earlier and sitemaps are due every day.
     """
     every = source.options.get("every")
     due, next_interval = site_rules.schedule_attempt(
@@ -83,13 +84,16 @@ def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: 
 
 
 def compute_interval(source: Source, checks: Sequence[ContentCheck]) -> int:
-    """Return the interval of an address in whole seconds; `checks` are the results of its attempts after the first."""
+    """Return the interval of an address in whole seconds; `checks` are as for `redirect.compute_interval`."""
     fixed_interval, start_interval = source.options.get("every"), source.options["recrawl_interval"]
     return max(1, int(fixed_interval or redirect.compute_interval(checks, start_interval)))
 
 
 def why_no_page(source: Source, attempt: Attempt) -> str:
-    """Explain why a seed returned no page, with the setting to change; empty if it did, or was not requested."""
+    """Explain why a seed did not return a page, with the setting to change.
+
+    The text is empty if the seed returned a page or a redirect within the site, or was not requested.
+    """
     if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
     if attempt.status == NOT_MODIFIED or ((attempt.status or 0) < 300 and not attempt.reason):
@@ -105,9 +109,9 @@ def why_no_page(source: Source, attempt: Attempt) -> str:
         setting = (
             f'hosts = ["{destination.host}"]' if destination.port is None else f'seeds = ["{destination.origin}/"]'
         )
-        return f"{message}; if it is the same site: {setting}"
+        return f"{message}; if it belongs to the same site, add to the source: {setting}"
     cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
-    remedy = "; if it has moved, change seeds" if attempt.status is not None else ""
+    remedy = "; if the page has moved, change the setting seeds" if attempt.status is not None else ""
     return f"the seed {attempt.url} returned no page: {cause}{remedy}"
 
 

@@ -1,4 +1,4 @@
-"""Decide whether an address may be requested: all rules of a site in one order, crawler traps included."""
+"""Decide whether an address may be requested, by all rules of a site in a fixed order; detect crawler traps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages import scope
 from windrow.collections.pages.code import may_be_readable
-from windrow.collections.pages.scope import AllowedParameters, Scope, parameter_names, parse_path_pattern, spell_path
+from windrow.collections.pages.scope import AllowedParameters, Scope, parse_path_pattern, spell_path
 from windrow.fetch.politeness.guard import describe_refusal, host_matches, host_pattern
 from windrow.formats.robots import Pattern, Robots
 from windrow.formats.url import Parts, parts
@@ -22,8 +22,8 @@ _DATE_IN_QUERY = re.compile(
     r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",
     re.ASCII | re.IGNORECASE,
 )
-_SAMPLE_EVERY = 30  # of this many pages one is hashed, until one repeats a text: a hash takes 0.1 ms
-_ENDLESS_AFTER = 120  # pages in a row without a new text, after which an origin counts as endless
+_SAMPLE_EVERY = 30  # one page of so many is hashed (0.1 ms each), until one repeats a text: then all are
+_ENDLESS_AFTER = 120  # hashed pages in a row without a new text, after which an origin counts as endless
 _MAX_STRIPPED_BYTES = 1 << 18  # tags of larger pages are not removed: generated pages without content are smaller
 _SHORT_TEXT_BYTES = 500  # in shorter texts digits are ignored: calendars and counters differ only in digits
 _MAX_REMEMBERED_TEXTS = 10_000  # per origin
@@ -38,13 +38,13 @@ _MAX_YEARS_AHEAD = 1  # of the present year
 
 
 def describe_trap(address: Parts, year: int) -> str:
-    """Return why an address looks like a crawler trap, or an empty text; `year` is the present year.
+    """Return what makes an address look like a crawler trap, otherwise an empty text; `year` is the present year.
 
     >>> from windrow.formats.url import parts
     >>> describe_trap(parts("https://example.org/events/2099/07/"), 2026)
     'a date in 2099'
     >>> describe_trap(parts("https://example.org/a/b/a/b/a/b/a/b"), 2026)
-    "the segment 'a' 4 times"
+    "the segment 'a' 4 times in the path"
     >>> describe_trap(parts("https://example.org/2024/07/a"), 2026)
     ''
     """
@@ -52,31 +52,31 @@ def describe_trap(address: Parts, year: int) -> str:
 
 
 def _describe_bad_path(path: str) -> str:
-    """Return what is wrong with a path: too many, too long or repeated segments; empty if nothing is."""
+    """Return what is wrong with a path: too many, too long or repeated segments; otherwise an empty text."""
     segments = [segment for segment in path.split("/") if segment]
     if len(path) <= _MAX_SEGMENT_LENGTH and len(set(segments)) == len(segments) <= _MAX_SEGMENTS:
         return ""
     if len(segments) > _MAX_SEGMENTS:
-        return f"{len(segments)} segments"
+        return f"{len(segments)} segments in the path"
     if len(max(segments, key=len, default="")) > _MAX_SEGMENT_LENGTH:
-        return f"a segment of more than {_MAX_SEGMENT_LENGTH} characters"
+        return f"a segment of more than {_MAX_SEGMENT_LENGTH} characters in the path"
     segment, count = Counter(segments).most_common(1)[0] if len(segments) > _MAX_REPEATS else ("", 0)
-    return f"the segment {segment[:40]!r} {count} times" if count > _MAX_REPEATS else ""
+    return f"the segment {segment[:40]!r} {count} times in the path" if count > _MAX_REPEATS else ""
 
 
 def _describe_bad_query(query: str | None) -> str:
-    """Return what is wrong with a query: too many or repeated parameters; empty if nothing is."""
+    """Return what is wrong with a query: too many or repeated parameters; otherwise an empty text."""
     if not query:
         return ""
-    parameters = parameter_names(query)
+    parameters = scope.list_parameter_names(query)
     if len(parameters) > _MAX_PARAMETERS:
-        return f"{len(parameters)} parameters"
+        return f"{len(parameters)} parameters in the query"
     name, count = Counter(parameters).most_common(1)[0] if len(parameters) > _MAX_REPEATS else ("", 0)
-    return f"the parameter {name[:40]!r} {count} times" if count > _MAX_REPEATS else ""
+    return f"the parameter {name[:40]!r} {count} times in the query" if count > _MAX_REPEATS else ""
 
 
 def _describe_bad_date(address: Parts, year: int) -> str:
-    """Return the first date that is too long ago or too far ahead of `year`; empty if there is none."""
+    """Describe the first date that is before 1900 or too far ahead of `year`; return an empty text without one."""
     matches = _DATE_IN_PATH.findall(address.path) + (_DATE_IN_QUERY.findall(address.query) if address.query else [])
     for in_path, in_query in matches:
         date_year = int(in_path or in_query)
@@ -96,7 +96,7 @@ def _remove_tags(body: bytes) -> bytes:
 
 
 class NoveltyCount:
-    """Counts the consecutive new pages of an origin whose text was already found on another page.
+    """Counts how many consecutive new pages of an origin repeat texts of earlier pages.
 
     >>> count = NoveltyCount()
     >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1)) for n in range(1964, 2164)].index(True)
@@ -109,7 +109,7 @@ class NoveltyCount:
 
     @property
     def is_repeating(self) -> bool:
-        """Tell whether the last page that was hashed repeated a known text."""
+        """Tell whether the last page that was hashed repeated the text of an earlier page."""
         return self._repeats > 0
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class NoveltyCount:
         self._text_hashes: set[int] = set()
 
     def is_endless(self, body: bytes) -> bool:
-        """Count the body of a new address; tell whether too many consecutive bodies repeated known texts."""
+        """Count the body of a new address; tell whether the last `_ENDLESS_AFTER` hashed bodies all repeated texts."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False
@@ -135,7 +135,7 @@ class NoveltyCount:
 class PolicyVerdict(NamedTuple):
     """Whether an address may be requested: `reason` is None if it may, otherwise the reason why not.
 
-    `rule` is the deciding rule as written; `line` is its line in robots.txt, counted from 1.
+    `rule` is the deciding rule as written; `line` is its line in robots.txt, counted from 1, and None for other rules.
     """
 
     reason: Reason | None = None
@@ -152,7 +152,7 @@ ALLOWED = PolicyVerdict()
 
 
 def describe_verdict(verdict: PolicyVerdict) -> str:
-    """Describe the rule that refuses an address; empty if the address is allowed.
+    """Describe the rule that refuses an address, or else the reason; return an empty text if it is allowed.
 
     >>> describe_verdict(PolicyVerdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
     'robots.txt, line 4: Disallow: /a'
@@ -163,20 +163,20 @@ def describe_verdict(verdict: PolicyVerdict) -> str:
         Reason.ROBOTS_DENIED: f"robots.txt, line {verdict.line}: {verdict.rule}",
         Reason.POLICY_DENIED: f"do_not_crawl: {verdict.rule}",
         Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
-        Reason.CRAWLER_TRAP: f"it looks like a trap: {verdict.rule}",
+        Reason.CRAWLER_TRAP: f"it looks like a crawler trap: {verdict.rule}",
         Reason.OUT_OF_SCOPE: "it matches none of the source's paths" if verdict.rule else "",
         Reason.PRIVATE_ADDRESS: describe_refusal(verdict.rule, Reason.PRIVATE_ADDRESS),
-        Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
+        Reason.UNSUPPORTED: f"files whose names end in .{verdict.rule} are not read",
     }
     return (descriptions.get(verdict.reason) or verdict.reason.meaning) if verdict.reason else ""
 
 
 class DenyRule(NamedTuple):
-    """One rule of `do_not_crawl`: its text, and the host and the pattern of the path that it forbids."""
+    """One rule of `do_not_crawl`: its text, and the patterns of the host names and of the paths that it forbids."""
 
     text: str
-    host: str
-    pattern: Pattern
+    host_pattern: str
+    path_pattern: Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Policy:
     parameter_rules: tuple[AllowedParameters, ...] = ()
 
     def judge_without_robots(self, url: str, year: int) -> PolicyVerdict:
-        """Judge a normal address by all rules except robots.txt; `year` is the present year.
+        """Judge a normalised address by all rules except robots.txt; `year` is the present year.
 
         >>> from windrow.collections.pages.scope import make_scope
         >>> scope = make_scope(["https://example.org/"])
@@ -218,18 +218,18 @@ class Policy:
         """Judge an address, given in parts, only by `do_not_crawl`."""
         path_and_query = spell_path(address) if self.deny_rules else ""
         for deny_rule in self.deny_rules:
-            if deny_rule.pattern.matches(path_and_query) and host_matches(deny_rule.host, address.host):
+            if deny_rule.path_pattern.matches(path_and_query) and host_matches(deny_rule.host_pattern, address.host):
                 return PolicyVerdict(Reason.POLICY_DENIED, deny_rule.text)
         return ALLOWED
 
     def judge(self, url: str, year: int, robots: Robots) -> PolicyVerdict:
-        """Judge a normal address by all rules and, if they allow it, by the robots.txt of its host."""
+        """Judge a normalised address by all rules and, if they allow it, by the robots.txt of its host."""
         verdict = self.judge_without_robots(url, year)
         return verdict if verdict.reason else judge_by_robots(url, robots)
 
     def _judge_query(self, address: Parts, path_and_query: str) -> PolicyVerdict:
         """Judge the query of an address: one rule must allow all its parameters."""
-        parameters = scope.parameter_names(address.query)
+        parameters = scope.list_parameter_names(address.query)
         rules = self.parameter_rules
         if any(rule.pattern.matches(path_and_query) and rule.allows(parameters) for rule in rules):
             return ALLOWED
@@ -237,7 +237,7 @@ class Policy:
 
 
 def judge_by_robots(url: str, robots: Robots) -> PolicyVerdict:
-    """Judge a normal address only by the robots.txt of its host."""
+    """Judge a normalised address only by the robots.txt of its host."""
     decision = robots.ask("/" + url.split("/", 3)[3])
     return PolicyVerdict(decision.reason, decision.text, decision.line) if decision.line or decision.reason else ALLOWED
 
@@ -252,7 +252,7 @@ def _parse_deny_rule(text: str) -> DenyRule:
     """Parse a rule: `/path` or `*path` for all hosts, or `host`, `host/path` or `.host/path`."""
     if text.startswith(("/", "*")):
         return DenyRule(text, "*", parse_path_pattern(text, "do_not_crawl"))
-    host, slash, rest = text.partition("/")
+    host, slash, path = text.partition("/")
     return DenyRule(
-        text, host_pattern(host, "do_not_crawl"), parse_path_pattern(f"/{rest}" if slash else "/", "do_not_crawl")
+        text, host_pattern(host, "do_not_crawl"), parse_path_pattern(f"/{path}" if slash else "/", "do_not_crawl")
     )

@@ -1,4 +1,4 @@
-"""Redirects and canonical addresses of a page, and the interval after which the page is visited again.
+"""Redirects and canonical addresses of a page, and the interval after which the page is requested again.
 
 A redirect is never followed: it is recorded, and its target becomes a candidate like that of a link. So a loop of
 redirects ends when its first address is reached again.
@@ -7,10 +7,10 @@ The interval of a page starts as the site's `recrawl_interval`. An attempt that 
 it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but to at most
 one and a half times the time since the last change, so that many attempts on one day count like one. The interval is
 between a day and a year (or the configured interval, if that is outside this range). The first attempt, and an attempt
-without content (4xx, 5xx, no answer), leave it unchanged. If the site sets `every`, the interval is always that.
+without content (4xx, 5xx, failure), do not change it. If the site sets `every`, the interval is always that.
 
-A sitemap or feed with a change date after the last attempt makes a page due, a day after that attempt at the earliest:
-some sites stamp every page with the current time.
+If a sitemap or feed says that a page changed after its last attempt, the page is due, but not earlier than a day after
+that attempt: some sites give the present time as the change date of every page.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from windrow.caps import LINK_HEADER_CHARACTERS, LINK_HEADER_LINKS
 from windrow.collections.pages.code import DAY, InformationSource
+from windrow.content.head import read_refresh
 from windrow.contract import ContentCheck
 from windrow.formats.http import redecode_as_utf_8
 from windrow.formats.url import Resolved, normalise
@@ -47,9 +48,9 @@ class RedirectTarget(NamedTuple):
 
 
 def read_redirect(base: str, status: int, location: str) -> RedirectTarget | None:
-    """Return the target of a redirect of the page at the normal address `base`; None for any other HTTP status.
+    """Return the target of a redirect of the page at the normalised address `base`; None if `status` is not a redirect.
 
-    `location` is the header Location. A redirect to the same address is refused as REDIRECTED.
+    `location` is the header Location. A redirect to `base` itself is refused as REDIRECTED.
 
     >>> read_redirect("https://example.org/a", 301, "/b#c")[:3]
     ('https://example.org/b', 'c', True)
@@ -67,32 +68,23 @@ def read_redirect(base: str, status: int, location: str) -> RedirectTarget | Non
     return RedirectTarget(resolved.url, resolved.fragment, is_permanent)
 
 
-def read_refresh(header: str) -> str:
-    """Return the address in a header `Refresh` or a `meta http-equiv=refresh`; empty if the page only reloads itself.
-
-    >>> read_refresh("0; URL='/new'"), read_refresh("5;url=/a=b"), read_refresh("30")
-    ('/new', '/a=b', '')
-    """
-    delay_text, equals, rest = header[:_MAX_HEADER_LENGTH].partition("=")
-    is_address = delay_text.rpartition(";")[2].rpartition(",")[2].strip().lower() == "url"
-    return rest.strip().strip("'\"").strip() if equals and is_address else ""
-
-
 def resolve_refresh(header: str, base: str) -> Resolved | None:
     """Return the target of a page's header `Refresh`; None if the header does not contain an address.
 
     >>> resolve_refresh("0; url=/caf\u00c3\u00a9", "http://a.example/").url, resolve_refresh("", "http://a.example/")
     ('http://a.example/caf%C3%A9', None)
+    >>> [resolve_refresh(header, "http://a.example/").url for header in ("0; URL='/b'", "5;url=/a=b", "0 url=/c")]
+    ['http://a.example/b', 'http://a.example/a=b', 'http://a.example/c']
     """
-    reference = read_refresh(redecode_as_utf_8(header))
+    reference = read_refresh({"http-equiv": "refresh", "content": redecode_as_utf_8(header)})
     return normalise(reference, base) if reference else None
 
 
 def find_canonical(page: str, hrefs: Iterable[str]) -> str:
     """Return the canonical address that a page names for itself (RFC 6596); empty if it does not name another address.
 
-    `page` is its normal address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
-    References that are not addresses of the web are ignored; if the others disagree, all are ignored.
+    `page` is its normalised address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
+    References that are not addresses of the web are ignored. If the others differ, the result is empty.
 
     >>> find_canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
     'https://example.org/a'
@@ -107,7 +99,7 @@ def find_canonical(page: str, hrefs: Iterable[str]) -> str:
 
 
 def find_link_targets(header: str, relation: str) -> list[str]:
-    """Return the targets in a Link header that have a relation, such as `canonical` (RFC 8288, section 3).
+    """Return the targets of the links in a Link header that have a relation, such as `canonical` (RFC 8288, section 3).
 
     >>> find_link_targets('</b>; rel="next canonical", <c>; title="a, <b>"; rel=canonical', "canonical")
     ['/b', 'c']
@@ -138,7 +130,7 @@ _FACTOR_AFTER_CHANGE, _FACTOR_WITHOUT_CHANGE = 0.5, 1.5
 
 
 def adapt_interval(interval: float, check: ContentCheck, start_interval: float) -> float:
-    """Return the next interval of a page in seconds; `start_interval` is the configured interval.
+    """Return the next interval of a page after an attempt, in seconds; `start_interval` is the configured interval.
 
     >>> checks = ContentCheck(True), ContentCheck(False, 28 * 86_400)
     >>> [adapt_interval(28 * DAY, check, 28 * DAY) / DAY for check in checks]
@@ -168,7 +160,7 @@ def compute_interval(checks: Iterable[ContentCheck], start_interval: float) -> f
 
 
 def count_segments(url: str) -> int:
-    """Count the non-empty segments in the path of a normal address.
+    """Count the non-empty segments in the path of a normalised address.
 
     >>> count_segments("https://h/"), count_segments("https://h/a//b/?c/d")
     (0, 2)

@@ -8,14 +8,14 @@ from itertools import islice
 from weakref import WeakSet
 
 from windrow.caps import ASSETS_OF_DOCUMENT, PAGE_LINKS, STYLE_CHARACTERS
-from windrow.collections.pages.code import mime
+from windrow.collections.pages.code import parse_mime
 from windrow.content.charset import decode
 from windrow.content.head import RELATIONS, read_refresh
 from windrow.content.tree import parse
 from windrow.formats import robots
 from windrow.formats.sniff import sniff
 from windrow.formats.url import normalise
-from windrow.formats.url_hints import read_hints as read_hint
+from windrow.formats.url_hints import read_hints
 
 MAX_REFERENCES = PAGE_LINKS.number
 """Most references of one page that are followed."""
@@ -35,19 +35,19 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True) -> None:
-        """Apply the robots directives for `agent`; without `feeds`, feeds that pages link to are left out."""
+        """Apply the robots directives for the user agent `agent`; without `feeds`, the feeds of pages are left out."""
         self._agent = agent
         self._includes_feeds = feeds
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a document, and its references as written.
 
-        `url` is its normal address, `fields` are its header fields. The references of an HTML page are its links,
-        frames and related pages; the references of a feed or sitemap are the addresses of its entries. Other documents,
-        and documents with the directive `nofollow`, have none.
+        `url` is its normalised address, `fields` are its header fields. The references of an HTML page are its links,
+        frames, related pages and `meta` refresh; those of a feed or sitemap are the addresses of its entries. The list
+        is empty for other documents, and for documents with the directive `nofollow`.
         """
         lower_fields = {name.lower(): value for name, value in fields.items()}
-        declared = mime(lower_fields.get("content-type", ""))
+        declared = parse_mime(lower_fields.get("content-type", ""))
         essence = (
             sniff(body, declared.essence).essence if declared else "text/html" if body.lstrip()[:1] == b"<" else ""
         )
@@ -55,7 +55,7 @@ class References:
         if robots.read_header_directives(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINT_TYPES:
-            return url, [entry.url for entry in read_hint(body, url).entries[:MAX_REFERENCES]]
+            return url, [entry.url for entry in read_hints(body, url).entries[:MAX_REFERENCES]]
         if essence not in _PAGE_TYPES:
             return url, []
         return self._read_page(url, decode(body, lower_fields.get("content-type", "")).text)
@@ -79,7 +79,7 @@ class References:
         return base or url, [] if directives.nofollow else references
 
     def _find_references(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
-        """Yield the reference of one element if a crawl may follow it."""
+        """Yield the reference of an element with the name `tag` if a crawl may follow it."""
         rel = attributes.get("rel") or ""
         reference = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
         if not reference or (rel and robots.is_nofollow(rel)):
@@ -97,12 +97,12 @@ ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]
 """Takes the address, the header fields and the body of a page; returns its base and its references as written."""
 
 MAX_REMEMBERED_ITEMS = 1 << 16
-"""Most tags and references that the memos of all origins of a process contain together."""
+"""Most tags and references that all `LinkMemo` objects of a process contain together."""
 
 MAX_SCANNED_BYTES = 1 << 20
-"""Larger pages are not scanned for tags."""
+"""Most bytes of a page that is scanned for tags."""
 
-_MAX_TAG_BYTES = 400  # longer tags are not remembered
+_MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
 _POSSIBLE_TAG = re.compile(rb"<[aAlLmMbBiIfF][\s/RrEeAaIiFf][^>]+")
 """Matches all tags that may contain references, and some that cannot: an exact pattern would be slower."""
@@ -113,12 +113,12 @@ _POSITIONAL_TAG = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
 
 
 class LinkMemo:
-    """Remembers the tags and references in pages of one origin, so that pages with only known tags are not parsed."""
+    """Remembers tags and references of an origin's pages, so that a page whose tags are all known is not parsed."""
 
     __slots__ = ("__weakref__", "_folder_tags", "_known_references", "_read", "_site_tags")
 
     def __init__(self, read: ReadReferences) -> None:
-        """Call `read` for pages with unknown tags, and remember the references that it returns."""
+        """Remember the references that `read` returns; it is called for pages with unknown tags."""
         self._read = read
         self._site_tags: set[bytes] = set()  # tags with the same references on every page
         self._folder_tags: dict[str, set[bytes]] = {}  # tags with the same references on every page of a folder
@@ -132,7 +132,7 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page, and its references that were not returned before."""
+        """Return the base of a page, and its references that were not returned before; none if its tags are known."""
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
@@ -161,8 +161,8 @@ class LinkMemo:
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
         """Remember the tags that, parsed outside the page, have only references that the page has too.
 
-        `url` and `page_references` are the address and all references of the page. A marker link follows each tag: if
-        the marker itself is parsed as a link, the tag before it was complete.
+        `url` and `page_references` are the address and all references of the page. All tags are parsed together, each
+        followed by a link as a marker: if the marker is found as a reference, the tag before it was complete.
         """
         parsed_tags = [
             tag for tag in tags if len(tag) <= _MAX_TAG_BYTES and tag.isascii() and not _POSITIONAL_TAG.match(tag)
@@ -183,7 +183,10 @@ class LinkMemo:
             pending = []
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
-        """Remember a tag for all pages, or if its references are relative, for the pages of a folder."""
+        """Remember a tag for all pages of the origin, or only for those of a folder if its references are relative.
+
+        A tag with a reference that begins with `?` is not remembered.
+        """
         if all(map(_is_absolute, references)):
             self._site_tags.add(tag)
         elif not any(reference.startswith("?") for reference in references):
@@ -192,14 +195,14 @@ class LinkMemo:
 
 
 class _SharedLimit:
-    """The limit on the number of items in all memos together: when it is reached, all memos are cleared."""
+    """The limit on the number of items in all memos together: when it is exceeded, all memos are cleared."""
 
     def __init__(self) -> None:
         self.memos: WeakSet[LinkMemo] = WeakSet()
         self._left = MAX_REMEMBERED_ITEMS
 
     def count(self, added_count: int) -> None:
-        """Subtract added items from the limit; clear all memos if it is reached."""
+        """Subtract the number of added items from the limit; clear all memos if it is exceeded."""
         self._left -= added_count
         if self._left < 0:
             self._left = MAX_REMEMBERED_ITEMS
@@ -239,7 +242,7 @@ _SRCSET_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)([^,(]*+(?:\([^)]*+\)[^,(]*+)
 
 
 def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
-    """Return the normal addresses of the assets that a page or style sheet at the normal address `url` needs.
+    """Return the normalised addresses of the assets that a page or style sheet at the normalised address `url` needs.
 
     Each address is returned once; `fields` are the header fields.
 
@@ -250,8 +253,8 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
     ['http://a.example/f.woff2']
     """
     content_type = fields.get("content-type", "")
-    kind = mime(content_type)
-    essence = kind.essence if kind else "text/html"
+    media_type = parse_mime(content_type)
+    essence = media_type.essence if media_type else "text/html"
     if essence == "text/css":
         return _resolve_addresses(url, _find_style_addresses(decode(body, content_type).text))
     if essence not in {"text/html", "application/xhtml+xml"}:
@@ -261,7 +264,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
 
 
 def _resolve_addresses(base: str, references: Iterable[str]) -> list[str]:
-    """Return the first normal addresses of references, each once; references without an address are left out."""
+    """Return the first addresses of references, normalised, each once; `data:`, `#` and invalid ones are left out."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references
@@ -293,14 +296,14 @@ def _find_page_assets(url: str, text: str) -> tuple[str, list[str]]:
 
 
 def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
-    """Tell whether the target of a `link` is loaded to display the page."""
+    """Tell whether a browser loads the target of a `link` with these attributes to display the page."""
     relations = set((attributes.get("rel") or "").lower().split())
     is_preloaded = "preload" in relations and (attributes.get("as") or "").lower() in _PRELOADED_TYPES
     return is_preloaded or not relations.isdisjoint(_LOADED_RELATIONS)
 
 
 def parse_srcset(srcset: str) -> list[str]:
-    """Return the addresses in a `srcset` (HTML standard, section 4.8.4.2.2); an address may contain a comma.
+    """Return the addresses in a `srcset` (HTML standard, section 4.8.4.2.2); they may contain commas.
 
     >>> parse_srcset("a.png 1x, b,c.png 200w,d.png")
     ['a.png', 'b,c.png', 'd.png']

@@ -1,4 +1,4 @@
-"""The scope of a site: its origins, hosts and paths; and the query parameters of addresses that are allowed."""
+"""The scope of a site: its origins, hosts and paths; and which query parameters are allowed, and which removed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The scope of one site: `origins` are those of its seeds; `hosts` are more host names, on the usual ports.
+    """The scope of one site: `seeds` are normalised addresses, `origins` those that the seeds stand for.
 
-    Without `paths` all paths belong to the site.
+    `hosts` are patterns of further host names, on the usual ports: `example.net`, `.example.net` or `*`. If `paths` is
+    empty, all paths belong to the site.
     """
 
     seeds: tuple[str, ...]
@@ -38,24 +39,25 @@ class Scope:
         return any(path.matches(path_and_query) for path in self.paths)
 
     def owns(self, address: Parts) -> bool:
-        """Tell whether an address is on one of the site's hosts, whatever its path."""
-        return address.origin in self.origins or (address.port is None and self._is_named(address.host))
+        """Tell whether the origin of an address belongs to the site; the path of the address is ignored."""
+        return address.origin in self.origins or (address.port is None and self._matches_hosts(address.host))
 
     @property
     def is_single_host(self) -> bool:
-        """Tell whether the site is one whole host, so that the host of a link tells whether it leads out of it."""
+        """Tell whether all origins of the site have one host name and port, and neither `hosts` nor `paths` is set."""
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 
-    def _is_named(self, host: str) -> bool:
-        return any(host_matches(name, host) for name in self.hosts)
+    def _matches_hosts(self, host_name: str) -> bool:
+        return any(host_matches(pattern, host_name) for pattern in self.hosts)
 
 
 def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
     """Make the scope of a site from its seeds (whole addresses), hosts (`example.org`, `.example.org`) and paths.
 
-    A seed on the usual port means both http and https, and its name with and without `www.`. Paths are patterns as in
-    robots.txt; each seed must match one of them. Raises ConfigError if a value is malformed or there is no seed.
+    A seed on the usual port stands for http and https, and for its host name with and without `www.`. Paths are
+    patterns as in robots.txt. Raises ConfigError if a value is malformed, if there are no seeds, or if a seed matches
+    none of the paths.
 
     >>> site = make_scope(["https://example.org/blog/"], hosts=[".example.net"], paths=["/blog/"])
     >>> site.contains(parts("http://www.example.net/blog/1")), site.contains(parts("https://example.org/shop"))
@@ -83,30 +85,32 @@ def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[
 
 
 def _list_origins(address: Parts) -> tuple[str, ...]:
-    """Return the origins that a seed means."""
+    """Return the origins that a seed stands for: several on the usual port, only its own on another port."""
     if address.port is not None:
         return (address.origin,)
     return tuple(
-        f"{scheme}://{host}" for host in (address.host, *_list_alternative_names(address.host)) for scheme in _SCHEMES
+        f"{scheme}://{host_name}"
+        for host_name in (address.host, *_list_alternative_names(address.host))
+        for scheme in _SCHEMES
     )
 
 
-def _list_alternative_names(host: str) -> tuple[str, ...]:
-    """Return the other name under which most sites answer: with `www.`, or without it.
+def _list_alternative_names(host_name: str) -> tuple[str, ...]:
+    """Return the other name under which most sites answer: with `www.` or without it; empty if there is none.
 
-    >>> [_list_alternative_names(host) for host in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
+    >>> [_list_alternative_names(name) for name in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
     [('www.example.org',), ('example.org',), (), ()]
     """
-    if "." not in host or host.startswith("[") or host.replace(".", "").isdecimal():
+    if "." not in host_name or host_name.startswith("[") or host_name.replace(".", "").isdecimal():
         return ()
-    if host.startswith("www."):
-        apex = host.removeprefix("www.")
+    if host_name.startswith("www."):
+        apex = host_name.removeprefix("www.")
         return (apex,) if "." in apex else ()
-    return (f"www.{host}",)
+    return (f"www.{host_name}",)
 
 
 def parse_path_pattern(text: str, setting: str) -> Pattern:
-    """Parse the pattern of a path; raise ConfigError, which names the setting, if it is malformed."""
+    """Parse the pattern of a path; raise ConfigError with the name of the setting if the pattern is malformed."""
     if not text.startswith(("/", "*")):
         raise ConfigError(f"{setting}: {text[:200]!r} is not a path: a path begins with / or *")
     return read_pattern(text)
@@ -119,7 +123,7 @@ def spell_path(address: Parts) -> str:
 
 
 def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
-    """Tell whether a link leads to the page itself, within the site, or out of it.
+    """Tell whether a link, given by its target, leads to the page itself, within the site, or out of it.
 
     Without `site`, a link is IN if it has the page's host and port; http and https count as one scheme, and their usual
     ports as one port. If the page belongs to `site`, a link is IN if it belongs to the site too, whatever its host.
@@ -128,12 +132,12 @@ def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locali
     >>> find_locality(page, link), find_locality(page, parts("http://example.net/a")), find_locality(page, page)
     (<Locality.IN: 1>, <Locality.OUT: 2>, <Locality.SELF: 0>)
     """
-    same_origin = (page.host, page.port) == (link.host, link.port)
-    if same_origin and (page.path, page.query) == (link.path, link.query):
+    is_same_host = (page.host, page.port) == (link.host, link.port)
+    if is_same_host and (page.path, page.query) == (link.path, link.query):
         return Locality.SELF
     if site is not None and site.contains(page):
         return Locality.IN if site.contains(link) else Locality.OUT
-    return Locality.IN if same_origin else Locality.OUT
+    return Locality.IN if is_same_host else Locality.OUT
 
 
 _SESSION_NAMES = "jsessionid phpsessid sessionid session_id sessid cfid cftoken zenid oscsid osadmincsid"
@@ -157,7 +161,7 @@ _PARAMETER_NAME = re.compile(r"[^\s&=*?#/]+\*?|\*")
 class AllowedParameters:
     """One rule of `url_query_parameters`: the parameters allowed together on addresses that match a pattern.
 
-    `text` is the rule as written; `prefixes` are the names written with a final `*`, without it.
+    `text` is the rule as written; `prefixes` are the names that it writes with a final `*`, without the `*`.
     """
 
     text: str
@@ -166,37 +170,39 @@ class AllowedParameters:
     prefixes: tuple[str, ...]
 
     def allows(self, names: Iterable[str]) -> bool:
-        """Tell whether all these parameters are allowed."""
+        """Tell whether the rule allows parameters with all of these names."""
         return all(name in self.names or name.startswith(self.prefixes) for name in names)
 
 
 def parse_parameter_rule(text: str) -> AllowedParameters:
-    """Parse a rule of `url_query_parameters`: names, after the pattern of a path if it applies to some paths only.
+    """Parse a rule of `url_query_parameters`: names, after the pattern of a path if the rule is for some paths only.
+
+    Raises ConfigError if the rule is malformed.
 
     >>> parse_parameter_rule("/search q page").allows(["q"]), parse_parameter_rule("id").allows(["id", "x"])
     (True, False)
     """
-    first_word, *rest = text.split() or [""]
+    first_word, *other_words = text.split() or [""]
     has_path = first_word.startswith("/")
-    names, path = (rest, first_word) if has_path else ([first_word, *rest], "/")
+    names, path = (other_words, first_word) if has_path else ([first_word, *other_words], "/")
     if not names or not all(_PARAMETER_NAME.fullmatch(name) for name in names):
-        raise ConfigError(f"url_query_parameters: {text[:200]!r} is not a rule: [/path] name name ...")
+        raise ConfigError(f"url_query_parameters: {text[:200]!r} is not a rule; a rule is: [/path] name name ...")
     exact_names = frozenset(name for name in names if not name.endswith("*"))
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
     return AllowedParameters(text, parse_path_pattern(path, "url_query_parameters"), exact_names, prefixes)
 
 
-def parameter_names(query: str | None) -> list[str]:
+def list_parameter_names(query: str | None) -> list[str]:
     """Return the decoded names of a query's parameters in their order; `query` is None if the address has none.
 
-    >>> parameter_names("a=1&b&%63+=&&a=2"), parameter_names(None)
+    >>> list_parameter_names("a=1&b&%63+=&&a=2"), list_parameter_names(None)
     (['a', 'b', 'c ', 'a'], [])
     """
     return [unquote_plus(parameter.partition("=")[0]) for parameter in (query or "").split("&") if parameter]
 
 
 def clean_address(url: str) -> str:
-    """Remove session ids and tracking parameters from a normal address; other parameters keep their order.
+    """Remove session ids and tracking parameters from a normalised address; other parameters keep their order.
 
     >>> clean_address("https://h/a;jsessionid=1F?utm_source=x&id=2&PHPSESSID=3")
     'https://h/a?id=2'

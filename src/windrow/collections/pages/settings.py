@@ -23,8 +23,8 @@ from windrow.settings.setting import Setting, Value
 class Pages:
     """The settings of the collection as a whole; the settings of a site are in its source.
 
-    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. `limits` apply
-    to one page.
+    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. With
+    `file_text`, the source texts of pages are copied into the crawler database. `limits` apply to one page.
     """
 
     operator: str
@@ -35,6 +35,7 @@ class Pages:
     crawler_database: Path
     file_text: bool
     index: Path
+    """The folder of the search index."""
     limits: Limits
 
 
@@ -131,20 +132,20 @@ SETTINGS = (
     Setting("pages.index", PATH, "index", "the folder of the search index", written=True),
     Setting("pages.limits.transfer_size", SIZE, LIMITS.transfer_size, "most bytes of one answer, as transferred"),
     Setting("pages.limits.member_size", SIZE, LIMITS.member_size, "most bytes of one answer, decompressed"),
-    Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most bytes per compressed byte"),
+    Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most decompressed bytes for each compressed byte"),
     Setting("pages.limits.answer_time", DURATION, LIMITS.answer_time, "longest time for one whole answer"),
-    Setting("pages.limits.cpu_time", DURATION, LIMITS.cpu_time, "CPU time to read one page"),
+    Setting("pages.limits.cpu_time", DURATION, LIMITS.cpu_time, "most CPU time to read one page"),
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
 )
 
 SOURCE_SETTINGS = (
     Setting("seeds", ADDRESSES, [], "addresses where the crawl of the site begins; default: `url`"),
-    Setting("hosts", HOSTS, [], "more hosts of the site; .example.org: it and all below, *: any"),
-    Setting("paths", PATHS, [], "only these paths, written as in robots.txt; empty: all"),
+    Setting("hosts", HOSTS, [], "more hosts of the site; .example.org: that host and all below it, *: any host"),
+    Setting("paths", PATHS, [], "the only paths that are requested, written as in robots.txt; empty: all"),
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
     Setting("feeds", ADDRESSES, [], "feeds of the site in addition to those that its pages name"),
-    Setting("do_not_crawl", DENY_RULES, [], "in addition to pages.do_not_crawl"),
-    Setting("url_query_parameters", PARAMETER_RULES, [], "in addition to pages.url_query_parameters"),
+    Setting("do_not_crawl", DENY_RULES, [], "paths or hosts that are not requested, in addition to pages.do_not_crawl"),
+    Setting("url_query_parameters", PARAMETER_RULES, [], "parameters allowed besides pages.url_query_parameters"),
     Setting(
         "delay", OPTIONAL_DURATION, "", "least time between two requests to one of its hosts; empty: as pages.delay"
     ),
@@ -152,14 +153,14 @@ SOURCE_SETTINGS = (
         "recrawl_interval",
         OPTIONAL_DURATION,
         "",
-        "time between two requests for a page; empty: as pages.recrawl_interval",
+        "time between two requests for a page, until its changes are known; empty: that of pages.recrawl_interval",
     ),
     Setting(
         "every", OPTIONAL_DURATION, "", "fixed time between two requests for a page (7d); empty: adapted to its changes"
     ),
-    Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as in [pages]"),
+    Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages that one run requests; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
-    Setting("private_hosts", PRIVATE_HOSTS, [], "in addition to pages.private_hosts"),
+    Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 
 _MERGED_OPTIONS = ("do_not_crawl", "url_query_parameters")
@@ -169,9 +170,9 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Make a source from its table; settings that it does not contain have the values of [pages].
+    """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    Raises ConfigError if the values do not form a valid site.
+    The rules and private hosts of both are joined; other settings of [pages] are used if the table does not set them.
     """
 
     def get_default(name: str) -> Any:
@@ -211,7 +212,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:
-    """Return the setting `url`, if it is set, and `seeds`; raise ConfigError if there are none or `url` is invalid."""
+    """Return the addresses in `url` and `seeds`; raise ConfigError if both are empty, or if `url` is invalid."""
     url = values["url"]
     try:
         refuse_password(url.value)

@@ -10,7 +10,7 @@ from itertools import count, islice
 
 from windrow.caps import ASSETS_OF_ORIGIN, REPORTED_ADDRESSES, SITEMAP_LEVELS, SITEMAPS_OF_ORIGIN
 from windrow.collections.pages import redirect, scope
-from windrow.collections.pages.code import ASSET, DAY, CrawlType, mime
+from windrow.collections.pages.code import ASSET, DAY, CrawlType, parse_mime
 from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.redirect import resolve_refresh
 from windrow.collections.pages.references import LinkMemo, ReadReferences, find_assets
@@ -30,7 +30,7 @@ MAX_ASSETS = ASSETS_OF_ORIGIN.number
 """Most assets of one origin in one run."""
 
 MAX_DEPTH = SITEMAP_LEVELS.number
-"""Most levels of sitemaps: an index, an index that it names, and the sitemaps that this one names."""
+"""Most levels of sitemaps (an index, an index in it, the sitemaps in that one), and of style sheets."""
 
 MAX_SITEMAPS = SITEMAPS_OF_ORIGIN.number
 """Most sitemaps of one origin in one run."""
@@ -42,14 +42,14 @@ FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
     "text/xml",
 ))  # fmt: skip
-"""Media types of feeds, and generic media types with which servers return feeds."""
+"""Media types of feeds, and general media types that some servers send with feeds."""
 
 _MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: there may be thousands of origins
 _HOUR = 3600.0  # seconds
-_NO_YEAR = 9998  # the year until the time is known: no date counts as too late
+_NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
-_ALLOWED = array("q", bytes(8 * _ALLOWED_SLOTS))  # each a hash of an address and of the rules that were in force
-_RULE_SET_NUMBERS = count(1)  # numbers for the sets of rules that were in force
+_ALLOWED = array("q", bytes(8 * _ALLOWED_SLOTS))  # hashes of an address and the number of a set of rules
+_RULE_SET_NUMBERS = count(1)  # the next number for the rules of an origin, whenever they change
 _RETRY_REASONS = pace.UNREACHED | {
     Reason.ROBOTS_UNREACHABLE,
     Reason.SITE_GIVEN_UP,
@@ -62,10 +62,10 @@ _RETRY_REASONS = pace.UNREACHED | {
 class CrawlOptions:
     """How a site is crawled: what is allowed, with which user agent, and how fast.
 
-    `delay` is the minimum delay in seconds if robots.txt does not set one; without `polite`, slow answers do not
-    increase it. Without `sitemaps`, the sitemaps that robots.txt names are ignored; without `hints`, a change date in a
-    sitemap or feed does not make a page due. With `assets`, the assets of pages are stored too, from any host whose
-    robots.txt allows it.
+    `delay` is the least time in seconds between two requests if robots.txt does not set one; without `polite`, slow
+    answers do not increase it. Without `sitemaps`, the sitemaps that robots.txt names are ignored; without `hints`, a
+    change date in a sitemap or feed does not make a page due. With `assets`, the assets of pages are stored too, from
+    any host whose robots.txt allows it.
     """
 
     policy: Policy
@@ -81,7 +81,7 @@ class SiteRules:
     """The state of one origin in one run, and the decisions that follow from it."""
 
     def __init__(self, options: CrawlOptions, origin: str, read: ReadReferences) -> None:
-        """Start without any answers: robots.txt must be requested first.
+        """Start with the state of an origin that was not requested yet: robots.txt is due.
 
         `origin` is spelt as in `Parts.origin`; `read` returns the references of a page.
         """
@@ -100,25 +100,26 @@ class SiteRules:
         self._assets_left = MAX_ASSETS if options.assets else 0  # how many more may be returned in this run
         self._left_out: list[LeftOut] = []
 
-    def robots(self, at: float) -> str:
-        """Return the address of robots.txt if it is due at the time `at` (UNIX seconds), otherwise an empty text."""
-        if not self._year_start <= at < self._year_end:
-            year = self._year = datetime.fromtimestamp(at, UTC).year
+    def robots(self, now: float) -> str:
+        """Return the address of robots.txt if it is due at the time `now` (UNIX seconds), otherwise an empty text."""
+        if not self._year_start <= now < self._year_end:
+            year = self._year = datetime.fromtimestamp(now, UTC).year
             self._year_start, self._year_end = (
                 datetime(start_year, 1, 1, tzinfo=UTC).timestamp() for start_year in (year, year + 1)
             )
             self._forget_verdicts()
-        return f"{self._origin}/robots.txt" if at >= self._robots_state.due else ""
+        return f"{self._origin}/robots.txt" if now >= self._robots_state.due else ""
 
-    def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Record the final answer for robots.txt, after redirects; return the sitemaps that it names.
+    def take_robots(self, answered_at: float, status: int | None, body: bytes) -> list[FoundUrl]:
+        """Record the final answer for robots.txt, after redirects; return the sitemaps of the site that it names.
 
-        `at` is the time of the answer in UNIX seconds; `status` is None if the host did not answer.
+        `answered_at` is in UNIX seconds; `status` is None if the origin did not answer. The list is empty if the site's
+        sitemaps are not read.
         """
         agent = self._options.agent
         self._forget_verdicts()
         self._robots_state = robots_state.update_state(
-            self._robots_state, status=status, content=body, agent=agent, now=at
+            self._robots_state, status=status, content=body, agent=agent, now=answered_at
         )
         urls = self._robots_state.robots.sitemaps if self._options.sitemaps else ()
         return self._offer_sitemaps(self._make_sitemap(url, 0) for url in urls)
@@ -130,16 +131,19 @@ class SiteRules:
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of robots.txt; empty if the redirect must not be followed."""
+        """Return the target of a redirect from `base`, after `hops` others; empty if it must not be followed."""
         return robots_state.redirect_target(status, location, base, hops)
 
-    def robots_wait(self, at: float) -> float:
-        """Return the seconds from `at` until robots.txt is requested again if it could not be read, otherwise 0."""
+    def robots_wait(self, now: float) -> float:
+        """Return the seconds until robots.txt is requested again, if nothing else may be requested; otherwise 0.
+
+        `now` is the present time in UNIX seconds.
+        """
         state = self._robots_state
-        return max(state.due - at, 0.001) if state.robots.refusal else 0.0
+        return max(state.due - now, 0.001) if state.robots.refusal else 0.0
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
-        """Judge an address by the rules for its crawl type `kind`.
+        """Judge an address by the rules for its crawl type `kind`; refuse all addresses after the site is given up.
 
         A sitemap is judged only by the site's hosts and robots.txt, an asset only by `do_not_crawl` and robots.txt.
         """
@@ -165,13 +169,14 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to repeat a request at once after `tries` attempts: most succeed at the second one."""
+        """Tell whether to repeat a request at once that failed for `reason`; `tries` counts its attempts so far."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer; None if the origin must not be requested again in this run.
 
-        `seconds` is the duration of the request, `wait` the pause that the server asked for.
+        `seconds` is the duration of the request, `status` is None if there was no answer, and `wait` is the pause in
+        seconds that the server asked for, or None.
         """
         delay = pace.minimum_delay(self._robots_state.robots.delay, self._options.delay)
         duration = seconds if self._options.polite else 0.0
@@ -179,9 +184,9 @@ class SiteRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Count the body of a new address; tell whether the origin returns only texts that are known already.
+        """Count the body of a new address; tell whether many pages in a row repeated texts of earlier pages.
 
-        The links of a page that repeated a known text are requested after the links of all other pages.
+        The links of a page that repeated a text are requested after the links of all other pages.
         """
         if job.kind != CrawlType.FILE_CRAWL:
             return False
@@ -193,9 +198,10 @@ class SiteRules:
         return is_endless
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a page, and its new references, including the target of its header `Refresh`.
+        """Return the base address of a page, and the references that earlier pages of the origin did not have.
 
-        `fields` are the header fields. No references are returned if they contain the directive `nofollow`.
+        `fields` are the header fields; the target of `Refresh` is one of the references. The list is empty if
+        X-Robots-Tag contains `nofollow`.
         """
         robots_tag = fields.get("x-robots-tag", "")
         if robots_tag and read_header_directives(robots_tag.split("\n"), self._options.agent).nofollow:
@@ -205,10 +211,10 @@ class SiteRules:
         return base, [*references, refresh.url] if refresh is not None else references
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap, feed or asset; None if the document is of another kind."""
+        """Return the allowed addresses in a sitemap, feed or asset; None if the document is something else."""
         if job.kind == ASSET:
             return self._offer_assets(job, fields, body)
-        media_type = mime(fields.get("content-type", ""))
+        media_type = parse_mime(fields.get("content-type", ""))
         if job.kind != SITEMAP and (media_type is None or media_type.essence not in FEEDS):
             return None
         hint_list = read_hints(body, job.url)
@@ -224,7 +230,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page; empty if the assets of the site are not stored."""
+        """Return the assets of a page; empty if assets are not stored, or `MAX_ASSETS` were returned in this run."""
         return self._offer_assets(job, fields, body) if self._assets_left and job.kind == CrawlType.FILE_CRAWL else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
@@ -240,7 +246,7 @@ class SiteRules:
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
         """Return an asset; None if a rule of this site forbids it.
 
-        If it is on another origin, the rules of that origin check its robots.txt.
+        For an asset on another origin, the rules of that origin check robots.txt.
         """
         address = parts(url)
         is_own = address.origin == self._origin
@@ -250,9 +256,9 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, ASSET)
 
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
-        """Resolve a reference against the normal address `base`; return None if a rule forbids the target.
+        """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        If the target is on another origin, the rules of that origin check its robots.txt.
+        For a target on another origin, the rules of that origin check robots.txt.
         """
         if kind == ASSET:
             target = normalise(reference, base).url if self._assets_left else ""
@@ -268,7 +274,7 @@ class SiteRules:
         return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return the addresses of the site's own hosts that rules forbade since the last call."""
+        """Return at most `MAX_LEFT_OUT` addresses on the site's hosts that rules forbade since the last call."""
         left_out_urls, self._left_out = self._left_out, []
         return left_out_urls
 
@@ -284,14 +290,14 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, sitemaps: Iterable[FoundUrl | None]) -> list[FoundUrl]:
-        """Return the sitemaps that are not None, at most as many as are left in this run."""
-        # An index may name thousands more, so they are not all created.
+        """Return the sitemaps that are not None, at most as many as may still be requested in this run."""
+        # The sitemaps are created one by one: an index may name thousands more than are returned.
         offered = list(islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left))
         self._sitemaps_left -= len(offered)
         return offered
 
     def _judge_page(self, url: str) -> FoundUrl | None:
-        """Return the page at a clean address; if a rule forbids it, record it as left out and return None."""
+        """Return the page at an address; if a rule forbids it, record it as left out and return None."""
         address = parts(url)
         verdict = self._options.policy.judge_parts(address, self._year)
         if verdict.reason:
@@ -315,10 +321,10 @@ def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_int
     """Return the time when an address is due again (UNIX seconds), and its next interval in seconds.
 
     `interval` is its current interval (0 before the first attempt), `failures` the number of failures in a row
-    including this attempt, and `start_interval` the site's configured interval. The interval does not change until the
-    content has been read and `redirect.compute_interval` sets it. After a failure of the server, the address is due in
-    one hour, then two, four and so on, but not later than after the interval; a 4xx counts like any page. A sitemap is
-    due every day.
+    including this attempt, and `start_interval` the site's configured interval. The interval is not changed here, but
+    by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
+    address is due in one hour, then two, four and so on, but not later than after the interval; another 4xx counts like
+    a page. A sitemap is due every day.
     """
     present_interval = interval or start_interval
     if attempt.kind == SITEMAP:

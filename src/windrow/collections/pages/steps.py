@@ -1,4 +1,4 @@
-"""The step summarise: turn each request for a page into an entry of the Summary Database."""
+"""The step `summarise`: turn each attempt to get a page into an entry of the Summary Database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from windrow.caps import PAGE_BYTES, PAGE_LINKS
 from windrow.collections.pages import crawl_log
-from windrow.collections.pages.code import DAY, CrawlType, ExitCode, InformationSource, Mime, mime
+from windrow.collections.pages.code import DAY, CrawlType, ExitCode, InformationSource, Mime, parse_mime
 from windrow.collections.pages.crawl_log import classify_attempt
 from windrow.collections.pages.database.entries import (
     DEPENDS_ON_HEADER,
@@ -51,13 +51,13 @@ MAX_LINKS = PAGE_LINKS.number
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
-_NOT_DOCUMENTS = frozenset({204, 205, 206})  # without content, or with a part of it
-_EPOCH = datetime.fromtimestamp(0, UTC)  # so that a page does not count as expired if the time of its answer is unknown
+_NOT_DOCUMENTS = frozenset({204, 205, 206})  # statuses of answers without a body, or with a part of one
+_EPOCH = datetime.fromtimestamp(0, UTC)  # used if the time of an answer is unknown: its page has not expired then
 _REASON_NAMES = frozenset(reason.value for reason in Reason)
 
 
 def needs_body(recorded: RecordedAttempt) -> bool:
-    """Tell whether the body of an attempt must be read: only for pages, and only if the answer is a document."""
+    """Tell whether the body that an attempt received must be read: only if it is the whole document of a page."""
     return recorded.attempt.kind == CrawlType.FILE_CRAWL and _is_document(recorded.attempt)
 
 
@@ -67,12 +67,12 @@ def _is_document(attempt: Attempt) -> bool:
 
 
 def summarise(task: Task) -> TextSummary:
-    """Summarise a stored body; a body that cannot be read becomes a file without text, with the reason.
+    """Summarise a stored body; if it is too large or cannot be decompressed, the summary has a reason and no text.
 
     `task.item.key` is the address of the page, `task.item.digest` the digest of the stored bytes.
     """
     fields = task.fields
-    media_type = mime(fields.get("content-type", ""))
+    media_type = parse_mime(fields.get("content-type", ""))
     try:
         raw = decode_body(_read_body(task), fields, most=MAX_DOCUMENT_BYTES, ratio=task.limits.ratio)
     except StepError as error:
@@ -82,41 +82,42 @@ def summarise(task: Task) -> TextSummary:
 
 
 def name_payload(recorded: RecordedAttempt) -> str:
-    """Return the digest of a body and a hash of its media type and date; empty if there is no body.
+    """Return the digest of a body, followed by a hash of its media type and `Last-Modified`; empty without a body.
 
-    The name differs for the same bytes with another media type or date, so that they are read again.
+    The name differs for the same bytes with another media type or date, so that they are read again. It is only the
+    digest if the answer has neither of these headers.
     """
-    response, modified = recorded.attempt.kept, recorded.attempt.validators[1]
-    if response is None or not (response.mime or modified):
-        return response.digest if response else ""
-    return f"{response.digest} {blake2b(f'{response.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
+    capture, last_modified = recorded.attempt.kept, recorded.attempt.validators[1]
+    if capture is None or not (capture.mime or last_modified):
+        return capture.digest if capture else ""
+    return f"{capture.digest} {blake2b(f'{capture.mime} {last_modified}'.encode(), digest_size=8).hexdigest()}"
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (UNIX seconds) from which on searches must not find a page; None if it does not set a time."""
+    """Return the time (UNIX seconds) from which on searches must not find a page; None if the page does not set one."""
     return summary.until
 
 
 def _find_scope(source: Source | None) -> Scope | None:
     """Return the scope of a source, without the host `*`, because links to any host would count as internal.
 
-    Return None if the source does not have seeds.
+    Return None without a source, and for a source without seeds.
     """
     if source is None or "seeds" not in source.options:
         return None
     options = source.options
-    return _cached_scope(
+    return _get_scope(
         tuple(options["seeds"]), tuple(host for host in options["hosts"] if host != "*"), tuple(options["paths"])
     )
 
 
 @lru_cache(maxsize=64)
-def _cached_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
+def _get_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
     return make_scope(seeds, hosts, paths)
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
-    """Tell whether the header of an answer with known bytes, or without bytes, asks to hide the page from searches."""
+    """Tell whether a page's answer 2xx or 304 has an `X-Robots-Tag` that hides the page from searches."""
     attempt = recorded.attempt
     return (
         attempt.kind == CrawlType.FILE_CRAWL
@@ -130,7 +131,7 @@ def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
 
 
 def _read_body(task: Task) -> bytes:
-    """Return the stored body; raise StepError if it is too long."""
+    """Return the stored body; raise StepError if it is longer than `MAX_DOCUMENT_BYTES`."""
     content = task.view.read(MAX_DOCUMENT_BYTES + 1)
     if len(content) > MAX_DOCUMENT_BYTES:
         raise StepError(f"the body is longer than {MAX_DOCUMENT_BYTES} bytes", Reason.TOO_LARGE)
@@ -138,7 +139,7 @@ def _read_body(task: Task) -> bytes:
 
 
 def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
-    """Summarise a document of `size` bytes; its text is left out if directives ask for that or if it is empty."""
+    """Summarise a document of `size` decompressed bytes; robots directives may ask to leave its text out."""
     fields, url = task.fields, task.item.key
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[:MAX_LINKS]))
@@ -155,7 +156,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
         return summary._replace(identity=crawl_log.identify_hidden(digest, reason), reason=reason.value)
     summary = summary._replace(until=int(directives.until.timestamp()) if directives.until else None)
     described = _replace_surrogates(
-        astuple(_without_late_times(page.description, find_answer_time(fields, task.visited)))
+        astuple(_remove_late_times(page.description, find_answer_time(fields, task.visited)))
     )
     if not any(pile):
         return summary._replace(
@@ -163,11 +164,11 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
             reason=_explain_missing_text(page),
             described=described,
         )
-    return summary._replace(identity=digest, pile=pile, described=described, reason=_explain_odd_text(page))
+    return summary._replace(identity=digest, pile=pile, described=described, reason=_explain_defect(page))
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of a page's header `Refresh` or, without one, of its `meta http-equiv=refresh`."""
+    """Return the target of `header`, the page's header `Refresh`, or else of its `meta` refresh; or None."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -179,20 +180,23 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
     )
 
 
-def _without_late_times(description: Description, answered: datetime) -> Description:
-    """Return a description without times of more than a day after the answer, which a page cannot know."""
-    latest = answered.timestamp() + DAY
+def _remove_late_times(description: Description, answered_at: datetime) -> Description:
+    """Return a description without times of more than a day after the answer, which a page cannot know.
+
+    All times are kept if `answered_at` is `_EPOCH`, which means that the time of the answer is unknown.
+    """
+    latest = answered_at.timestamp() + DAY
     if max(description.created or 0, description.updated or 0) <= latest:
         return description
     created, updated = (
-        time if time is None or answered == _EPOCH or time <= latest else None
+        time if time is None or answered_at == _EPOCH or time <= latest else None
         for time in (description.created, description.updated)
     )
     return replace(description, created=created, updated=updated)
 
 
-def _explain_odd_text(page: PageDocument) -> str:
-    """Return why a text is not that of the requested page, or only a part of it; empty if it is whole."""
+def _explain_defect(page: PageDocument) -> str:
+    """Return the reason why a document with text is not the requested page or was not read whole; otherwise empty."""
     titles = (page.description.title or "", page.description.headline or "")
     if substitute := recognise_substitute(titles, page.pile.text):
         return substitute.value
@@ -202,7 +206,7 @@ def _explain_odd_text(page: PageDocument) -> str:
 
 
 def _explain_missing_text(page: PageDocument) -> str:
-    """Return the reason why the text is missing; empty if the document does not contain any text."""
+    """Return the reason why a document has no text; empty if its reader found no text, or if its type is unknown."""
     reasons = [finding.kind for finding in page.findings if finding.kind in _REASON_NAMES]
     if reasons:
         return reasons[0]
@@ -210,25 +214,25 @@ def _explain_missing_text(page: PageDocument) -> str:
 
 
 def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
-    """Return the robots directives of a page, from the header X-Robots-Tag and from its `meta` elements."""
+    """Return the robots directives of a page for the user agent `agent`, from X-Robots-Tag and `meta` elements."""
     return robots.read_header_directives(fields.get("x-robots-tag", "").split("\n"), agent).join(
-        robots.read_meta_directives(page.asks, agent)
+        robots.read_meta_directives(page.robots_metas, agent)
     )
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return the time of an answer: that of its header Date or, without one, the time of the attempt."""
+    """Return the time in an answer's header Date or else `visited`, the time of the attempt, or else `_EPOCH`."""
     return read_utc_time(fields.get("date", "")) or visited or _EPOCH
 
 
 def _summarise_file(media_type: Mime | None, size: int | None, validator: str, reason: Reason) -> TextSummary:
-    """Summarise a file without text; `validator` is the digest of its bytes or, without it, its ETag."""
+    """Summarise a file without text; `validator` is the digest of its bytes or, if they were not kept, its ETag."""
     identity = crawl_log.identify_file(media_type, size, validator)
     return TextSummary(identity, reason.value, size=size, mime=media_type)
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which databases cannot store, in a text or in tuples of texts."""
+    """Replace lone surrogates, which databases cannot store, by `?` in a text, or in a tuple of texts or rows."""
     if isinstance(value, tuple):
         if _is_encodable("".join(_collect_texts(value))):  # all at once: the links of a page have thousands of texts
             return value
@@ -239,7 +243,7 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _collect_texts(values: tuple[Any, ...]) -> list[str]:
-    """Return the texts in a tuple and in the tuples directly within it."""
+    """Return the texts in a tuple, and in the tuples that are its elements."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     return [value for row in rows for value in row if isinstance(value, str)]
 
@@ -255,9 +259,10 @@ def _is_encodable(text: str) -> bool:
 
 
 def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None) -> SummaryEntry | None:
-    """Return the entry of an attempt; `reading` is the result of reading its body, if that was necessary.
+    """Return the entry of an attempt; `reading` is the summary of its body, or the failed reading.
 
-    Return None for an attempt without an answer, or for an attempt to get another kind of file than a page.
+    `reading` is None if the body was not read. Return None if the attempt was not for a page, or if it got no answer,
+    unless the answer was refused as too large.
     """
     attempt = recorded.attempt
     if attempt.kind != CrawlType.FILE_CRAWL:
@@ -269,9 +274,9 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
     if summary and summary.depends_on_header and attempt.kept:
         payload = f"{attempt.kept.digest} {DEPENDS_ON_HEADER}"
     crawl = CrawlEntry(
-        attempt=recorded.seq, url=attempt.url, at=int(attempt.started.timestamp()),
-        uuid=crawl_log.crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight=sight,
-        agent=crawl_log.agent_uuid(recorded.opened, recorded.session), kind=attempt.kind, allowed=attempt.allowed,
+        attempt=recorded.seq, url=attempt.url, started_at=int(attempt.started.timestamp()),
+        uuid=crawl_log.make_crawl_uuid(attempt.started, recorded.session, attempt.target, attempt.kind), sight=sight,
+        agent=crawl_log.make_agent_uuid(recorded.opened, recorded.session), kind=attempt.kind, allowed=attempt.allowed,
         exit_code=int(_find_exit_code(attempt, summary)),
         milliseconds=round(attempt.seconds * 1000) if attempt.seconds else None,
         status=attempt.status, etag=attempt.validators[0] or None, payload=payload,
@@ -280,14 +285,14 @@ def make_entry(recorded: RecordedAttempt, reading: TextSummary | Reading | None)
 
 
 def _find_exit_code(attempt: Attempt, summary: TextSummary | None) -> ExitCode:
-    """Return the exit code of an attempt: FILE_INGESTED if a text was read, whatever the declared media type."""
+    """Return the exit code of an attempt; FILE_INGESTED if a text was read from a file of a type without a reader."""
     code = classify_attempt(attempt)
     has_text = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
     return ExitCode.FILE_INGESTED if has_text else code
 
 
 def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> tuple[Sight, TextSummary | None]:
-    """Return the result of an attempt as a `Sight`, and the summary of the content; None without new content."""
+    """Return what an attempt found, and the summary of the content, or None if there is no new content."""
     status = attempt.status
     if attempt.reason is Reason.TOO_LARGE and (status is None or _is_document(attempt)):
         return Sight.CONTENT, _summarise_file(None, None, attempt.validators[0], Reason.TOO_LARGE)
@@ -305,7 +310,7 @@ def _classify_sight(attempt: Attempt, reading: TextSummary | Reading | None) -> 
 
 
 def _read_redirect_answer(attempt: Attempt, status: int) -> tuple[Sight, TextSummary | None]:
-    """Return the sight and summary of a redirect; a redirect without a valid target is UNKNOWN."""
+    """Return UNKNOWN for a redirect without a valid target, otherwise CONTENT and a summary with the target."""
     target = read_redirect(attempt.url, status, attempt.location)
     if target is None or target.reason:
         return Sight.UNKNOWN, None

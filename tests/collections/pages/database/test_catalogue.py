@@ -20,10 +20,10 @@ def test_each_media_type_has_one_number_however_its_parameters_are_ordered():
     with closing(sqlite3.connect(":memory:")) as link:
         for statement in statements("base", "kind"):
             link.execute(statement)
-        numbers = [Catalogue(link).mime(kind) for kind in KINDS]
+        numbers = [Catalogue(link).get_mime_id(kind) for kind in KINDS]
         assert len(set(numbers)) == len(KINDS)
         turned = [kind._replace(parameters=kind.parameters[::-1]) for kind in KINDS]
-        assert [Catalogue(link).mime(address) for address in turned] == numbers
+        assert [Catalogue(link).get_mime_id(address) for address in turned] == numbers
 
 
 def test_a_media_type_for_every_page_is_found_by_an_index():
@@ -33,8 +33,8 @@ def test_a_media_type_for_every_page_is_found_by_an_index():
         asked: list[str] = []
         link.set_trace_callback(asked.append)
         for at in range(3):
-            Catalogue(link).mime(UTF8._replace(parameters=(*UTF8.parameters, ("n", str(at)))))
-        Catalogue(link).mime(HTML)
+            Catalogue(link).get_mime_id(UTF8._replace(parameters=(*UTF8.parameters, ("n", str(at)))))
+        Catalogue(link).get_mime_id(HTML)
         link.set_trace_callback(None)
         plans = [
             link.execute(f"EXPLAIN QUERY PLAN {address}").fetchall()

@@ -111,14 +111,14 @@ def test_intervals_do_not_overlap_and_only_the_last_is_open(observations):
 def absent(observations, generation):
     """Tell whether something was missing at the end of a generation."""
     return any(
-        seen.at == generation.confirmed_end and seen.sight in {Sight.MISSING, Sight.GONE} for seen in observations
+        seen.seen_at == generation.confirmed_end and seen.sight in {Sight.MISSING, Sight.GONE} for seen in observations
     )
 
 
 @given(OBSERVATIONS)
 def test_no_generation_spans_an_absence_that_ended_it(observations):
     for generation in fold(observations):
-        within = [seen for seen in observations if generation.first_seen < seen.at < generation.last_seen]
+        within = [seen for seen in observations if generation.first_seen < seen.seen_at < generation.last_seen]
         assert Sight.GONE not in {seen.sight for seen in within}
 
 

@@ -16,7 +16,7 @@ from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
 from windrow.collections.pages.database.forget import forget
-from windrow.collections.pages.database.page_versions import _VERSIONS, Versions
+from windrow.collections.pages.database.page_versions import _VERSIONS, VersionReader
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.stores.sqlite import SqliteReader
 
@@ -190,8 +190,8 @@ def test_the_wordings_of_an_address_are_found_without_those_of_others(tmp_path: 
     store.settle([crawl(NOW, "One"), crawl(NOW + DAY, "Two"), crawl(NOW, "Three", url=OTHER)], 1)
     store.close()
     with closing(SqliteReader(tmp_path / "summary.sqlite")) as reader:
-        assert [timeline.title for timeline in Versions(reader).of(URL)] == ["One", "Two"]
-        assert Versions(reader).of("https://a.example/none") == []
+        assert [timeline.title for timeline in VersionReader(reader).read_versions(URL)] == ["One", "Two"]
+        assert VersionReader(reader).read_versions("https://a.example/none") == []
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link:
         plan = link.execute(f"EXPLAIN QUERY PLAN {_VERSIONS.format(versions='windrow_version')}", (1,)).fetchall()
     assert not [row[3] for row in plan if row[3].startswith("SCAN") and row[3] not in {"SCAN g", "SCAN s"}]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.collections.pages.place import Page, fill, schema
 from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.ask import at_query_time, make_clause, unindexed_filters
+from windrow.collections.pages.search.index_query import at_query_time, make_clause, unindexed_filters
 from windrow.query import parse
 
 JUNE, JULY = 1717200000, 1719792000  # 2024

@@ -1,4 +1,4 @@
-"""Changes of pages: versions that began or ended, what changed in each, and comparisons of two versions."""
+"""Changes of pages: versions that began or ended, what changed between them, and comparisons of two versions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChang
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.database.integrity import read_checkpoint
 from windrow.collections.pages.database.page_versions import (
     NO_NUMBERS,
     NearDuplicate,
     PageVersion,
     Timeline,
-    Versions,
+    VersionReader,
     count_ended_attempts,
     read_timelines,
 )
-from windrow.collections.pages.database.sound import read_checkpoint
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
 from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
@@ -35,7 +35,7 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
 _MAX_COMPARED_VERSIONS = 100
-"""Most versions of an address, the latest ones, that are compared with their previous versions."""
+"""Number of the latest versions of an address that are compared with each other."""
 _MAX_LISTED_COPIES = 5
 """Most addresses with the same or nearly the same text that are listed."""
 
@@ -70,7 +70,7 @@ class Edition(NamedTuple):
 
 
 class RelatedPages(NamedTuple):
-    """Addresses with the same text now, addresses with nearly the same text, and the representative of them all."""
+    """Addresses with the same text now, addresses with nearly the same text, and the representative of the group."""
 
     same_text: tuple[str, ...] = ()
     near_duplicates: tuple[NearDuplicate, ...] = ()
@@ -78,13 +78,13 @@ class RelatedPages(NamedTuple):
 
 
 def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], RelatedPages]:
-    """Return the versions of an address, oldest first, and the pages with the same or nearly the same text now."""
+    """Return the versions of an address, oldest first, and the pages related to it if it is present with a text."""
     related = RelatedPages()
     with open_existing_summary(workspace) as summary:
         if summary is None:
             return [], related
-        reader = Versions(summary)
-        versions = reader.of(url)
+        reader = VersionReader(summary)
+        versions = reader.read_versions(url)
         latest_version = versions[-1] if versions else None
         if latest_version is not None and latest_version.pile_id is not None and latest_version.end is None:
             copies = reader.list_copies(latest_version.pile_id, url, _MAX_LISTED_COPIES)
@@ -97,57 +97,47 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
     return editions, related
 
 
-def _describe_changes(reader: Versions, versions: Sequence[PageVersion]) -> dict[int, str]:
-    """Describe the changes of each of the latest versions since its previous version; the keys are version ids."""
+def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) -> dict[int, str]:
+    """Describe what changed in each of the latest versions since the version before it, by version id."""
     latest_versions = versions[-_MAX_COMPARED_VERSIONS:]
     all_contents = [_read_contents(reader, version) for version in latest_versions]
     descriptions = dict[int, str]()
     for (previous, old_contents), (version, contents) in pairwise(zip(latest_versions, all_contents, strict=True)):
-        changes = compare_versions(old_contents, contents)
-        descriptions[version.id] = str(changes)
+        difference = compare_versions(old_contents, contents)
+        descriptions[version.id] = str(difference)
         if previous.end is not None and previous.end < version.first_seen:
             descriptions[version.id] = "present again" + (
-                "" if changes.is_empty else f", with other content: {changes}"
+                "" if difference.is_empty else f", with other content: {difference}"
             )
     return descriptions
 
 
-def _read_contents(reader: Versions, version: PageVersion) -> VersionContents:
+def _read_contents(reader: VersionReader, version: PageVersion) -> VersionContents:
     """Return the contents of a version for a comparison."""
-    text, rest = "", ""
+    text, other_text = "", ""
     if version.pile_id is not None:
-        text, rest = reader.read_texts([version.pile_id]).get(version.pile_id, ("", ""))
+        text, other_text = reader.read_texts([version.pile_id]).get(version.pile_id, ("", ""))
     short_texts = {
         "title": version.title, "headline": version.headline, "description": version.description,
         "language": version.language, "kind": version.kind,
         "redirect": version.redirect, "canonical": version.canonical,
         SIZE: None if version.pile_id is not None or version.size is None else f"{version.size:,} bytes",
     }  # fmt: skip
-    return VersionContents(tuple((name, short_text or "") for name, short_text in short_texts.items()), text, rest)
+    return VersionContents(
+        tuple((name, short_text or "") for name, short_text in short_texts.items()), text, other_text
+    )
 
 
 def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
-    """Convert a version for messages; `changed` describes its changes, `reason` is why it has no text."""
+    """Convert a version for messages; `changed` and `reason` are as in `Edition`."""
     return Edition(
-        str(UUID(bytes=version.uuid)),
-        datetime.fromtimestamp(version.first_seen, UTC),
-        datetime.fromtimestamp(version.last_seen, UTC),
-        from_unix_time(version.end),
-        version.title or version.headline or "",
-        version.kind or "",
-        version.language or "",
-        version.size,
-        version.redirect or "",
-        version.canonical or "",
-        version.original or "",
-        version.copy_count,
-        version.crawl_count,
-        version.link_count,
-        version.is_indexed,
-        version.word_count,
-        changed,
-        reason,
-    )
+        generation=str(UUID(bytes=version.uuid)), first_seen=datetime.fromtimestamp(version.first_seen, UTC),
+        last_seen=datetime.fromtimestamp(version.last_seen, UTC), end=from_unix_time(version.end),
+        title=version.title or version.headline or "", kind=version.kind or "", language=version.language or "",
+        size=version.size, redirect=version.redirect or "", canonical=version.canonical or "",
+        duplicate_of=version.original or "", copies=version.copy_count, crawls=version.crawl_count,
+        links=version.link_count, indexed=version.is_indexed, words=version.word_count, changed=changed, reason=reason,
+    )  # fmt: skip
 
 
 COLLECTION = "pages"
@@ -155,33 +145,34 @@ MOVED = "moved"
 
 
 class VersionChange(NamedTuple):
-    """A change at an address at the time `at` (UNIX seconds); `kind` is NEW, CHANGED or GONE.
+    """A change at an address at the time `changed_at` (UNIX seconds); `kind` is NEW, CHANGED or GONE.
 
-    `before` and `after` are the versions of the page; None if it did not exist then.
+    `before` and `after` are the versions before and after the change. `before` is None for the first version, `after`
+    for a page that is gone.
     """
 
-    at: int
+    changed_at: int
     kind: str
     before: PageVersion | None
     after: PageVersion | None
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    """Yield the pages whose text or description was added, changed or removed within the window, in any order."""
+    """Yield the changes of pages within the window, in any order: new, changed and gone pages."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     with open_existing_summary(workspace) as summary:
         if summary is None:
             return
-        reader = Versions(summary)
-        start = int(window.since.timestamp()) if window.since else None
-        if start is None and not window.facts:
-            start = 0  # a window without limits contains all attempts
-        for timeline in read_timelines(summary, since=start, sessions=window.facts or NO_NUMBERS):
+        reader = VersionReader(summary)
+        since = int(window.since.timestamp()) if window.since else None
+        if since is None and not window.facts:
+            since = 0  # a window without limits contains all attempts
+        for timeline in read_timelines(summary, since=since, sessions=window.facts or NO_NUMBERS):
             for change in find_page_changes(timeline):
                 version = change.after or change.before
                 assert version is not None
                 yield SourceChange(
-                    datetime.fromtimestamp(change.at, UTC),
+                    datetime.fromtimestamp(change.changed_at, UTC),
                     sources.get(parts(timeline.url).origin, ""),
                     COLLECTION,
                     change.kind,
@@ -192,10 +183,10 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
 
 
 def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
-    """Yield the changes at an address that its selected attempts found.
+    """Yield the changes that the selected attempts at an address found.
 
     A redirect is not a page: of redirects, only changes from and to pages are yielded. A page is gone when its version
-    ends and no other version begins at that time; later attempts that do not find it are not changes.
+    ends and no other version begins at that time.
     """
     previous: PageVersion | None = None
     for number, version in enumerate(timeline.versions):
@@ -212,7 +203,7 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
         previous = version
 
 
-def _describe_change(reader: Versions, change: VersionChange) -> str:
+def _describe_change(reader: VersionReader, change: VersionChange) -> str:
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         return str(compare_versions(_read_contents(reader, change.before), _read_contents(reader, change.after)))
     if change.kind == NEW and change.before is not None and change.before.end is not None:
@@ -221,9 +212,10 @@ def _describe_change(reader: Versions, change: VersionChange) -> str:
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-    """Correct the outcomes of attempts, `counted` by exit code before their files were read; return the new counts.
+    """Correct `counted`, the numbers of attempts by exit code, for files that were read later; return the new counts.
 
-    A file of an unknown type from which a text was read counts as ingested. `facts` are the (first, last) attempts.
+    A file of an unknown type from which a text was read counts as ingested. `facts` are (first, last) numbers of
+    attempts, both included. `counted` is returned if the Summary Database does not contain all of these attempts.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with open_existing_summary(workspace) as summary:
@@ -237,12 +229,12 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
 
 
 def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    """Tell whether the Summary Database contains all attempts between two facts."""
+    """Tell whether the Summary Database contains all attempts of the ledger up to the last of `facts`."""
     return read_checkpoint(summary) >= min(facts[1], ledger.attempts.last_number())
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the pages of each source that sessions between two facts added, changed or removed."""
+    """Count the pages of each source that were added, changed, removed or moved, by the sessions between two facts."""
     with open_existing_summary(workspace) as summary:
         return {} if summary is None else _count_changes(ledger, read_timelines(summary, sessions=facts))
 
@@ -261,7 +253,7 @@ def content_of_attempts(
 
 
 def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
-    """Count the changes of pages by source and kind; a page that redirects since then counts as moved."""
+    """Count the changes of pages by source and kind; a page that names a refresh to another counts as moved too."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     for timeline in timelines:
@@ -281,21 +273,21 @@ def compare(
 ) -> Comparison | None:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
-    `what` is the address. The times are days, months, years or times, as in the search language. Without `until` the
-    latest version is used, and without `since` the previous one. A page that was gone counts as empty. Returns None for
-    an unknown page; raises UsageError for an invalid address, WindrowError if it does not have two versions.
+    `what` is the address; `since` and `until` are days, months, years or times, as in the search language. Without
+    `until` the latest version is used, without `since` the one before it. A page that was gone counts as empty. Returns
+    None for an unknown page; raises UsageError for an invalid address, WindrowError without two versions to compare.
     """
     url = normalise_web_address(what)
     if not url:
         raise UsageError(f"{what!r} is not an address of the web", hint="windrow diff https://...")
     with open_summary(workspace) as summary:
-        reader = Versions(summary)
-        versions = reader.of(url)
+        reader = VersionReader(summary)
+        versions = reader.read_versions(url)
         if not versions:
             return None
-        new, new_gone = _version_at(versions, until)
+        new, new_gone = _version_at(url, versions, until)
         if since:
-            old, old_gone = _version_at(versions, since)
+            old, old_gone = _version_at(url, versions, since)
         else:
             previous = versions[max(0, versions.index(new) - 1)]
             old, old_gone = (new if new_gone else previous), None
@@ -313,17 +305,18 @@ def compare(
     )  # fmt: skip
 
 
-def _version_at(versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the version at the end of a period, and the time since when the page was gone then, or None.
+def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
+    """Return the last version that began before the end of a period, and since when it was gone then, or None.
 
-    `text` is the period; without it, the latest version is returned.
+    `text` is the period; if it is empty, the latest version is returned. `url` is the address, for messages.
     """
     candidates = versions
     if text:
         period = read_time_span(text)
         candidates = [version for version in versions if period is None or version.first_seen < period.end]
         if not candidates:
-            raise WindrowError(f"the page was not known yet at {text}", hint="windrow why URL", reason=Reason.NOT_FOUND)
+            message = f"{url} was not known yet at {text}"
+            raise WindrowError(message, hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
     version = candidates[-1]
     is_gone = version.end is not None and not (text and period and version.end >= period.end)
     return version, from_unix_time(version.end) if is_gone else None
@@ -332,7 +325,7 @@ def _version_at(versions: list[PageVersion], text: str) -> tuple[PageVersion, da
 def _describe_difference(
     old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, difference: Difference
 ) -> str:
-    """Describe in one line how a page changed; `old_gone` and `new_gone` are the times since when it was gone."""
+    """Describe in one line how a page changed; `old_gone` and `new_gone` are as `_version_at` returns them."""
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:

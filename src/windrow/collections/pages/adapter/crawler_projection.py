@@ -1,4 +1,4 @@
-"""Project the ledger's attempts into the crawler database of a workspace, from its checkpoint on."""
+"""Project the ledger's attempts into the crawler database of a workspace, after the checkpoint of that database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS_PER_TRANSACTION = 500
 """Most attempts, or addresses, projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""Longest time of one call during a session, which calls about once a second."""
+"""Longest time of one call of `catch_up` during a session, which calls it about once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = CRAWLER_TEXT_BYTES.number
@@ -35,7 +35,7 @@ MAX_INFLATION = 200
 """Most bytes of a decompressed file for each compressed byte."""
 
 END_SECONDS = 10.0
-"""Longest time for files and addresses at the end of a session."""
+"""Longest time for descriptions of files and for addresses at the end of a session."""
 
 REBUILD_HINT = "remove the crawler database; the next windrow run rebuilds it"
 
@@ -47,11 +47,11 @@ class CrawlerProjection:
         self, path: Path, user_agent: str = "", *, archive: Path | None = None, summary: Path | None = None,
         batch_size: int = ROWS_PER_TRANSACTION, turn_seconds: float = TURN_SECONDS, end_seconds: float = END_SECONDS,
     ) -> None:  # fmt: skip
-        """Open the database in a file, creating missing tables; `user_agent` is written for all crawls from now on.
+        """Open the database in a file, creating missing tables; `user_agent` is written for all sessions from now on.
 
-        If `archive`, its folder, is given, the source texts of files that are fetched from now on are written too. If
-        `summary`, the path of the Summary Database, is given, parameters of media types and canonical addresses are
-        copied from there.
+        With `archive`, the archive's folder, the source texts of files that are projected from now on are written too.
+        With `summary`, the path of the Summary Database, exit codes, parameters of media types and canonical addresses
+        are copied from there. `batch_size` is the most attempts or addresses in one transaction.
         """
         self.store = CrawlerStore(path)
         self._user_agent = user_agent
@@ -63,8 +63,8 @@ class CrawlerProjection:
     def catch_up(self, ledger: Ledger) -> None:
         """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
 
-        There may be millions of addresses that were never requested. The addresses that do not fit into the time at the
-        end of a session are projected by the next session.
+        At the end of a session, all attempts are projected, but addresses only for `end_seconds`, as there may be
+        millions that were never requested. The next session projects the remaining ones.
         """
         is_running = ledger.sessions.running()
         deadline = time.monotonic() + self._turn_seconds
@@ -88,27 +88,22 @@ class CrawlerProjection:
         return len(attempts) == self._batch_size
 
     def _read_texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
-        """Yield (attempt, source text) for files; files that are not text or cannot be read are left out."""
+        """Yield (attempt, source text) for files; those that are not text, too large or not readable are left out."""
         for recorded, _ in attempts:
             attempt = recorded.attempt
-            response = attempt.kept
-            if (
-                response is None
-                or attempt.status != _HTTP_OK
-                or response.size > MAX_TEXT_BYTES
-                or not is_text(response.mime)
-            ):
+            kept = attempt.kept
+            if kept is None or attempt.status != _HTTP_OK or kept.size > MAX_TEXT_BYTES or not is_text(kept.mime):
                 continue
-            original = ledger.captures.original(attempt.target, response.digest) if response.revisit else None
+            original_place = ledger.captures.original(attempt.target, kept.digest) if kept.revisit else None
             try:
-                body, fields = self._read_body(original or response.place)
+                body, fields = self._read_body(original_place or kept.place)
             except WindrowError:
                 continue
             text = decode(body, fields.get("content-type", "")).text
             yield recorded.seq, text.encode("utf-8", "replace").decode()
 
     def _read_body(self, place: ArchivePlace) -> tuple[bytes, Mapping[str, str]]:
-        """Return the decompressed body of a capture and its header; raise WindrowError if it cannot be read."""
+        """Return the decompressed body of a capture and its header fields; raise WindrowError if it cannot be read."""
         assert self._archive is not None
         capture = open_response(self._archive, place)
         with capture.view as view:
@@ -120,14 +115,14 @@ class CrawlerProjection:
         """Project the next batch of addresses; tell whether there may be more."""
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_place():
-            last_address = 0  # the table was rebuilt: known candidates stay as they are
+            last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
         addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
             self.store.offer([address.url for address in addresses], addresses[-1].place)
         return len(addresses) == self._batch_size
 
     def _project_descriptions(self) -> bool:
-        """Project the descriptions of the next batch of files; tell whether there may be more."""
+        """Update the next batch of files from the Summary Database; tell whether there may be more."""
         if self._summary is None:
             return False
         last_attempt = self.store.checkpoint(DESCRIBED)
@@ -139,14 +134,14 @@ class CrawlerProjection:
         return len(files) == self._batch_size
 
     def _project_session_ends(self, ledger: Ledger) -> None:
-        """Write the end times of sessions; a killed session does not have one."""
+        """Write the end times of sessions that have ended since; a killed session does not get one."""
         open_sessions = self.store.list_open_agents()
         end_times = [(end.session, int(end.at.timestamp())) for end in ledger.sessions.ended(open_sessions)]
         if end_times:
             self.store.write_end_times(end_times)
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Do nothing: the standard has no table for crawls in progress."""
+        """Do nothing: the standard does not have a table for crawls in progress."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -154,7 +149,7 @@ class CrawlerProjection:
 
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault if the crawler database has other numbers of crawls or candidates than the ledger."""
+    """Yield the faults of the crawler database: it is missing, not up to date, or has other counts than the ledger."""
     has_attempts = bool(ledger.attempts.logged_after(COLLECTION, 0, 1))
     if not path.exists():
         if has_attempts and not ledger.sessions.running():
@@ -165,15 +160,15 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
     attempts = ledger.attempts.count_upto(COLLECTION, last_attempt)
     if row_counts["crawl_log"] != attempts:
         yield Fault(
-            "crawler database", f"has {row_counts['crawl_log']} crawls; the ledger has {attempts}", REBUILD_HINT
+            "crawler database", f"it has {row_counts['crawl_log']} crawls, but the ledger has {attempts}", REBUILD_HINT
         )
     addresses = ledger.addresses.count_upto(COLLECTION, last_address)
     if row_counts["crawl_candidate"] < addresses:
         yield Fault(
             "crawler database",
-            f"has {row_counts['crawl_candidate']} candidates; the ledger has {addresses}",
+            f"it has {row_counts['crawl_candidate']} crawl candidates, but the ledger has {addresses} addresses",
             REBUILD_HINT,
         )
     later_attempts = ledger.attempts.logged_after(COLLECTION, last_attempt, 1)
     if later_attempts and not ledger.sessions.running():
-        yield Fault("crawler database", "does not have the latest attempts", "windrow run")
+        yield Fault("crawler database", "it does not have the latest attempts of the ledger", "windrow run")

@@ -1,4 +1,4 @@
-"""The history of a page or site as text and as messages."""
+"""The history of a page or site as lines of text and as JSON messages."""
 
 from __future__ import annotations
 
@@ -32,30 +32,32 @@ _STATES = {
     "waiting": "known, but not requested yet",
     "had": "fetched, but no version of it is kept",
     "cancelled": "not requested until windrow retry",
-    "failing": "all requests failed so far",
+    "failing": "the last request failed, and no version of it is kept",
     "refused": "not requested",
     "forgotten": "taken down, and not requested again",
     "unknown": "may be requested, but no page or list links to it",
 }
 
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
-"""States that have the same name as their reason, so that the reason is not shown."""
-_OPEN_BUT_FAILING = "present at the last successful request; later requests failed; it ends when it is certainly gone"
+"""States whose reason has nearly the same name and is not shown."""
+_OPEN_BUT_FAILING = (
+    "present at the last successful request, but later requests failed; gone after a 410 or two 404 in a row"
+)
 
 
 def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-    """Explain the page, the crawled site or the host called `name`; return None if it is none of these."""
+    """Explain a page, a source's site or a host; return None if `name` is not its address or name."""
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
-    if name.endswith("/robots.txt") and (rules := site_at(workspace, ledger, name)):
-        return explain_site(rules)
+    if name.endswith("/robots.txt") and (site := site_at(workspace, ledger, name)):
+        return explain_site(site)
     if page_state := find_page(workspace, ledger, name):
         return explain_page(page_state)
     source = workspace.source(name)
     if source is not None:
         return explain_site(site_of(workspace, ledger, source)) if source.collection == COLLECTION.name else None
-    host = site_at(workspace, ledger, name)
-    return explain_site(host) if host else None
+    site = site_at(workspace, ledger, name)
+    return explain_site(site) if site else None
 
 
 def explain_page(page_state: PageState) -> Explanation:
@@ -80,13 +82,13 @@ def _describe_discovery(page: PageState) -> Iterator[str]:
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
     elif page.events and all(is_foreign(event.warc) for event in page.events):
-        yield "  known from WARC files of other tools"
+        yield "  it is known from WARC files of other tools"
     elif page.events or page.due is not None:
-        yield "  a seed, or listed in a feed or sitemap"
+        yield "  it is a seed, or listed in a feed or sitemap"
 
 
 def _describe_page(page: PageState) -> Iterator[str]:
-    """Yield the lines about a page: its state, its next request, its duplicates and its events."""
+    """Yield the lines about a page: its state, its next request, its duplicates and its history."""
     yield f"{page.url}" + (f" (page of {page.source})" if page.source else "")
     reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _NAMED_AS_REASON else ""
     meaning = _OPEN_BUT_FAILING if page.state == "open" and page.failures else _STATES[page.state]
@@ -107,7 +109,7 @@ def _describe_page(page: PageState) -> Iterator[str]:
             continue
         yield f"  nearly the same text ({near_duplicate.similarity:.0%}) is at {near_duplicate.url}"
     if page.represented_by:
-        yield f"  {page.represented_by} represents it and its duplicates"
+        yield f"  searches show {page.represented_by} instead of it and its other duplicates"
     yield from _describe_unfinished(page.tombstones)
     if lines := sorted(_yield_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
@@ -115,7 +117,7 @@ def _describe_page(page: PageState) -> Iterator[str]:
 
 
 def _yield_events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
-    """Yield the time of each event, its order among events in the same second, and its description in one line."""
+    """Yield the time of each attempt, version and takedown, its order within a second, and a line that describes it."""
     yield from ((event.at, 0, f"{event.event:<8} {event.message}") for event in page.events)
     for number, edition in enumerate(page.versions, 1):
         following = page.versions[number] if number < len(page.versions) else None
@@ -140,12 +142,12 @@ def _format_duration(seconds: int) -> str:
 
 
 def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[str]:
-    """Describe whether a version can be searched for, and the addresses with the same text."""
+    """Describe whether a version can be searched for, and its duplicates; `same_text` are addresses with its text."""
     if edition.words or edition.indexed:
         yield (
             f"  its text can be searched for: {edition.words:,} different words"
             if edition.indexed
-            else "  not indexed yet"
+            else "  its text is not indexed yet"
         )
         if edition.reason:
             is_other_page = edition.reason in SUBSTITUTE_REASONS
@@ -157,12 +159,12 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
         hint = f"; {_INSTALL_HINT}" if (edition.reason, edition.kind) == (Reason.UNSUPPORTED, _PDF) else ""
         yield f"  its text cannot be searched for: {Reason(edition.reason).meaning}{hint}"
     if edition.duplicate_of:
-        yield f"  marked as a duplicate of {edition.duplicate_of}"
+        yield f"  it is marked as a duplicate of {edition.duplicate_of}"
     if same_text:
         remainder = f", and {edition.copies - len(same_text):,} more" if edition.copies > len(same_text) else ""
         yield f"  the same text is at {', '.join(same_text)}{remainder}"
     if edition.canonical:
-        yield f"  names {edition.canonical} as its canonical address"
+        yield f"  the page names {edition.canonical} as its canonical address"
 
 
 def _describe_edition(edition: Edition) -> str:
@@ -179,9 +181,9 @@ def _describe_edition(edition: Edition) -> str:
 
 
 def _describe_site(site: SiteState) -> Iterator[str]:
-    yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
+    yield f"{site.name}" + (f" (a site with the seeds {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
-    duplicates = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
+    duplicates = f", {counts.duplicates:,} of the present ones are marked as duplicates" if counts.duplicates else ""
     summary = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
     yield f"  {summary}; {counts.open:,} are present{duplicates}"
     for origin in site.origins:
@@ -190,7 +192,7 @@ def _describe_site(site: SiteState) -> Iterator[str]:
 
 def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
     """Yield the lines about an origin: its takedowns, addresses, robots.txt and outcomes."""
-    yield f"{origin.origin} (of {origin.source})"
+    yield f"{origin.origin} (of the source {origin.source})"
     for tombstone in origin.tombstones:
         lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""
         yield f"  {show(tombstone.at)} {takedown_line(tombstone.target, tombstone.by, tombstone.reason)}{lifted}"
@@ -200,7 +202,7 @@ def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
     if origin.next_due is not None:
         yield f"  the next one is due {show(origin.next_due)}"
     if origin.robots:
-        delay = f"; it asks for {origin.delay:g} s between requests" if origin.delay is not None else ""
+        delay = f"; it sets a delay of {origin.delay:g} s between requests" if origin.delay is not None else ""
         yield f"  robots.txt: {origin.robots}{delay}"
     for outcome in origin.outcomes:
         is_failure = outcome.meaning or outcome.outcome >= "400"

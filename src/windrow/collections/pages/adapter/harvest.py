@@ -1,4 +1,4 @@
-"""The crawl of a workspace: its sites, its user agent, and the verdict of the rules on an address."""
+"""The crawl of a workspace: its sites, its user agent, and whether the rules allow an address."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from windrow.stores.sqlite import close_on_failure
 def harvest(workspace: Workspace) -> Harvest:
     """Make the harvest of the configured sites; raise ConfigError if the operator or contact is missing.
 
-    If no site is configured, no requests are sent, and no operator is needed.
+    If no site is configured, requests are not sent, so operator and contact may be missing.
     """
     site_sources = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = require_agent(workspace) if site_sources else find_agent(workspace)
@@ -60,7 +60,7 @@ def harvest(workspace: Workspace) -> Harvest:
 
 
 def require_agent(workspace: Workspace) -> str:
-    """Return the user agent, with operator and contact; raise ConfigError if a setting for it is missing or wrong."""
+    """Return the user agent; raise ConfigError if operator, contact or user_agent is missing or malformed."""
     section: Pages = workspace.section(Pages)
     try:
         return user_agent(section.operator, section.contact, section.user_agent)
@@ -72,7 +72,7 @@ def require_agent(workspace: Workspace) -> str:
 
 
 def _find_setting(workspace: Workspace, name: str) -> Value:
-    """Return a setting of [pages], or the workspace's setting of this name if [pages] leaves it at its default."""
+    """Return a setting of [pages], or the workspace's setting of this name if only that is set."""
     settings = {setting.name: setting for setting in workspace.values}
     own_setting, workspace_setting = settings[f"pages.{name}"], settings.get(name)
     if own_setting.origin == "default" and workspace_setting is not None and workspace_setting.value:
@@ -81,9 +81,9 @@ def _find_setting(workspace: Workspace, name: str) -> Value:
 
 
 def find_agent(workspace: Workspace) -> str:
-    """Return the user agent; empty if none is configured.
+    """Return the user agent; empty if a setting for it is missing or malformed.
 
-    Robots directives in pages may name it even if nothing is crawled.
+    It is needed even if nothing is crawled, for robots directives of pages that name it.
     """
     try:
         return require_agent(workspace)
@@ -92,59 +92,61 @@ def find_agent(workspace: Workspace) -> str:
 
 
 def _describe_setting(setting: Value) -> str:
-    """Return the place and name of a setting, or the message that it is missing."""
+    """Return where a setting was set, and its name; or the message that it is missing."""
     if setting.origin == "default":
         return f"windrow.toml: {setting.name} is missing"
     return f"{setting.origin}: {setting.name}"
 
 
 def _suggest_setting(workspace: Workspace, setting: Value) -> str:
-    """Return a hint how to change a setting: what to write and where, or the environment variable to unset."""
+    """Return a hint how to correct a setting: what to write and where, or the environment variable to unset."""
     key = setting.name.rpartition(".")[2]
     example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(key)
     config_path = workspace.root / "windrow.toml"
     if setting.origin.startswith("env "):
         return f"unset {setting.origin.removeprefix('env ')}"
-    place = "below [pages] in" if "." in setting.name else "at the top of"
-    return f'{key} = "{example}" {place} {config_path}' if example else f"edit {config_path}"
+    location = "below [pages] in" if "." in setting.name else "at the top of"
+    return f'{key} = "{example}" {location} {config_path}' if example else f"edit {config_path}"
 
 
 def require_ready(workspace: Workspace) -> None:
-    """Raise an error if the operator or contact is missing, or if the index's folder has other contents."""
+    """Raise an error if a setting for the user agent is missing, or if the index's folder has other contents."""
     require_agent(workspace)
     refuse_foreign(workspace.section(Pages).index)
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if another source has the same seed, because each origin is crawled for only one source."""
+    """Raise UsageError if another source has a seed of `source`: each origin is crawled for only one source."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
         if shared_seeds := set(other_source.options["seeds"]) & set(source.options["seeds"]):
-            raise UsageError(f"{min(shared_seeds)} is already a seed of {other_source.name}", hint="windrow config")
+            raise UsageError(
+                f"{min(shared_seeds)} is already a seed of the source {other_source.name}", hint="windrow config"
+            )
 
 
 def update_projection(workspace: Workspace, ledger: Ledger) -> None:
-    """Do nothing: an operator's decision about addresses is not a crawl, and the standard has no table for it."""
+    """Do nothing: the standard does not have a table for an operator's decisions about addresses."""
     del workspace, ledger
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the explanation why an address is not known, to be appended to a message; empty if there is none."""
+    """Return why an address is not known, to be appended to a message; empty for a name, or without any sites."""
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""Most of the latest answers for robots.txt that are read: a valid one stays in force for a day."""
+"""Most of the latest answers for robots.txt that are read to find out which one is in force."""
 
 
 class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the source to whose site it belongs; empty if it belongs to none. `reason` and `rule` are the reason
-    and the description of the rule that refuses it; None and empty if it may be requested.
+    `source` is the source to whose site the address belongs, or empty. `reason` and `rule` are the reason why it may
+    not be requested and a description of the rule; they are None and empty if it may be requested.
     """
 
     source: str
@@ -152,15 +154,15 @@ class Judgement(NamedTuple):
     rule: str
 
 
-def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str = "") -> Judgement:
-    """Judge a normal address by the present rules of the workspace's sites, without any request.
+def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str) -> Judgement:
+    """Judge a normalised address by the present rules of the workspace's sites, without a request.
 
-    If the address is an asset, `asset_of` is the name of the source whose pages need it.
+    If the address is an asset, `asset_of` is the name of the source whose pages need it, otherwise it is empty.
     """
-    if asset_of and (owner := workspace.source(asset_of)):
-        verdict = make_site_policy(owner).judge_by_deny_rules(parts(url))
+    if asset_of and (asset_source := workspace.source(asset_of)):
+        verdict = make_site_policy(asset_source).judge_by_deny_rules(parts(url))
         if verdict.allowed:
-            robots = find_robots_in_force(workspace, ledger, owner, parts(url).origin).robots
+            robots = find_robots_in_force(workspace, ledger, asset_source, parts(url).origin).robots
             verdict = _judge_private_host(ledger, url) or judge_by_robots(url, robots)
         return Judgement(asset_of, verdict.reason, describe_verdict(verdict))
     year = now().year
@@ -179,7 +181,7 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
-    """Return the refusal of a host that resolved to a private network at the last attempt; None if it did not."""
+    """Return a refusal if the last request for robots.txt of the address was refused as private, otherwise None."""
     attempts = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if attempts and attempts[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)
@@ -189,7 +191,7 @@ def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
 def find_robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_state.RobotsState:
     """Return the robots.txt in force at an origin, computed from its latest answers in the ledger.
 
-    Before the first answer, everything is allowed, because its rules are unknown.
+    Before the first answer, everything is allowed.
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     attempts = ledger.attempts.of_rules(origin, "pages", kind, _MAX_ROBOTS_ANSWERS)
@@ -208,9 +210,9 @@ def find_robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, o
 def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:
     """Return the decompressed body of a robots.txt in the archive; empty if it cannot be read."""
     try:
-        response = open_response(workspace.archive.folder, place)
-        with response.view as view:
-            codings = {name: response.fields[name] for name in ("content-encoding",) if name in response.fields}
+        capture = open_response(workspace.archive.folder, place)
+        with capture.view as view:
+            codings = {name: capture.fields[name] for name in ("content-encoding",) if name in capture.fields}
             limits = workspace.section(Pages).limits
             return decode_body(view.read(2 * MAX_BYTES), codings, most=limits.member_size, ratio=limits.ratio)
     except WindrowError:

@@ -1,4 +1,4 @@
-"""Open the Summary Database of a workspace, if it exists, and convert the times in it."""
+"""Find and open the Summary Database of a workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COUNT_TABLES = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_gener
 
 
 def _find_summary(workspace: Workspace) -> Path | None:
-    """Return the path of the Summary Database; None if it does not exist or is empty."""
+    """Return the path of the Summary Database; None if it does not exist or has no tables."""
     path = workspace.section(Pages).summary_database
     if not path.is_file():
         return None
@@ -24,11 +24,11 @@ def _find_summary(workspace: Workspace) -> Path | None:
 
 
 def require_summary(workspace: Workspace) -> Path:
-    """Return the path of the Summary Database; raise WindrowError if it does not exist yet or is empty."""
+    """Return the path of the Summary Database; raise WindrowError if it does not exist or has no tables."""
     path = _find_summary(workspace)
     if path is None:
         raise WindrowError(
-            f"there are no pages yet: {workspace.section(Pages).summary_database} does not exist or is empty",
+            f"there are no pages yet: {workspace.section(Pages).summary_database} does not exist or has no tables",
             hint="windrow run pages",
             reason=Reason.NOT_FOUND,
         )
@@ -36,11 +36,11 @@ def require_summary(workspace: Workspace) -> Path:
 
 
 def open_existing_summary(workspace: Workspace) -> AbstractContextManager[SqliteReader | None]:
-    """Open the Summary Database for the block, which gets None if the database does not exist or is empty."""
+    """Open the Summary Database for the block, which gets None if it does not exist or has no tables."""
     path = _find_summary(workspace)
     return nullcontext() if path is None else closing(SqliteReader(path))
 
 
 def open_summary(workspace: Workspace) -> closing[SqliteReader]:
-    """Open the Summary Database for the block; raise WindrowError if it does not exist yet or is empty."""
+    """Open the Summary Database for the block; raise WindrowError if it does not exist or has no tables."""
     return closing(SqliteReader(require_summary(workspace)))

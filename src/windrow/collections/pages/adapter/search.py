@@ -16,7 +16,7 @@ from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.lookup import require_summary
 from windrow.collections.pages.adapter.search_index import decode_links, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
-from windrow.collections.pages.search.ask import (
+from windrow.collections.pages.search.index_query import (
     FROM,
     PRESENTLY_OPEN,
     at_query_time,
@@ -41,6 +41,7 @@ from windrow.collections.pages.search.rank import (
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import IndexDamaged
+from windrow.formats.text import counted
 from windrow.query import Query, parse
 from windrow.query.clause import IndexHit
 from windrow.query.likeness import (
@@ -57,29 +58,30 @@ from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
 BLOCK_SIZE = 40
-"""Candidates that are ranked together. All pages of results are cut from the same blocks, so they never overlap."""
+"""Number of candidates that are ranked together: a block. Pages of results are cut from the same blocks."""
 MAX_TEXTS_READ = 16
-"""The best candidates of a block, whose texts are read."""
+"""Number of the best candidates of a block whose texts are read."""
 MAX_BLOCKS = 25
-"""Most blocks that are read; results after them can only be found with a filter."""
+"""Most blocks that are read for a query; pages after them are not found."""
 MAX_MATCHES = 20_000
-"""Most versions that match a filter which only the database can answer; others are ignored."""
+"""Most versions that are read for a filter that only the database can answer; others are ignored."""
 
 TEMPORARY_INDEX_NOTE = (
     "the search index does not exist, or is of another version, and was built for this search only;"
     " to build it permanently: windrow run pages --from index"
 )
-"""The note of a search if the folder of the index cannot be written."""
+"""The note of a search if the index had to be built in a temporary folder."""
 Matches: TypeAlias = dict[Filter, tuple[int, ...]]
-"""The ids of the versions that match each filter which only the database can answer."""
+"""The ids of the versions that match each filter, of those that only the database can answer."""
 
 
 class PageHit(NamedTuple):
     """A page that a search found.
 
-    `more` is the number of other addresses with the same or nearly the same text, `near` the number of those with only
-    nearly the same text. `standing` is the address of their representative, null if it is the page itself. `uncertain`
-    is true if the query's time is after the page was last seen and before it was found to be gone or changed.
+    `more` is the number of other addresses with the same or nearly the same text, `near` the number of addresses with
+    only nearly the same text. `standing` is the address of their representative, null if that is the page itself or if
+    there is no group. `uncertain` is true if the page was not seen between the query's time and its end, or if the last
+    attempt before the query's time did not find it.
     """
 
     url: str
@@ -115,7 +117,7 @@ class Search:
             self._open()
 
     def _open(self, *, anew: bool = False) -> None:
-        """Open the index and its manifest; with `anew`, or if the manifest is damaged, the index is built again."""
+        """Open the index and its manifest; with `anew`, or if the manifest is damaged, build the index again."""
         self._index, is_temporary = open_to_search(self._summary, self._folder, anew=anew)
         self._notes = (TEMPORARY_INDEX_NOTE,) if is_temporary else ()
         with close_on_failure(self._index.close):
@@ -130,9 +132,9 @@ class Search:
     def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
         """Answer a query with `limit` results after the first `offset` results.
 
-        Any text is a query. `now` is the present time in UNIX seconds; pages that are new at that time are preferred.
-        The details of a result are a `PageHit`; with `explain`, it includes the parts of its score. Raises StoreError
-        if the database or the index cannot be read.
+        Any text is a query. `now` is the present time in UNIX seconds, from which the freshness of pages is computed.
+        The details of a result are a `PageHit`; with `explain`, it has the parts of its score. Raises StoreError if the
+        database or the index cannot be read.
         """
         query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
         if query.nothing:
@@ -154,7 +156,7 @@ class Search:
         scorer = prepare_ranking(query, frequencies, document_count, now)
         matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
         notes = [
-            f"'{leaf.typed}' matches more than {MAX_MATCHES:,} pages; the others are ignored"
+            f"the filter '{leaf.typed}' matches {MAX_MATCHES:,} versions of pages, or more; the others are ignored"
             for leaf in matches
             if len(matches[leaf]) == MAX_MATCHES
         ]
@@ -164,7 +166,9 @@ class Search:
             if ranked_pages:
                 break
         if ranked_pages and attempt is not query:
-            notes.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
+            notes.append(
+                "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
+            )
         find = term_pattern(searched_terms(query.root))
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
@@ -182,7 +186,7 @@ class Search:
         self._index.close()
 
     def _gather(self, query: Query, scorer: RankingQuery, count: int, share: float, matches: Matches) -> list[Ranked]:
-        """Return the first `count` results, or fewer if there are no more; only a `share` of the words must match."""
+        """Return the first `count` results, or all if there are fewer; only a `share` of the words must match."""
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
         gathered: list[Ranked] = []
@@ -200,7 +204,7 @@ class Search:
         return gathered[:count]
 
     def _add_proximities(self, scorer: RankingQuery, ranked: list[Ranked]) -> list[Ranked]:
-        """Read the texts of the best pages, add the distance of the words to their scores, and sort them again."""
+        """Read the texts of the best pages, add the nearness of the words in them to the scores, and sort again."""
         best_pages = ranked[:MAX_TEXTS_READ]
         piles = {
             ranked_page.candidate.page.pile_id
@@ -216,7 +220,7 @@ class Search:
         return sort_ranked(rescored) + ranked[MAX_TEXTS_READ:]
 
     def _yield_candidates(self, query: Query, share: float, matches: Matches) -> Iterator[list[IndexHit]]:
-        """Yield blocks of candidates, the best first; without words in the query, the last updated first."""
+        """Yield blocks of candidates, the best first; for a query without words, the last updated first."""
         newest = "" if any(True for _ in searched_terms(query.root)) else "updated"
         clause = make_clause(query, matches, share=share)
         for number in range(MAX_BLOCKS):
@@ -229,13 +233,13 @@ class Search:
     def _find_matches(self, leaf: Filter) -> tuple[int, ...]:
         """Return the ids of at most `MAX_MATCHES` versions that match a filter, read from the database."""
         condition = make_condition(leaf)
-        relations = self._summary.relations()
+        relations = self._summary.list_relations()
         sql = f"SELECT g.version_id FROM {FROM} WHERE {condition.sql}"
         queries = " UNION ALL ".join(sql.format(versions=relation) for relation in relations)
         return self._summary.select_ids(f"{queries} LIMIT ?", (*condition.values * len(relations), MAX_MATCHES))
 
     def _read_candidates(self, block: list[IndexHit], best_score: float) -> list[Candidate]:
-        """Return the pages of a block with their links and scores; `best_score` is the highest one of the query."""
+        """Return the pages of a block with their links and scores; `best_score` is the highest score for the query."""
         ids = [hit.id for hit in block]
         scores = {hit.id: hit.score for hit in block}
         entries = self._manifest.read_entries(ids)
@@ -243,22 +247,22 @@ class Search:
             Candidate(
                 page, decode_links(entries[page.id]) if page.id in entries else NO_LINKS, scores[page.id], best_score
             )
-            for page in self._summary.generations(ids, texts=False)
+            for page in self._summary.read_versions(ids, texts=False)
         ]
 
     def _count_frequencies(self, query: Query) -> tuple[dict[str, int], int]:
-        """Return in how many documents of the index each word of the query occurs, and the number of all documents."""
+        """Return the number of indexed documents with each word of the query, and the number of all documents."""
         query_words = {word for node in searched_terms(query.root) for word in words(node.text)}
         return {word: self._index.frequency(" ".join(index_words(word)), "main") for word in query_words}, len(
             self._index
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show, each with its group at the time of the query."""
-        is_open = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
+        """Yield the pages to show, with the counts of their copies and, for a query of the present, their groups."""
+        condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         piles = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in piles if pile_id is not None]
-        copies = self._summary.count_copies(pile_ids, is_open.sql, is_open.values) if pile_ids else {}
+        copies = self._summary.count_copies(pile_ids, condition.sql, condition.values) if pile_ids else {}
         if query.as_of is not None:
             url_ids = {ranked.candidate.page.url_id for ranked in ranked_pages}
             absent_ids = self._summary.find_absent(url_ids, query.as_of)
@@ -270,7 +274,7 @@ class Search:
             return
         representative_ids = self._summary.find_representatives([ranked.candidate.page.id for ranked in ranked_pages])
         group_sizes = self._summary.count_group_urls(representative_ids.values())
-        representatives = self._summary.generations(sorted(set(representative_ids.values())), texts=False)
+        representatives = self._summary.read_versions(sorted(set(representative_ids.values())), texts=False)
         representative_by_id = {representative.id: representative for representative in representatives}
         has_filters = any(True for _ in filters(query.root))
         for ranked in ranked_pages:
@@ -325,13 +329,13 @@ def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain
 
 
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
-    """Yield remarks: whether the result is uncertain, its duplicates and, with `explain`, the parts of its score."""
+    """Yield remarks: that the result is uncertain, its duplicates and, with `explain`, the parts of its score."""
     if hit.uncertain:
-        yield "uncertain: it was last seen before that time, and found changed or gone after it"
+        yield "uncertain: it was last seen before that time, and may have changed or been gone by then"
     if hit.more:
         same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
         representative = f", represented by {hit.standing}" if hit.standing else ""
-        yield f"and {hit.more:,} more with {same} text{representative}"
+        yield f"and {counted(hit.more, 'more address')} with {same} text{representative}"
     if explain:
         parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in hit.parts)
         yield f"score {hit.score:.3f} = {parts}"

@@ -9,14 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.collections.pages.database.fulltext_table import FillCounts, Pulse, Spelling, fill, never_stop
-from windrow.collections.pages.database.search_view import (
-    NO_LINKS,
-    IncomingLinks,
-    IndexedGeneration,
-    SummaryReader,
-    is_findable,
-)
-from windrow.collections.pages.search.ask import FIELDS, VERSION, compute_stamp, make_document
+from windrow.collections.pages.database.search_view import NO_LINKS, IncomingLinks, IndexedGeneration, SummaryReader
+from windrow.collections.pages.search.index_query import FIELDS, VERSION, compute_stamp, make_document
 from windrow.query.word import count_words, readable_text
 from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_for_search
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
@@ -24,16 +18,15 @@ from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest
 PAGES_PER_BATCH = 1_000
 """Most pages that are read at once."""
 BATCHES_PER_COMMIT = 20
-"""Most batches that are committed together."""
+"""Most batches of pages that are committed together."""
 
-_NO_STAMP = (1 << 63, 0)  # after the stamps of all pages
+_NO_STAMP = (1 << 63, 0)  # (page id, stamp) after those of all pages
 
 
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
-    """Open the index of pages for searches; if it is missing or of another version, it is built first.
+    """Open the index of pages for searches; build it first if it is missing or of another version, or with `anew`.
 
-    With `anew` it is always built. Return the index, and whether it was built in a temporary folder, so that the next
-    search must build it again.
+    Return the index, and whether it was built in a temporary folder, so that the next search must build it again.
     """
     built: list[FullTextIndex] = []
 
@@ -43,11 +36,6 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 
     index = open_for_search(folder, FIELDS, VERSION, _has_no_manifest, build, anew=anew)
     return index, index in built and index.is_scratch
-
-
-def update_index(summary: SummaryReader, folder: Path, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Update the index in a folder, as `bring_up_to_date` does; return the numbers of written and removed pages."""
-    return fill_index(folder, FIELDS, VERSION, lambda index: bring_up_to_date(index, summary, pulse), pulse)
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
@@ -66,7 +54,7 @@ def _has_no_manifest(index: FullTextIndex) -> bool:
 
 
 def decode_links(entry: ManifestEntry) -> IncomingLinks:
-    """Return the links to a page as recorded in the manifest."""
+    """Return the links to a page that its entry in the manifest records."""
     if entry.anchors == "[]":
         return NO_LINKS
     return IncomingLinks(entry.links, tuple((text, count) for text, count in json.loads(entry.anchors)))
@@ -75,7 +63,7 @@ def decode_links(entry: ManifestEntry) -> IncomingLinks:
 def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
     """Yield a message for each kind of difference between the Summary Database and the index in a folder.
 
-    Both remain unchanged. Raises StoreError if one of them cannot be read.
+    Nothing is written to either. Raises StoreError if one of them cannot be read.
     """
     with (
         closing(SummaryReader(summary_path)) as summary,
@@ -100,7 +88,7 @@ def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
 
 
 def _find_differences(summary: SummaryReader, manifest: IndexManifest) -> Iterator[tuple[int, bool]]:
-    """Yield the id of each page that differs from the manifest, and whether the page still exists."""
+    """Yield the id of each version that differs from the manifest, and whether the version still exists."""
     stamps = manifest.stamps()
     indexed_id, indexed_stamp = next(stamps, _NO_STAMP)
     for page in summary.read_findable():
@@ -130,13 +118,13 @@ def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[i
 
 
 def _mark_changed(summary: SummaryReader, manifest: IndexManifest, changed_ids: list[int]) -> None:
-    """Mark changed pages as due, and the pages that they link to, because their link texts may have changed."""
+    """Mark changed pages as due, and the pages that they link to, because the texts of these links may have changed."""
     manifest.mark_due(changed_ids)
     manifest.mark_due(summary.find_link_targets(changed_ids))
 
 
 class _IndexUpdate(NamedTuple):
-    """One update of the index: changed pages and the pages that they link to are written again."""
+    """One update of the index: new and changed pages are written, and pages whose link texts changed."""
 
     summary: SummaryReader
     full_text: FullTextIndex
@@ -161,11 +149,12 @@ class _IndexUpdate(NamedTuple):
     def _find_changed(
         self, due_ids: list[int], new_entries: list[ManifestEntry]
     ) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
-        """Yield the due pages that must be written again, and append their manifest entries to `new_entries`."""
+        """Yield the due pages whose stamps have changed, with their links; append manifest entries to `new_entries`."""
         for start in range(0, len(due_ids), PAGES_PER_BATCH):
             chunk = due_ids[start : start + PAGES_PER_BATCH]
             old_entries = self.manifest.read_entries(chunk)
-            pages = [page for page in self.summary.generations(chunk) if is_findable(page)]
+            versions = self.summary.read_versions(chunk)
+            pages = [page for page in versions if page.pile_id is not None or page.title is not None]
             links_of_urls = self.summary.read_links({page.url_id for page in pages})
             for page in pages:
                 links, own_stamp = links_of_urls[page.url_id], compute_stamp(page)
@@ -193,18 +182,19 @@ class Indexed(NamedTuple):
 def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Indexed:
     """Update the full-text table of a Summary Database, and the index in `folder`; a repeated call changes nothing.
 
-    A missing index is built again; a folder with other contents is refused. `pulse` is called between batches. If it
-    returns False, the work stops, and the next call continues it, as after a crash.
+    A missing index is built; a folder with other contents is refused. `pulse` is called between batches. If it returns
+    False, the work stops, and the next call continues it.
     """
     texts = fill(summary, count_words, pulse, SPELLING)
     if not pulse():
         return Indexed(texts, 0, 0)
     with closing(SummaryReader(summary)) as reader:
-        return Indexed(texts, *update_index(reader, folder, pulse))
+        counts = fill_index(folder, FIELDS, VERSION, lambda index: bring_up_to_date(index, reader, pulse), pulse)
+    return Indexed(texts, *counts)
 
 
 def make_index_phase(summary_path: Path, folder: Path) -> Callable[[Pulse], str]:
-    """Return the index phase of a session: a function that updates the index, and returns a message with the counts."""
+    """Return the index phase of a session: a function that updates the index and returns a message with the counts."""
 
     def update(pulse: Pulse) -> str:
         if not summary_path.is_file():

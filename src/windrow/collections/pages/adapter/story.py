@@ -13,7 +13,7 @@ from windrow.collections.pages.adapter.changes import Edition, read_editions
 from windrow.collections.pages.adapter.harvest import find_robots_in_force, judge_address
 from windrow.collections.pages.adapter.lookup import open_existing_summary
 from windrow.collections.pages.code import ASSET, CrawlType
-from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, Versions
+from windrow.collections.pages.database.page_versions import NearDuplicate, OriginCounts, VersionReader
 from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.digest import hash64, shorten_digest
@@ -22,17 +22,17 @@ from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow, HostState
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.model import Source
-from windrow.reasons import Reason
+from windrow.reasons import Reason, reason_of_status
 
 _HTTP_ERROR = 400
 """The lowest HTTP status of an error."""
 COLLECTION = "pages"
 _MAX_CHAIN = 20
-"""Most addresses that are shown of the chain from a page back to a seed."""
+"""Most addresses in the chain of `PageState.via`."""
 
 
 class PageAttempt(NamedTuple):
-    """One request for a page and its outcome, described by `message`. Sizes are in bytes, times in UTC."""
+    """One attempt at a page, described by `message`: its outcome and its place in the archive. Sizes are in bytes."""
 
     at: datetime
     number: int
@@ -53,7 +53,8 @@ class PageAttempt(NamedTuple):
 class Tombstone(NamedTuple):
     """The takedown of `target`, a page or its whole origin: when, by whom and why.
 
-    `done` is the time when everything was removed, `lifted` the time from which on it may be requested again.
+    `done` is the time when everything was removed, `lifted` the time from which on it may be requested again; both are
+    null until then.
     """
 
     at: datetime
@@ -67,12 +68,12 @@ class Tombstone(NamedTuple):
 class PageState(NamedTuple):
     """A page and its state.
 
-    `state` is open (present at the last successful request), gone, waiting, had (fetched, but without a version: for
-    example an image, a list of addresses, or not summarised yet), failing, cancelled, refused, forgotten or unknown.
-    `rule` describes the rule that refuses the address now; empty if none does. `via` are the addresses from the one
-    where it was found back to the seed. `alike` are addresses with the same text now, `near` addresses with nearly the
-    same text, and `represented_by` is their representative. `due` is the time of the next request, `every` the number
-    of seconds after which the page is expected to change.
+    `state` is open (present at the last successful request), gone, waiting (not requested yet), had (fetched, but
+    without a version: for example an image, a list of addresses, or not summarised yet), failing, cancelled, refused,
+    forgotten (taken down) or unknown. `rule` describes the rule that refuses the address now, or is empty.
+    `via` are the addresses from the one where it was found back to the seed. `alike` are addresses with the same text
+    now, `near` addresses with nearly the same text, and `represented_by` is their representative. `due` is the time of
+    the next request, `every` the number of seconds after which the page is expected to change.
     """
 
     url: str
@@ -127,11 +128,11 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
     )  # fmt: skip
 
 
-def _read_tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
-    """Return the takedowns of an address (by the number of its digest) or of its whole origin (by its number)."""
+def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[Tombstone, ...]:
+    """Return the takedowns of an address, given by its 64-bit hash, and of its whole host, given by its number."""
     return tuple(
         Tombstone(takedown.at, takedown.target, takedown.holder, takedown.reason, takedown.done, takedown.lifted)
-        for takedown in ledger.takedowns.of(digest, host)
+        for takedown in ledger.takedowns.of(url_hash, host_number)
     )
 
 
@@ -148,16 +149,16 @@ def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str
 
 
 def is_foreign(warc: str | None) -> bool:
-    """Tell whether a WARC file of the archive was made by another tool."""
+    """Tell whether the WARC file with this name in the archive was made by another tool."""
     return (warc or "").startswith(f"{IMPORTED_FOLDER}/")
 
 
 def _make_attempt(attempt: AttemptRow) -> PageAttempt:
-    """Convert an attempt of the ledger and describe it; its session has the ledger's number."""
-    names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
-    name = names.get(attempt.kind, "attempt")
+    """Convert an attempt of the ledger and describe it; its session keeps the number that facts have."""
+    events = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
+    event = events.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:
-        message, name = f"not requested: {attempt.message or attempt.reason.meaning}", "refused"
+        message, event = f"not requested: {attempt.message or attempt.reason.meaning}", "refused"
     elif attempt.reason:
         message = f"failed after {attempt.seconds:.2f} s: {attempt.message or attempt.reason.meaning}"
     elif is_foreign(attempt.warc):
@@ -172,26 +173,17 @@ def _make_attempt(attempt: AttemptRow) -> PageAttempt:
             else f"; {attempt.size or 0:,} bytes {shorten_digest(attempt.digest)}"
         )
         message += f", kept at {attempt.warc} from byte {attempt.offset:,} on, {attempt.length:,} bytes long"
-    capture = (attempt.size, attempt.digest, attempt.warc, attempt.offset, attempt.length)
-    reason = attempt.reason or ""
     return PageAttempt(
-        attempt.started,
-        attempt.seq,
-        attempt.session,
-        name,
-        message,
-        attempt.status,
-        reason,
-        attempt.seconds,
-        *capture,
-        attempt.location,
-    )
+        attempt.started, attempt.seq, attempt.session, event=event, message=message, status=attempt.status,
+        reason=attempt.reason or "", seconds=attempt.seconds, size=attempt.size, digest=attempt.digest,
+        warc=attempt.warc, offset=attempt.offset, length=attempt.length, location=attempt.location,
+    )  # fmt: skip
 
 
 def _find_state(
     address_row: AddressRow | None, attempts: Sequence[PageAttempt], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
-    """Return the state of a page and its reason; `reason` is why the rules refuse the address now."""
+    """Return the state of a page and its reason; `reason` is why the rules refuse the address now, or None."""
     last = attempts[-1] if attempts else None
     if reason is not None and not versions:
         return "refused", reason
@@ -203,14 +195,14 @@ def _find_state(
         return "waiting", ""
     if not last.reason and (last.status or 0) < _HTTP_ERROR:
         return "had", ""
-    return "failing", last.reason or {404: Reason.NOT_FOUND, 410: Reason.GONE}.get(last.status or 0, "")
+    return "failing", last.reason or reason_of_status(last.status or 0)
 
 
 _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost)(?::[0-9]{1,5})?")
 
 
 class OutcomeTally(NamedTuple):
-    """The number of requests with one outcome: an HTTP status, or the reason why there was no answer.
+    """The number of attempts with one outcome, which is an HTTP status or a reason; `meaning` is that of the reason.
 
     `latest` is the last address with this outcome; empty if that was a robots.txt.
     """
@@ -222,9 +214,9 @@ class OutcomeTally(NamedTuple):
 
 
 class SiteOrigin(NamedTuple):
-    """An origin: its numbers of addresses that are known, returned a body, failed last, and are due.
+    """An origin with numbers of its addresses: all, with a body, with a failure at the last request, and due now.
 
-    `robots` describes its present robots.txt; `delay` is the delay in seconds between requests that it asks for.
+    `robots` describes its present robots.txt, or is empty; `delay` is the delay in seconds that it sets, or null.
     """
 
     origin: str
@@ -242,7 +234,7 @@ class SiteOrigin(NamedTuple):
 
 
 class SiteState(NamedTuple):
-    """A site or a host: its seeds, its origins, and its counts of versions in the Summary Database."""
+    """A source's site, or a host: its seeds, its origins, and its counts of versions in the Summary Database."""
 
     name: str
     seeds: tuple[str, ...]
@@ -256,12 +248,12 @@ def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
     return _make_site(workspace, ledger, rows, source.name, tuple(source.options["seeds"]))
 
 
-def site_at(workspace: Workspace, ledger: Ledger, host: str) -> SiteState | None:
-    """Return the state of a host's origins, whatever their site; None if the host is not known.
+def site_at(workspace: Workspace, ledger: Ledger, text: str) -> SiteState | None:
+    """Return the state of all origins with a host name, whatever their source; None if it is not known.
 
-    `host` may include a port, or be the address of a robots.txt.
+    `text` is the host name, perhaps with a scheme or port, or the address of a robots.txt.
     """
-    name = host.lower().removesuffix("/robots.txt").removeprefix("http://").removeprefix("https://").rstrip("/.")
+    name = text.lower().removesuffix("/robots.txt").removeprefix("http://").removeprefix("https://").rstrip("/.")
     if not _HOST.fullmatch(name):
         return None
     rows = ledger.addresses.host_states("", name, int(now().timestamp()))
@@ -271,31 +263,23 @@ def site_at(workspace: Workspace, ledger: Ledger, host: str) -> SiteState | None
 def _make_site(
     workspace: Workspace, ledger: Ledger, hosts: Sequence[HostState], name: str, seeds: tuple[str, ...] = ()
 ) -> SiteState:
-    """Make the state of a site from the states of its hosts."""
+    """Make the state of a site from the states of its hosts in the ledger."""
     sources = {source.name: source for source in workspace.sources}
     origins = tuple(
         _make_origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
     with open_existing_summary(workspace) as summary:
-        versions = (
-            Versions(summary).count([origin.origin for origin in origins])
-            if summary is not None
-            else OriginCounts(0, 0, 0, 0)
-        )
-    return SiteState(name, seeds, origins, versions)
+        texts = [origin.origin for origin in origins]
+        counts = OriginCounts(0, 0, 0, 0) if summary is None else VersionReader(summary).count_generations(texts)
+    return SiteState(name, seeds, origins, counts)
 
 
 def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
-    """Make the state of an origin; without a source, its robots.txt is not described."""
+    """Make the state of an origin; its robots.txt is not described if `source` is None."""
     robots_state = find_robots_in_force(workspace, ledger, source, host.origin) if source else None
     outcomes = [
-        OutcomeTally(
-            outcome.reason or str(outcome.status),
-            outcome.number,
-            outcome.reason.meaning if outcome.reason else "",
-            outcome.latest,
-        )
-        for outcome in ledger.attempts.outcomes(host.seq)
+        OutcomeTally(row.reason or str(row.status), row.number, row.reason.meaning if row.reason else "", row.latest)
+        for row in ledger.attempts.outcomes(host.seq)
     ]
     delay = robots_state.robots.delay if robots_state else None
     tombstones = _read_tombstones(ledger, 0, host.seq)
@@ -310,7 +294,7 @@ def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, ho
 def _describe_robots(state: RobotsState) -> str:
     robots = state.robots
     if robots.refusal:
-        return "could not be fetched, so nothing may be requested"
+        return "could not be fetched or read, so nothing may be requested"
     if not robots.rules:
         return "allows everything"
     denial_count = sum(not rule.allow for rule in robots.rules)

@@ -40,7 +40,10 @@ PHASE = "summarise"
 
 
 class _Answer(NamedTuple):
-    """The bytes of a page or file; `address` is as shown to the user, `fields` are the header fields."""
+    """The bytes of a page or file; `address` is shown to the user, `url` is the final address, after redirects.
+
+    `fields` are the header fields (empty for a file), `seconds` is the duration of the request.
+    """
 
     address: str
     url: str
@@ -51,7 +54,7 @@ class _Answer(NamedTuple):
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-    """Fetch a page, or read a file, and yield its bytes, findings, records and a report, in this order."""
+    """Fetch a page, or read a file, and yield its size and digest, findings, records and a report, in this order."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
     answer = _fetch(workspace, address, limits) if "://" in address else _read_file(address, limits)
     yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
@@ -83,12 +86,12 @@ def _read_file(address: str, limits: Limits) -> _Answer:
     with path.open("rb") as file:
         raw = file.read(limits.transfer_size + 1)
     if len(raw) > limits.transfer_size:
-        raise UsageError(f"{path} is larger than pages.limits.transfer_size ({limits.transfer_size:,} bytes)")
+        raise UsageError(f"the file {path} is larger than pages.limits.transfer_size ({limits.transfer_size:,} bytes)")
     return _Answer(str(path), normalise(path.name, FILE_BASE).url or FILE_BASE, raw, {}, 0.0)
 
 
 def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer:
-    """Request an address that the user named, and follow its redirects; raise UsageError for an invalid address."""
+    """Request an address that the user gave, and follow its redirects; raise UsageError for an invalid address."""
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
@@ -102,7 +105,7 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
 
 
 def _find_site(workspace: Workspace | None, url: str) -> Site:
-    """Return how to request an address: with the settings of the source with its host or, without one, of [pages]."""
+    """Return how to request an address: like the source to which its origin belongs, otherwise as [pages] sets."""
     address_parts = parts(url)
     sources = workspace.of("pages") if workspace else ()
     private_hosts = workspace.section(Pages).private_hosts if workspace else ()
@@ -113,12 +116,12 @@ def _find_site(workspace: Workspace | None, url: str) -> Site:
     )
 
 
-def _choose_agent(workspace: Workspace | None, host: str) -> str:
-    """Return the user agent; if none is configured, raise ConfigError unless the host is this machine."""
+def _choose_agent(workspace: Workspace | None, host_name: str) -> str:
+    """Return the user agent; raise ConfigError if none is configured, unless `host_name` means this machine."""
     if workspace is None:
-        refuse_without_contact(None, host)
+        refuse_without_contact(None, host_name)
         return "windrow"
-    return find_agent(workspace) or workspace.user_agent if is_loopback(host) else require_agent(workspace)
+    return find_agent(workspace) or workspace.user_agent if is_loopback(host_name) else require_agent(workspace)
 
 
 def _list_records(url: str, page: Page) -> Iterator[RecordPreview]:

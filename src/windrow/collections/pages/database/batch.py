@@ -86,7 +86,7 @@ DELETE FROM http_summary WHERE crawl_summary_id IN
 """
 
 OWN_FAULTS_JSON = json.dumps(sorted(OWN_FAULTS))
-"""Reasons that are faults of windrow, as JSON: a body that was not read for such a reason does not count as known."""
+"""Reasons that are faults of windrow, as a JSON list: a body with such a reason does not count as read."""
 
 Row = tuple[Any, ...]
 """A row of a query, or the parameters of a statement."""
@@ -131,7 +131,7 @@ class SummaryBatch:
         """Write the observations of crawls, and update the generations of their addresses."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
         self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
-        url_ids = self._catalogue.urls(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
+        url_ids = self._catalogue.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
         self._write_observations(entries, url_ids)
         self._fold_addresses({url_ids[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
         self._readings.write(self._summary_of_generation, url_ids)
@@ -139,7 +139,7 @@ class SummaryBatch:
         write_wordings(self._connection, summaries, url_ids, self._catalogue)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Write links of readings that do not describe their generation as past links; remove unused past links."""
+        """Write the links of readings to the past links of addresses that have some; delete unused past links."""
         summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
         write_past_links(
             self._connection,
@@ -149,12 +149,12 @@ class SummaryBatch:
         prune_past_links(self._connection, self._past_link_hashes)
 
     def _copy_replaceable_links(
-        self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], former: Mapping[int, Row | None]
+        self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], old_rows: Mapping[int, Row | None]
     ) -> None:
-        """Copy the present links of an address's generations to the past links if they may be replaced.
+        """Copy the present links of an address's generations to the past links if another reading may replace them.
 
-        `row_of_crawl` contains the observations of the address by UUID of the crawl; `former` contains, for each
-        generation id, the observation that describes it so far.
+        `row_of_crawl` contains the observations of the address by UUID of the crawl; `old_rows` contains, for each
+        generation id, the observation that describes it so far, or None.
         """
         hashes_of_versions = [
             {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.readings} for version in folded.versions
@@ -162,7 +162,7 @@ class SummaryBatch:
         replaceable_hashes = set().union(*(hashes for hashes in hashes_of_versions if len(hashes) > 1))
         missing_hashes = replaceable_hashes - self._past_link_hashes.get(url_id, set())
         if missing_hashes:
-            rows = former.items()
+            rows = old_rows.items()
             copy_present_links(
                 self._connection, [id_ for id_, row in rows if row is not None and row[_SEEN_LINKED] in missing_hashes]
             )
@@ -191,7 +191,7 @@ class SummaryBatch:
         update_past_versions(self._connection, old_past_versions, self._past_versions)
 
     def _write_observations(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Insert or update a row for each crawl; content without a summary gets the columns of its first reading."""
+        """Insert or update a row for each crawl; content that was read before gets the columns of its first reading."""
         rows: list[Row] = []
         for crawl, summary in entries:
             identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
@@ -215,13 +215,13 @@ class SummaryBatch:
     def _read_pile_ids(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
     ) -> Mapping[bytes, int]:
-        """Return the ids of all piles that summaries or observations refer to, by digest; new piles are inserted."""
+        """Return the ids of all piles that summaries or observations refer to, by digest; insert new piles."""
         identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
         known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
-        return self._catalogue.piles(summaries, known_digests - {summary.identity for summary in summaries})
+        return self._catalogue.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the generations in a JSON list of ids whose describing attempt must still be read."""
+        """Return which generations have a describing attempt that must still be read; both are ids, given as JSON."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
@@ -275,7 +275,7 @@ class SummaryBatch:
     def _assign_id(self, version: FoldedVersion, url_id: int, columns: Row, known_rows: Mapping[int, Row]) -> int:
         """Return the id of a version, and collect its row if it is new or changed.
 
-        `columns` are those of `_SELECT_GENERATIONS` after the ids, as are the values of `known_rows`.
+        `columns` and the values of `known_rows` are the columns of `_SELECT_GENERATIONS` after the two ids.
         """
         first_seen, last_seen, end, pile_id, uuid = columns
         if version.id is None:
@@ -301,8 +301,8 @@ class SummaryBatch:
     def _describe(self, generation_id: int, row: Row, former_row: Row | None, *, is_new: bool) -> None:
         """Describe a generation by the reading of the observation `row`, or note that it must be read first.
 
-        `former_row` is the observation that describes it so far: the same bytes at the same address need no new
-        reading.
+        `former_row` is the observation that describes it so far, or None if it has another text now: the same bytes
+        need not be read again.
         """
         is_unread = generation_id in self._unread
         if (
@@ -326,13 +326,13 @@ class SummaryBatch:
 
     def _attach_crawl(self, row: Row, generation_id: int) -> None:
         """Collect the rows that make the crawl of an observation part of a generation."""
-        url_id, at, crawl, _, _, former_id, _, agent, kind, allowed, code, milliseconds, status, etag, *_ = row
-        self._attached.append((generation_id, url_id, at, crawl))
+        url_id, seen_at, crawl, _, _, former_id, _, agent, kind, allowed, code, milliseconds, status, etag, *_ = row
+        self._attached.append((generation_id, url_id, seen_at, crawl))
         if former_id is not None:
             self._outdated_crawls.append((crawl, former_id))
         self._last_crawl_id += 1
         self._crawl_rows.append(
-            (self._last_crawl_id, generation_id, allowed, kind, crawl, agent, at, code, milliseconds)
+            (self._last_crawl_id, generation_id, allowed, kind, crawl, agent, seen_at, code, milliseconds)
         )
         if status is not None:
             self._http_rows.append((self._last_crawl_id, status, etag))
@@ -378,7 +378,7 @@ class SummaryBatch:
         )
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Delete generations that were merged with another one, to which their crawls are already attached."""
+        """Delete generations that no longer exist, such as merged ones; their crawls belong to others already."""
         if not removed_ids:
             return
         self._readings.clear(removed_ids)
@@ -402,8 +402,8 @@ class SummaryBatch:
 
 def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity: bytes, reason: str) -> Row:
     return (
-        url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.attempt, None, crawl.agent,
-        crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
+        url_id, crawl.started_at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.attempt, None,
+        crawl.agent, crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The crawler database: the crawl log with requests, files and redirects, projected from the ledger.
 
-The number of an attempt in the ledger is the id of its rows, so projecting in batches gives the same rows as projecting
-at once. Each batch is written with its checkpoint; after a crash the projection continues there.
+The number of an attempt in the ledger is the id of its rows, so the rows do not depend on the batches in which they are
+written. Each batch is written with its checkpoint; after a crash the projection continues there.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import LoggedCrawl
-from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, SummaryWriter
+from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, DatabaseWriter
 from windrow.stores.sqlite import open_database
 
 DESCRIBED = "windrow.described"
-"""Key in `unobtanium_database_info`: the last attempt whose file has been described."""
+"""Key in `unobtanium_database_info`: the last attempt whose file was updated from the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -59,7 +59,7 @@ _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype
 
 
 class DescribedFile(NamedTuple):
-    """The file of an attempt as its reader described it: exit code, media type with parameters, canonical address."""
+    """The file of an attempt, as it was read: exit code, media type with parameters, canonical address or empty."""
 
     attempt: int
     exit_code: int
@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts; the list is complete up to the number `last_attempt`."""
+    """Files in the order of attempts; the list has all files up to the attempt with the number `last_attempt`."""
 
     files: list[DescribedFile]
     last_attempt: int
@@ -77,7 +77,7 @@ class DescribedFiles(NamedTuple):
 def read_described_files(path: Path, after: int, last_attempt: int, limit: int) -> DescribedFiles:
     """Return at most `limit` files of the attempts after number `after`, up to number `last_attempt`.
 
-    `path` is the Summary Database. If it does not exist or does not have windrow's own tables, the list is empty.
+    `path` is that of the Summary Database. The list is empty if it does not exist or lacks windrow's own tables.
     """
     if not path.is_file():
         return DescribedFiles([], after)
@@ -94,24 +94,24 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
         }
     files = [
         DescribedFile(
-            attempt, code, None if mime_id is None else Mime(kind, subtype, suffix, parameters[mime_id]), url or ""
+            attempt, code, None if mime_id is None else Mime(main_type, subtype, suffix, parameters[mime_id]), url or ""
         )
-        for attempt, code, url, mime_id, kind, subtype, suffix in rows
+        for attempt, code, url, mime_id, main_type, subtype, suffix in rows
     ]
     return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last))
 
 
-class CrawlerStore(SummaryWriter):
+class CrawlerStore(DatabaseWriter):
     """One crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, ("base", "crawler"), ("foreign_keys = ON",))
 
     def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
-        """Write crawls, each once and in the ledger's order, and the checkpoint; `texts` are (file id, source text)."""
+        """Write the next crawls in the order of attempts, and the checkpoint; `texts` are (file id, source text)."""
         with self._writing():
             redirect_targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
-            url_ids = self._catalogue.urls({crawl.url for crawl in crawls} | redirect_targets)
+            url_ids = self._catalogue.get_url_ids({crawl.url for crawl in crawls} | redirect_targets)
             agents = {crawl.agent.id: crawl.agent for crawl in crawls}
             self._connection.executemany(_INSERT_AGENT, [(*agent, user_agent) for agent in agents.values()])
             self._write_crawls(crawls, url_ids)
@@ -124,8 +124,8 @@ class CrawlerStore(SummaryWriter):
         """Insert a row of `crawl_log` for each crawl, with a UUID that no other row has."""
         rows = [
             (
-                crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.at, crawl.milliseconds,
-                crawl.exit_code, crawl.message,
+                crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.started_at,
+                crawl.milliseconds, crawl.exit_code, crawl.message,
             )
             for crawl in crawls
         ]  # fmt: skip
@@ -135,13 +135,13 @@ class CrawlerStore(SummaryWriter):
         except sqlite3.IntegrityError:
             # Two crawls of one address in the same microsecond have the same UUID: the later crawl gets another one.
             self._connection.execute("ROLLBACK TO crawls")
-            for crawl_id, agent_id, url_id, kind, uuid, *rest in rows:
+            for crawl_id, agent_id, url_id, kind, uuid, *columns in rows:
                 unused_uuid = self._find_unused_uuid(uuid, crawl_id)
-                self._connection.execute(_INSERT_CRAWL, (crawl_id, agent_id, url_id, kind, unused_uuid, *rest))
+                self._connection.execute(_INSERT_CRAWL, (crawl_id, agent_id, url_id, kind, unused_uuid, *columns))
         self._connection.execute("RELEASE crawls")
 
     def _find_unused_uuid(self, uuid: bytes, crawl_id: int) -> bytes:
-        """Return the UUID if it is unused, otherwise a UUID with the same time and a hash of the crawl's id."""
+        """Return `uuid` if it is not used, otherwise a UUID with the same time and a hash of `crawl_id`."""
         sql = "SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?"
         is_used = self._connection.execute(sql, (uuid,)).fetchone() is not None
         return uuid[:9] + blake2b(b"%d" % crawl_id, digest_size=7).digest() if is_used else uuid
@@ -154,11 +154,11 @@ class CrawlerStore(SummaryWriter):
             request_id = crawl.id if request else None
             if request:
                 requests.append((
-                    crawl.id, crawl.id, url_id, crawl.at, request.allowed, crawl.milliseconds, crawl.exit_code,
+                    crawl.id, crawl.id, url_id, crawl.started_at, request.allowed, crawl.milliseconds, crawl.exit_code,
                     request.modified, request.status, request.etag,
                 ))  # fmt: skip
             if file:
-                mime_id = self._catalogue.mime(file.mime) if file.mime else None
+                mime_id = self._catalogue.get_mime_id(file.mime) if file.mime else None
                 files.append((crawl.id, crawl.id, request_id, url_id, file.modified, file.size, mime_id))
             if redirect:
                 redirects.append((
@@ -170,40 +170,42 @@ class CrawlerStore(SummaryWriter):
         self._connection.executemany(_INSERT_REDIRECT, redirects)
 
     def _update_candidates(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
-        """Set the times, exit codes and ETags of the crawl candidates that were crawled."""
+        """Set the times, exit codes and ETags of crawl candidates from these crawls."""
         candidates = [crawl for crawl in crawls if crawl.is_candidate]
         self._connection.executemany(
-            _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.at, crawl.exit_code) for crawl in candidates]
+            _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.started_at, crawl.exit_code) for crawl in candidates]
         )
-        contentful = [crawl for crawl in candidates if crawl.is_contentful]
-        etags = [crawl.request.etag if crawl.request else None for crawl in contentful]
-        content_rows = [(url_ids[crawl.url], crawl.at, etag) for crawl, etag in zip(contentful, etags, strict=True)]
+        content_rows = [
+            (url_ids[crawl.url], crawl.started_at, crawl.request.etag if crawl.request else None)
+            for crawl in candidates
+            if crawl.is_contentful
+        ]
         self._connection.executemany(_UPDATE_LAST_CONTENT, content_rows)
 
     def offer(self, addresses: Sequence[str], checkpoint: int) -> None:
-        """Write addresses as candidates, even if they were never crawled, and the checkpoint."""
+        """Write new addresses as crawl candidates, and the checkpoint: the number of the last address."""
         with self._writing():
-            url_ids = self._catalogue.urls(addresses)
+            url_ids = self._catalogue.get_url_ids(addresses)
             rows = [(url_ids[address],) for address in addresses]
             self._connection.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
             self._set_checkpoint(ADDRESS, checkpoint)
 
     def describe(self, files: Sequence[DescribedFile], checkpoint: int) -> None:
-        """Update the rows of files that have been read: exit codes, parameters of media types, canonical addresses."""
+        """Update the rows of files that were read, and the checkpoint: exit codes, media types, canonical addresses."""
         with self._writing():
             self._correct_exit_codes(files)
-            url_ids = self._catalogue.urls({file.canonical for file in files if file.canonical})
+            url_ids = self._catalogue.get_url_ids({file.canonical for file in files if file.canonical})
             canonicals = [(url_ids[file.canonical], file.attempt) for file in files if file.canonical]
             self._connection.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
             mimes = [(file.mime, file.attempt) for file in files if file.mime and file.mime.parameters]
-            number_mime = self._catalogue.mime
-            rows = [(number_mime(mime), attempt, number_mime(mime._replace(parameters=()))) for mime, attempt in mimes]
+            get_mime_id = self._catalogue.get_mime_id
+            rows = [(get_mime_id(mime), attempt, get_mime_id(mime._replace(parameters=()))) for mime, attempt in mimes]
             # Only rows with the same media type are updated: another type that the server declared is kept.
             self._connection.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
-        """Update the exit codes of crawls if the reader found another media type than the server declared."""
+        """Update the exit codes of crawls that the Summary Database has with another exit code."""
         for attempt, code in ((file.attempt, file.exit_code) for file in files):
             row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
             if row is None:
@@ -215,7 +217,7 @@ class CrawlerStore(SummaryWriter):
             self._connection.execute(_UPDATE_LAST_CONTENT, (url_id, at, etag))
 
     def list_open_agents(self) -> list[int]:
-        """Return the ids of agents without an end time."""
+        """Return the ids of agents without an end time: their sessions run or were killed."""
         return [row[0] for row in self._query("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
 
     def write_end_times(self, end_times: Iterable[tuple[int, int]]) -> None:

@@ -1,6 +1,6 @@
 """The entries written for an address, and how its observations are folded into generations.
 
-A generation is one version of the content at an address; it is open until something else is seen there. The fold
+A generation is one version of the content at an address; it is open until it is gone or changed. The fold
 always takes all observations of an address, so the result does not depend on the order in which they arrive.
 """
 
@@ -21,20 +21,20 @@ class Sight(Enum):
     """The result of an observation of an address."""
 
     CONTENT = "content"  # a document, a file or a redirect
-    SAME = "same"  # not modified since the server last sent a body
-    MISSING = "missing"  # not there, perhaps for a time
-    GONE = "gone"  # permanently removed
+    SAME = "same"  # a 304: not modified since the server last sent a body
+    MISSING = "missing"  # a 404: perhaps only for a time
+    GONE = "gone"  # a 410: permanently removed
     UNKNOWN = "unknown"  # no answer, or an answer without information about the address
 
 
 class CrawlObservation(NamedTuple):
-    """One crawl of an address. `at` is in UNIX seconds; `identity` identifies the content if `sight` is CONTENT.
+    """One crawl of an address; `seen_at` is in UNIX seconds, and `identity` identifies the content if there is any.
 
     `crawl` is the UUID of the crawl, which orders two crawls in the same second. `has_body` is false for content that
     a later SAME cannot refer to, such as a redirect.
     """
 
-    at: int
+    seen_at: int
     crawl: bytes
     sight: Sight
     identity: bytes = b""
@@ -58,7 +58,7 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """Return the UUID of the crawl whose reading describes the generation: the reading seen last."""
+        """Return the UUID of the crawl that got the generation's latest bytes, which describe it."""
         return self.readings[-1]
 
 
@@ -66,9 +66,9 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
-    after an end is a new generation, even if it is the same as before, so that it does not count as present in between.
-    SAME means the last content with a body, even if something else was seen since, because the server compares with
-    it. UNKNOWN is ignored.
+    after an end is a new generation, even if it is equal to the previous one, which was not present in between. SAME
+    stands for the last content with a body, even if something else was seen since, because the server compares with
+    that body. UNKNOWN is ignored.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold(seen)]
@@ -77,12 +77,12 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     generations: list[Generation] = []
     last_body: tuple[bytes, bytes] | None = None  # identity and crawl of the last content with a body
     missing_in_a_row = 0
-    for observation in sorted(observations, key=attrgetter("at", "crawl")):
+    for observation in sorted(observations, key=attrgetter("seen_at", "crawl")):
         open_generation = generations[-1] if generations and generations[-1].confirmed_end is None else None
         if observation.sight in {Sight.MISSING, Sight.GONE}:
             missing_in_a_row += 1
             if open_generation is not None and (observation.sight is Sight.GONE or missing_in_a_row > 1):
-                open_generation.confirmed_end = observation.at
+                open_generation.confirmed_end = observation.seen_at
             continue
         content = (observation.identity, observation.crawl) if observation.sight is Sight.CONTENT else last_body
         if observation.sight is Sight.UNKNOWN or content is None:
@@ -93,16 +93,16 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
         identity, reading = content
         if open_generation is None or open_generation.identity != identity:
             if open_generation is not None:
-                open_generation.confirmed_end = observation.at
-            generations.append(open_generation := Generation(identity, observation.at, observation.at))
-        open_generation.last_seen = observation.at
+                open_generation.confirmed_end = observation.seen_at
+            generations.append(open_generation := Generation(identity, observation.seen_at, observation.seen_at))
+        open_generation.last_seen = observation.seen_at
         open_generation.crawls.append(observation.crawl)
         open_generation.readings.append(reading)
     return generations
 
 
 class FoldedVersion(NamedTuple):
-    """A generation with its id in the database; `id` is None if it is new."""
+    """A generation with its id in the database; `id` is None if it is not in the database yet."""
 
     generation: Generation
     id: int | None
@@ -121,8 +121,8 @@ def fold_versions(
     """Fold the observations of an address and keep the ids of its generations where possible.
 
     Each observation is given with the id of its present generation, or None; `known_ids` are the ids of all present
-    generations. A version keeps the lowest id of its observations that no older version has, so that ids are stable:
-    merged versions keep one id, and the second part of a split version gets a new one.
+    generations. A version keeps the lowest id that its observations have and no older version keeps. So one of the ids
+    of merged versions is kept, and the second part of a split version has the id None.
 
     >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
     >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")
@@ -146,7 +146,7 @@ _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gophe
 
 
 class OriginEntry(NamedTuple):
-    """The columns of the table `origin`; `port` is None if it is the scheme's usual port."""
+    """The columns of the table `origin`; a scheme's usual port is None. `host` is a host name or None."""
 
     scheme: str
     host: str | None
@@ -166,7 +166,7 @@ class AddressEntry(NamedTuple):
 def split_address(url: str) -> AddressEntry:
     """Split an absolute address without fragment into its parts; credentials are left out.
 
-    A web address is normalised (`windrow.formats.url`). If it cannot be normalised, it is kept as it is.
+    A web address is normalised (`windrow.formats.url`). If that fails, it is split like one of another scheme.
 
     >>> split_address("HTTP://me:pw@Example.org:80/a?b")
     AddressEntry(origin='http://example.org', path='/a', query='b', text='http://example.org/a?b')
@@ -187,17 +187,17 @@ def split_address(url: str) -> AddressEntry:
 
 def _split_other_scheme(url: str) -> AddressEntry:
     """Split an address with another scheme than http and https, such as `mailto:` or `ftp:`."""
-    scheme, _, rest = url.partition(":")
+    scheme, _, after_scheme = url.partition(":")
     scheme = scheme.lower()
-    if not rest.startswith("//"):
-        path, question_mark, query = rest.partition("?")
-        return AddressEntry(f"{scheme}:", path or None, query if question_mark else None, f"{scheme}:{rest}")
-    separators = (rest.find(separator, 2) for separator in "/?\\")
-    authority_end = min((index for index in separators if index > 0), default=len(rest))
-    host, port = _split_authority(rest[2:authority_end].rpartition("@")[2].lower())
+    if not after_scheme.startswith("//"):
+        path, question_mark, query = after_scheme.partition("?")
+        return AddressEntry(f"{scheme}:", path or None, query if question_mark else None, f"{scheme}:{after_scheme}")
+    separators = (after_scheme.find(separator, 2) for separator in "/?\\")
+    authority_end = min((index for index in separators if index > 0), default=len(after_scheme))
+    host_name, port = _split_authority(after_scheme[2:authority_end].rpartition("@")[2].lower())
     port_suffix = "" if port is None or port == _USUAL_PORTS.get(scheme) else f":{port}"
-    origin = f"{scheme}://{host}{port_suffix}"
-    path, question_mark, query = rest[authority_end:].partition("?")
+    origin = f"{scheme}://{host_name}{port_suffix}"
+    path, question_mark, query = after_scheme[authority_end:].partition("?")
     text = f"{origin}{path}{question_mark}{query}"
     return AddressEntry(origin, path or None, query if question_mark else None, text)
 
@@ -208,19 +208,19 @@ def split_origin(text: str) -> OriginEntry:
     >>> split_origin("https://example.org:8443"), split_origin("mailto:").host
     (OriginEntry(scheme='https', host='example.org', port=8443, text='https://example.org:8443'), None)
     """
-    scheme, _, rest = text.partition(":")
-    if not rest:
+    scheme, _, authority = text.partition(":")
+    if not authority:
         return OriginEntry(scheme, None, None, text)
-    host, port = _split_authority(rest[2:])
-    return OriginEntry(scheme, host or None, port, text)
+    host_name, port = _split_authority(authority[2:])
+    return OriginEntry(scheme, host_name or None, port, text)
 
 
 def _split_authority(text: str) -> tuple[str, int | None]:
-    """Return the host and the port of an authority without credentials; the port is None if it is not given."""
-    host, colon, digits = text.rpartition(":")
+    """Return the host name and port of an authority without credentials; the port is None if it is not given."""
+    host_name, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdecimal()) or len(digits) > 5:
         return text.removesuffix(":"), None
-    return host, int(digits)
+    return host_name, int(digits)
 
 
 PILE_DIGEST_BYTES = 64
@@ -231,15 +231,16 @@ DEPENDS_ON_HEADER = "headed"
 
 
 class CrawlEntry(NamedTuple):
-    """One crawl, in the columns of `crawl_summary` and `http_summary`. Times are UNIX seconds.
+    """One crawl, in the columns of `crawl_summary` and `http_summary`; `started_at` is in UNIX seconds.
 
-    `attempt` is the number of the attempt in the ledger, `kind` a `CrawlType`. `payload` is the digest of the received
-    bytes; empty if there were none.
+    `attempt` is the number of the attempt in the ledger; `uuid` is the UUID of the crawl, `agent` that of its crawl
+    agent, `kind` a `CrawlType`. `allowed` tells whether robots.txt allowed it. `payload` is the digest of the received
+    bytes, perhaps with a suffix (see `steps.name_payload` and `DEPENDS_ON_HEADER`); it is empty without a body.
     """
 
     attempt: int
     url: str
-    at: int
+    started_at: int
     uuid: bytes
     sight: Sight
     agent: bytes
@@ -263,14 +264,15 @@ class RedirectEntry(NamedTuple):
 class TextSummary(NamedTuple):
     """The content at an address.
 
-    `pile` contains the six texts of a document that may be found; if it is None, `reason` is the reason. With a pile,
-    `reason` is why the document is not the one that was requested, such as a soft 404.
-    `identity` differs between versions; with a pile it is the pile's digest. `described` contains the columns of
-    `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
-    contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
-    flags in their order, beginning with the lowest bit. `depends_on_header` tells that another answer with the same
-    bytes may have another summary. From the time `until` (UNIX seconds) on, searches must not find the page.
-    `linked` is the hash of the links, if the reader computed it. `move` is the target of a redirect.
+    `pile` contains the six texts of a document that searches may find; if it is None, `reason` tells why (empty for a
+    redirect, or a document without any text). With a pile, `reason` tells why the document was not read whole or is not
+    the one that was requested, such as a soft 404. `identity` differs between versions; with a pile it is the pile's
+    digest. `described` contains the columns of `document_description` after the first. Each link is `(url, fragment,
+    nofollow, me, tag, location, contains_headline, destination, locality, html_tag, text)`; the bits of `location` are
+    the fifteen flags of `link_summary` in their order, beginning with the lowest bit. `file` is false if the content is
+    only a redirect, `move` the target of a redirect, `canonical` a canonical address, or empty. `depends_on_header`
+    tells that another answer with the same bytes may have another summary. From the time `until` (UNIX seconds) on,
+    searches must not find the page. `linked` is the hash of the links; empty if the reader did not compute it.
     """
 
     identity: bytes
@@ -289,7 +291,7 @@ class TextSummary(NamedTuple):
 
 
 class SummaryEntry(NamedTuple):
-    """A crawl with the summary of its content, which is None if the content is known already or missing."""
+    """A crawl and its content; `summary` is None if the content was summarised before, or if there is none."""
 
     crawl: CrawlEntry
     summary: TextSummary | None = None
@@ -316,7 +318,7 @@ class Agent(NamedTuple):
 
 
 class LoggedRequest(NamedTuple):
-    """A request and its answer; `modified` is the Last-Modified time in UNIX seconds."""
+    """A request and its answer; `allowed` is the verdict of robots.txt, `modified` Last-Modified in UNIX seconds."""
 
     allowed: bool
     status: int | None
@@ -325,7 +327,7 @@ class LoggedRequest(NamedTuple):
 
 
 class LoggedFile(NamedTuple):
-    """A received file: its size in bytes as transferred, and its Last-Modified time in UNIX seconds."""
+    """A received file: its size in bytes as transferred, its media type, and Last-Modified in UNIX seconds."""
 
     size: int
     mime: Mime | None
@@ -345,8 +347,8 @@ class LoggedRedirect(NamedTuple):
 class LoggedCrawl(NamedTuple):
     """One crawl of one address. `id` is the number of its attempt in the ledger and the id of all its rows.
 
-    `kind` is a `CrawlType`, `at` the start in UNIX seconds. `is_candidate` tells whether its address is a crawl
-    candidate, `is_contentful` whether content was found.
+    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` tells whether its address is in the table
+    `crawl_candidate`, `is_contentful` whether content was found.
     """
 
     id: int
@@ -354,7 +356,7 @@ class LoggedCrawl(NamedTuple):
     url: str
     kind: int
     uuid: bytes
-    at: int
+    started_at: int
     milliseconds: int | None
     exit_code: int
     message: str | None

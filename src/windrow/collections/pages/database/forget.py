@@ -1,6 +1,6 @@
 """Remove addresses from a Summary Database: their versions with all details, and texts that no other version has.
 
-Links of other pages to them are kept, because they are part of those pages.
+Links of other pages to these addresses are kept, because they are parts of those pages.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ _DELETE_UNUSED_ORIGINS = "DELETE FROM origin WHERE origin_id NOT IN (SELECT orig
 def forget(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
     """Remove all versions of addresses, and of all addresses of origins; return the number of removed generations.
 
-    Works within the open transaction of `connection`. The generations and their text piles are noted, so that the next
-    run updates duplicates.
+    Works within the open transaction of `connection`. The ids of the generations and their text piles are recorded, so
+    that the next run updates duplicates.
     """
     execute = connection.execute
     url_ids = _find_ids(connection, urls, origins)
@@ -121,14 +121,14 @@ def forget(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins:
 
 
 def _find_ids(connection: sqlite3.Connection, urls: Iterable[str], origins: Iterable[str]) -> tuple[str]:
-    """Return the ids of addresses, and of all addresses of origins, as JSON in the one parameter of a query."""
+    """Return the ids of addresses and of all addresses of origins, as the parameters of a query: one JSON list."""
     names = (json.dumps(list(urls)), json.dumps(list(origins)))
     rows = connection.execute(f"{_SELECT_BY_URL} UNION {_SELECT_BY_ORIGIN}", names)
     return (json.dumps([row[0] for row in rows]),)
 
 
 def _remove_observations(connection: sqlite3.Connection, url_ids: tuple[str], *, has_wordings: bool) -> None:
-    """Remove the observations of addresses, and the wordings that no other address has.
+    """Remove the observations of addresses, and wordings that no other address has.
 
     `url_ids` is as returned by `_find_ids`; `has_wordings` tells whether the database contains wordings.
     """
@@ -156,7 +156,7 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
 def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
     """Remove files, redirects, ETags and messages of addresses from a crawler database; return the number of files.
 
-    The rows of the crawl log itself are kept.
+    The other columns of the crawl log and of requests are kept.
     """
     execute = connection.execute
     url_ids = _find_ids(connection, urls, origins)
@@ -175,12 +175,12 @@ def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), o
     return count
 
 
-def vacuum(connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
+def vacuum(connection: sqlite3.Connection, pulse: Callable[[], object]) -> bool:
     """Rewrite a database file so that it contains no remains of removed texts.
 
-    Returns False if another process reads for so long that old pages remain in the write-ahead log. Needs the time
-    and, temporarily, the disk space of a copy. No transaction may be open on `connection`; `pulse` is called
-    repeatedly while waiting for other processes.
+    Return False if another process reads for so long that old pages remain in the write-ahead log. This takes as much
+    time and, temporarily, disk space as a copy. No transaction may be open on `connection`; `pulse` is called
+    repeatedly while other processes read.
     """
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'full_text_entity_index'").fetchone():
         connection.execute("INSERT INTO full_text_entity_index (full_text_entity_index) VALUES ('optimize')")

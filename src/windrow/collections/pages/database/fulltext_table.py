@@ -1,9 +1,9 @@
 """Fill the standard's full-text table in bulk.
 
-Each text pile that a generation uses has one row in the full-text table, with the title and description of one of
-these generations: open generations are preferred to closed ones, then generations that are not duplicates, then the
-one that was first seen latest. The words of a pile are counted in the same transaction, so the full-text table shows
-which piles are done: an interrupted run continues, and a repeated run changes nothing.
+Each text pile that a generation uses has one row in the full-text table, with the title and description of one
+generation that uses it: open generations are preferred to ended ones, then generations that are not duplicates, then
+the one that was first seen latest. The words of a pile are counted in the same transaction as its row is written, so an
+interrupted run continues with the piles without a row, and a repeated run changes nothing.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SELECT_VERSION = "SELECT version FROM windrow_text_version WHERE name = ?"
 _SET_VERSION = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 
 
-def update_version(connection: sqlite3.Connection, name: str, version: str) -> bool:
-    """Set the version of the table `name`; return whether it had another version before."""
+def update_version(connection: sqlite3.Connection, table: str, version: str) -> bool:
+    """Record the version of a table; tell whether another version, or none, was recorded before."""
     connection.execute(_CREATE_VERSIONS)
-    is_current = connection.execute(_SELECT_VERSION, (name,)).fetchone() == (version,)
+    is_current = connection.execute(_SELECT_VERSION, (table,)).fetchone() == (version,)
     if not is_current:
-        connection.execute(_SET_VERSION, (name, version))
+        connection.execute(_SET_VERSION, (table, version))
     return not is_current
 
 
@@ -45,9 +45,9 @@ MAX_REMEMBERED_WORDS = 200_000
 """Most words whose ids are kept in memory."""
 
 CountWords = Callable[..., Mapping[str, int]]
-"""Returns how often each word occurs in several texts together."""
+"""Takes one or more texts; returns how often each word occurs in all of them together."""
 Pulse = Callable[[], bool]
-"""Called from time to time; returns whether to continue the work."""
+"""Called between batches; returns whether to continue the work."""
 
 _CREATE_DESCRIBED = """
 CREATE TEMP TABLE described AS
@@ -55,9 +55,9 @@ SELECT text_pile_id AS pile, entity_generation_id AS generation FROM (
   SELECT text_pile_id, entity_generation_id, row_number() OVER (
     PARTITION BY text_pile_id
     ORDER BY confirmed_end_unix_utc IS NOT NULL, marked_duplicate, first_seen_unix_utc DESC, entity_generation_id
-  ) AS place
+  ) AS position
   FROM entity_generation WHERE text_pile_id IS NOT NULL
-) WHERE place = 1
+) WHERE position = 1
 """
 _SELECT_MISSING = """
 SELECT pile FROM described
@@ -99,9 +99,9 @@ _SELECT_INDEXED_TEXTS = "SELECT rowid, text, secondary_text FROM full_text_entit
 
 
 class Spelling(NamedTuple):
-    """How texts are written into the full-text table, so that it finds the same words as every other index.
+    """How texts are written into the full-text table, so that it finds the same words as the search index.
 
-    The three tables are rebuilt if `version` changed; with an empty version, they are never rebuilt.
+    The table and the counts of words are rebuilt if `version` changed; with an empty version, they are never rebuilt.
     """
 
     write: Callable[[str], str]
@@ -112,7 +112,7 @@ UNCHANGED_SPELLING = Spelling(lambda text: text)
 
 
 class FillCounts(NamedTuple):
-    """The numbers of rows of the full-text table that were added, rewritten with another title, and removed."""
+    """The numbers of rows of the full-text table that were added, rewritten for another description, and removed."""
 
     added: int
     changed: int
@@ -129,40 +129,36 @@ def fill(
 ) -> FillCounts:
     """Update the full-text table and the word counts of a Summary Database.
 
-    `count_words` counts the words of a pile's main and other text. `pulse` is called before each batch; False stops
-    the work. Raises StoreError; committed batches are kept, and the next call continues after them.
+    `count_words` counts the words of a pile's main and other text. `pulse` is called before each batch; if it returns
+    False, the work stops. Raises StoreError if the database fails. The next call continues after the committed batches.
     """
     with _open_unchecked(summary) as connection:
         _register_spelling(connection, spelling)
         with transaction(connection):
             if spelling.version and update_version(connection, "full_text_entity_index", spelling.version):
-                _empty_tables(connection)
+                for table in ("full_text_entity_index", "token_statistics", "token"):
+                    connection.execute(f"DELETE FROM {table}")
             _create_described(connection)
-            unused, changed, missing = (
+            unused_ids, changed_ids, missing_ids = (
                 _read_ids(connection, sql) for sql in (_SELECT_UNUSED, _SELECT_CHANGED, _SELECT_MISSING)
             )
         with transaction(connection):
             tokens = _Tokens(count_words, connection)
-            if outdated_rows := [(pile_id,) for pile_id in (*unused, *changed)]:
+            if outdated_rows := [(pile_id,) for pile_id in (*unused_ids, *changed_ids)]:
                 connection.executemany("DELETE FROM full_text_entity_index WHERE rowid = ?", outdated_rows)
-            for pile_id in unused:
+            for pile_id in unused_ids:
                 connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile_id,))
-            for pile_id in changed:
+            for pile_id in changed_ids:
                 connection.execute(_INSERT_PILES, (pile_id, pile_id))
         added = 0
-        with _without_token_index(connection) if tokens.is_first_fill and missing else nullcontext():
-            while added < len(missing) and pulse():
-                batch = missing[added : added + PILES_PER_TRANSACTION]
+        with _without_token_index(connection) if tokens.is_first_fill and missing_ids else nullcontext():
+            while added < len(missing_ids) and pulse():
+                batch = missing_ids[added : added + PILES_PER_TRANSACTION]
                 with transaction(connection):
                     connection.execute(_INSERT_PILES, (batch[0], batch[-1]))
                     tokens.add(connection, batch)
                 added += len(batch)
-    return FillCounts(added, len(changed), len(unused))
-
-
-def _empty_tables(connection: sqlite3.Connection) -> None:
-    for table in ("full_text_entity_index", "token_statistics", "token"):
-        connection.execute(f"DELETE FROM {table}")
+    return FillCounts(added, len(changed_ids), len(unused_ids))
 
 
 def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> None:
@@ -172,15 +168,15 @@ def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> No
 
 
 def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANGED_SPELLING) -> list[str]:
-    """Count all words again; return a message for each text pile that differs from the full-text table."""
+    """Count all words again; return a message for each text pile whose row or word counts are wrong."""
     faults: list[str] = []
     with _open_unchecked(summary) as connection, transaction(connection):
         _register_spelling(connection, spelling)
         _create_described(connection)
         checks = (
-            (_SELECT_UNUSED, "is indexed but used by no page"),
-            (_SELECT_CHANGED, "has another title"),
-            (_SELECT_MISSING, "is not indexed"),
+            (_SELECT_UNUSED, "is in the full-text table, but no page uses it"),
+            (_SELECT_CHANGED, "has an outdated title or description in the full-text table"),
+            (_SELECT_MISSING, "is not in the full-text table"),
         )
         for sql, problem in checks:
             faults += [f"text pile {pile_id} {problem}" for pile_id in _read_ids(connection, sql)]
@@ -191,13 +187,13 @@ def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANG
 def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, spelling: Spelling) -> Iterator[str]:
     """Yield a message for each pile whose words differ from token_statistics; both are read in the order of piles.
 
-    Words are counted in the texts of the index, so stored words are spelt as in the index before the comparison.
+    Words are counted in the texts of the full-text table, so stored words are first spelt as in these texts.
     """
     groups = groupby(connection.execute(_SELECT_WORD_COUNTS), key=itemgetter(0))
     counted_id, rows = next(groups, _NO_GROUP)
     for pile_id, text, secondary in connection.execute(_SELECT_INDEXED_TEXTS):
         while counted_id < pile_id:
-            yield f"text pile {counted_id} has counted words but is not indexed"
+            yield f"text pile {counted_id} has counted words but is not in the full-text table"
             counted_id, rows = next(groups, _NO_GROUP)
         stored_counts: Counter[str] = Counter()
         if counted_id == pile_id:
@@ -209,15 +205,15 @@ def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, sp
                     stored_counts[spelt] += count
             counted_id, rows = next(groups, _NO_GROUP)
         if stored_counts != count_words(text, secondary):
-            yield f"text pile {pile_id} has other words than token_statistics"
+            yield f"text pile {pile_id} has other words than those in token_statistics"
     while counted_id < _NO_GROUP[0]:
-        yield f"text pile {counted_id} has counted words but is not indexed"
+        yield f"text pile {counted_id} has counted words but is not in the full-text table"
         counted_id, rows = next(groups, _NO_GROUP)
 
 
 @contextmanager
 def _open_unchecked(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database without foreign key checks: the ids were just read, and a check of each row is slow.
+    """Open a database without checks of foreign keys: the ids were just read, and a check of each row is slow.
 
     Temporary tables are stored in a file, because they grow with the database.
     """
@@ -254,13 +250,13 @@ def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write word counts, given as a flat list of word id, pile id and count.
+    """Write word counts, given as one list with a word id, a pile id and a count for each row.
 
     Many rows in one statement take half the time of one statement for each row.
     """
-    step = 3 * ROWS_PER_STATEMENT
-    for start in range(0, len(numbers), step):
-        parameters = tuple(numbers[start : start + step])
+    max_parameters = 3 * ROWS_PER_STATEMENT
+    for start in range(0, len(numbers), max_parameters):
+        parameters = tuple(numbers[start : start + max_parameters])
         placeholders = ", ".join(["(?, ?, ?)"] * (len(parameters) // 3))
         connection.execute(f"INSERT INTO token_statistics VALUES {placeholders}", parameters)
 

@@ -3,13 +3,15 @@
 All generations are ordered by a hash of text and address. The first generation of all that share a band (see
 `windrow.formats.near`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
 or with the generations that these hubs are joined to. It is joined to the most similar one of them that is similar
-enough and not joined itself; without such a one it is not joined, and generations after it may be joined to it. So all
+enough and not joined itself; otherwise it is not joined, and generations after it may be joined to it. So all
 generations of a cluster are joined to its first generation and similar to it, and the result depends only on the set
 of generations, not on the order in which they were added.
 
 When a generation is added or removed, all generations of the bands of which it is or was the hub are compared again,
 and so are all that depend on a changed generation. That is rare, because the order is that of a hash: a new generation
 is the first of n with probability 1/n, and only then must n be compared again.
+
+This module also marks exact duplicates within an origin, and chooses the representatives of groups.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ OrderKey = tuple[int, int]
 
 
 class SketchedText(NamedTuple):
-    """A generation with the sketch of its text."""
+    """A generation with the sketch of its text; `order_hash` is a hash of its text and address."""
 
     id: int
     order_hash: int
@@ -61,7 +63,7 @@ class SketchedText(NamedTuple):
 def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int]) -> set[int]:
     """Update near-duplicates after generations changed; return the ids of all whose near-duplicates changed.
 
-    `touched` are the ids of generations that were added, changed or closed. Works within the open transaction.
+    `touched` are the ids of generations that were added, changed, ended or removed. Works within the open transaction.
     """
     touched_ids = json.dumps(sorted(touched))
     former_texts = {row[0]: SketchedText(*row) for row in connection.execute(_SELECT_SKETCHES, (touched_ids,))}
@@ -73,9 +75,9 @@ def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int
 def _read_changes(
     connection: sqlite3.Connection, touched_ids: str, former_texts: dict[int, SketchedText]
 ) -> tuple[list[SketchedText], set[int]]:
-    """Return the new or changed texts, and the ids of unchanged texts.
+    """Return the new or changed texts that are long enough for a sketch, and the ids of unchanged texts.
 
-    `touched_ids` is a JSON list of ids; `former_texts` are the recorded texts of these generations, by id.
+    `touched_ids` is a JSON list of ids of generations; `former_texts` are their recorded texts, by id.
     """
     added, unchanged_ids = [], set()
     for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
@@ -193,7 +195,7 @@ class _Comparison:
 
 
 MIN_CANONICAL_SIMILARITY = 0.2
-"""Least similarity of a page to its canonical page: some sites name their front page as that of every page."""
+"""Least similarity of a page to its canonical page: on some sites every page names the front page as canonical."""
 
 _IN_IDS = "IN (SELECT value FROM json_each(?))"
 _SELECT_MEMBERS = f"""
@@ -228,9 +230,10 @@ SELECT generation_id, representative_id FROM windrow_representative WHERE repres
 
 
 class GroupMember(NamedTuple):
-    """An open generation with the fields that decide its group and whether it may represent the group.
+    """An open generation with the fields that decide its group and whether it represents the group.
 
-    `canonical_url_id` is that of the address that it names as canonical, `near_id` the generation that it is joined to.
+    `canonical_url_id` is the id of the address that it names as canonical, `near_id` that of the generation that it is
+    joined to, `sketch` is None if its text is too short for one.
     """
 
     id: int
@@ -251,7 +254,7 @@ class GroupMember(NamedTuple):
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose the representatives of the present and former groups of generations; return the number of changed rows.
+    """Choose the representatives of groups in which generations `changed` are or were; return how many rows changed.
 
     Works within the open transaction of `connection`.
     """
@@ -280,7 +283,7 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
 
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
-    """Return the id of a group's representative: a canonical page, an old representative, or the preferred member.
+    """Return the id of a group's representative: a canonical page, a former representative, or else the best member.
 
     `old_representatives` are the ids of the former representatives of its members.
     """
@@ -294,7 +297,7 @@ def _choose_representative(group: list[GroupMember], old_representatives: set[in
 
 
 class _Groups:
-    """Groups of generations, found by following the connections between a generation and its parent both ways."""
+    """Groups of generations: a generation is in the group of its parent, which `_find_parent` returns."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -302,7 +305,7 @@ class _Groups:
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Add these generations and all that are connected with them to `members`."""
+        """Add these generations, their ancestors, and all descendants of any of them to `members`."""
         added_ids = self._add(self._read_members(ids), ids)
         while added_ids:
             parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()
@@ -311,14 +314,14 @@ class _Groups:
             child_ids = {row[0] for sql in child_queries for row in self._connection.execute(sql, parameters)}
             members = self._read_members(parent_ids | (child_ids - self.members.keys()))
             added_ids = self._add(
-                members, parent_ids | {member.id for member, parent in members if parent in added_ids}
+                members, parent_ids | {member.id for member, parent_id in members if parent_id in added_ids}
             )
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
-        """Add the members with wanted ids, each given with the id of its parent; return the ids of added members."""
-        added = [(member, parent) for member, parent in members if member.id in wanted_ids]
+        """Add the members with wanted ids, each given with the id of its parent or None; return their ids."""
+        added = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
         self.members |= {member.id: member for member, _ in added}
-        self._parents |= {member.id: parent for member, parent in added if parent is not None}
+        self._parents |= {member.id: parent_id for member, parent_id in added if parent_id is not None}
         return {member.id for member, _ in added}
 
     def list_groups(self) -> list[list[GroupMember]]:
@@ -339,7 +342,7 @@ class _Groups:
         return min(path[path.index(id_) :])
 
     def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
-        """Return the generations that are open and have a text, each with the id of its parent."""
+        """Return those of these generations that are open and have a text, each with the id of its parent or None."""
         members = [GroupMember(*row) for row in self._connection.execute(_SELECT_BY_ID, (json.dumps(sorted(ids)),))]
         canonical_ids = {member.canonical_url_id for member in members if member.canonical_url_id is not None}
         rows = self._connection.execute(_SELECT_BY_URL, (json.dumps(sorted(canonical_ids)),))
@@ -353,9 +356,10 @@ class _Groups:
 def _find_parent(
     member: GroupMember, targets: Mapping[int, GroupMember], first_of_pile: Mapping[int, int]
 ) -> int | None:
-    """Return the id of a generation's parent: its canonical page or, without a plausible one, its near-duplicate.
+    """Return the id of a generation's parent or None: its canonical page or, if not plausible, its near-duplicate.
 
-    `targets` are generations by the id of their URL, `first_of_pile` the first generations with a short text.
+    For a text without a sketch, the near-duplicate is the first generation with the same text. `targets` are
+    generations by the id of their URL, `first_of_pile` the ids of first generations by pile id.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (
@@ -370,7 +374,7 @@ def _find_parent(
 
 
 def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
-    """Tell whether a canonical page is similar enough; texts without a sketch are not compared."""
+    """Tell whether a page is similar enough to its canonical page; a text without a sketch counts as similar."""
     return (
         member.sketch is None
         or target.sketch is None
@@ -398,15 +402,15 @@ AND duplicate_status_end_unix_utc IS NULL
 """
 
 
-def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], at: int) -> None:
-    """Update the duplicates among generations with these piles; changed rows begin or end at `at` (UNIX seconds)."""
+def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
+    """Update the duplicates among generations with these piles; changed rows begin or end at `now` (UNIX seconds)."""
     originals = _find_originals(connection.execute(_SELECT_EQUAL_TEXTS, (json.dumps(list(pile_ids)),)))
     ids = (json.dumps(list(originals)), json.dumps(list(pile_ids)))
     recorded = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())
     ended = [(duplicate, original) for duplicate, original in recorded.items() if originals.get(duplicate) != original]
     begun = [(duplicate, original) for duplicate, original in originals.items() if recorded.get(duplicate) != original]
-    connection.executemany(_END_DUPLICATE, [(at, *pair) for pair in ended])
-    connection.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*pair, at) for pair in begun])
+    connection.executemany(_END_DUPLICATE, [(now, *pair) for pair in ended])
+    connection.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*pair, now) for pair in begun])
     set_mark = "UPDATE entity_generation SET marked_duplicate = ? WHERE entity_generation_id = ?"
     connection.executemany(set_mark, [(0, duplicate) for duplicate, _ in ended if duplicate not in originals])
     connection.executemany(set_mark, [(1, duplicate) for duplicate, _ in begun])

@@ -1,11 +1,11 @@
 """The parts of a generation: its description, file, redirect, present and past links, and past descriptions.
 
-A wording is the description that a page contains: title, headline, description and so on. For each crawl that read a
-page, the column `said` contains a hash of the wording. The last crawl of a generation describes it; earlier wordings
-are versions in `windrow_past`.
+A wording is what a page says about itself: title, headline, description and so on. For each crawl that read a page,
+the column `said` of `windrow_observation` contains a hash of the wording. The last crawl of a generation describes it;
+earlier wordings are versions in `windrow_past`.
 
-For each such crawl, the column `linked` contains a hash of the page's links. A set of links that differs from the
-generation's present links is stored once in `windrow_past_link`.
+The column `linked` contains a hash of the page's links. A set of links that differs from the generation's present links
+is stored once in `windrow_past_link`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ TABLES = ("link_summary", "document_description", "file_summary", "redirect_summ
 """The tables with the rows of a generation's reading."""
 
 MAX_LINK_SHAPES = 20_000
-"""Most entries of `_LinkShapes`."""
-# Positions in a link of `TextSummary.links`; 2 to 9 are the columns of its shape.
+"""Most entries of `_LinkShapes`; it is emptied when there are more."""
+# Positions in a link of `TextSummary.links`; 2 to 9 are the shape, which is a key of `_LinkShapes`.
 _URL: Final = 0
 _FRAGMENT: Final = 1
 _TEXT: Final = 10
@@ -72,7 +72,7 @@ class ReadingWriter:
         self._shapes = _LinkShapes()
 
     def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
-        """Write the rows of generations that do not have rows yet.
+        """Write the rows of generations; there must not be rows of them yet.
 
         `summaries` are given by generation id; `url_ids` contains the id of each address in them.
         """
@@ -83,7 +83,7 @@ class ReadingWriter:
             if summary.described:
                 descriptions.append((generation_id, *summary.described))
             if summary.file:
-                mime_id = self._catalogue.mime(summary.mime) if summary.mime else None
+                mime_id = self._catalogue.get_mime_id(summary.mime) if summary.mime else None
                 canonical_id = url_ids[summary.canonical] if summary.canonical else None
                 files.append((generation_id, summary.size, mime_id, canonical_id))
             if summary.move:
@@ -102,14 +102,14 @@ class ReadingWriter:
         execute_many(_INSERT_LINK, links)
 
     def clear(self, generation_ids: Iterable[int]) -> None:
-        """Delete the rows of these generations."""
+        """Delete the rows of these generations in `TABLES`."""
         rows = [(generation_id,) for generation_id in generation_ids]
         for table in TABLES:
             self._connection.executemany(f"DELETE FROM {table} WHERE entity_generation_id = ?", rows)
 
 
 VERSION_BYTES = 8
-"""Leading bytes of a wording hash that differ between versions; the other bytes may differ within one version."""
+"""Number of leading bytes of a wording hash that differ between versions; others may differ within a version."""
 
 _INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _SELECT_PAST_VERSIONS = """
@@ -119,7 +119,7 @@ FROM windrow_past WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 
 
 class PastVersion(NamedTuple):
-    """A row of `windrow_past`: a version of a generation before its present one. Times are UNIX seconds."""
+    """A row of `windrow_past`: a version of a generation before its latest version. Times are UNIX seconds."""
 
     version: int
     generation: int
@@ -136,12 +136,12 @@ class WordingSeen(NamedTuple):
     """
 
     attempt: int
-    at: int
+    seen_at: int
     wording_hash: bytes
 
 
 def hash_wording(summary: TextSummary | None) -> bytes:
-    """Return the hash of a page's wording; empty if the page was not read or searches must not find it.
+    """Return the hash of a page's wording; empty if the page was not read, or if its summary has no description.
 
     >>> hash_wording(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'
@@ -150,26 +150,22 @@ def hash_wording(summary: TextSummary | None) -> bytes:
         return b""
     *times, language, title, headline, description, indexiness = summary.described
     mime = summary.mime[:3] if summary.mime else None
-    return hash_wording_parts((title, headline, description, language, mime, summary.canonical), (*times, indexiness))
-
-
-def hash_wording_parts(shown: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
-    """Return the hash of `shown`, the parts that differ between versions, followed by the hash of all parts."""
+    version_parts = (title, headline, description, language, mime, summary.canonical)
     return b"".join(
         blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=VERSION_BYTES).digest()
-        for parts in (shown, (shown, rest))
+        for parts in (version_parts, (version_parts, (*times, indexiness)))
     )
 
 
 def write_wordings(
     connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], catalogue: Catalogue
 ) -> None:
-    """Insert the wordings of summaries that are not in the table `windrow_wording` yet."""
+    """Insert the wordings of summaries into the table `windrow_wording`, except those that it already contains."""
     rows = []
     for summary in summaries:
         if summary.described is not None:
             *times, language, title, headline, description, indexiness = summary.described
-            mime_id = catalogue.mime(summary.mime) if summary.mime else None
+            mime_id = catalogue.get_mime_id(summary.mime) if summary.mime else None
             canonical_id = url_ids[summary.canonical] if summary.canonical else None
             rows.append((
                 hash_wording(summary), title, headline, description, canonical_id, *times, language, indexiness, mime_id
@@ -178,7 +174,7 @@ def write_wordings(
 
 
 def find_past_versions(generation_id: int, crawls: Sequence[WordingSeen]) -> Iterator[PastVersion]:
-    """Yield the versions of a generation before its present version; `crawls` are its crawls, oldest first.
+    """Yield the versions of a generation before its latest version; `crawls` are its crawls, oldest first.
 
     >>> crawls = [WordingSeen(1, 10, b"title A"), WordingSeen(2, 20, b"title A"), WordingSeen(3, 30, b"title B")]
     >>> list(find_past_versions(7, crawls))
@@ -195,9 +191,12 @@ def find_past_versions(generation_id: int, crawls: Sequence[WordingSeen]) -> Ite
             and wording_hash
             and crawl.wording_hash[:VERSION_BYTES] != wording_hash[:VERSION_BYTES]
         ):
-            yield PastVersion(first_crawl.attempt, generation_id, first_crawl.at, last_seen, crawl.at, wording_hash)
+            yield PastVersion(
+                first_crawl.attempt, generation_id, first_crawl.seen_at, last_seen, crawl.seen_at, wording_hash
+            )
             first_crawl = crawl
-        first_crawl, last_seen, wording_hash = first_crawl or crawl, crawl.at, crawl.wording_hash or wording_hash
+        first_crawl, last_seen = first_crawl or crawl, crawl.seen_at
+        wording_hash = crawl.wording_hash or wording_hash
 
 
 def read_past_versions(connection: sqlite3.Connection, generation_ids: Iterable[int]) -> set[PastVersion]:
@@ -205,12 +204,12 @@ def read_past_versions(connection: sqlite3.Connection, generation_ids: Iterable[
     return {PastVersion(*row) for row in connection.execute(_SELECT_PAST_VERSIONS, (json.dumps(list(generation_ids)),))}
 
 
-def update_past_versions(connection: sqlite3.Connection, before: set[PastVersion], now: set[PastVersion]) -> None:
-    """Delete the rows of `windrow_past` that are only in `before`, and insert the versions that are only in `now`."""
+def update_past_versions(connection: sqlite3.Connection, old: set[PastVersion], new: set[PastVersion]) -> None:
+    """Delete the rows of `windrow_past` that are only in `old`, and insert the versions that are only in `new`."""
     connection.executemany(
-        "DELETE FROM windrow_past WHERE version_id = ?", [(version.version,) for version in before - now]
+        "DELETE FROM windrow_past WHERE version_id = ?", [(version.version,) for version in old - new]
     )
-    connection.executemany("INSERT INTO windrow_past VALUES (?, ?, ?, ?, ?, ?)", sorted(now - before))
+    connection.executemany("INSERT INTO windrow_past VALUES (?, ?, ?, ?, ?, ?)", sorted(new - old))
 
 
 _INSERT_PAST_LINK = "INSERT OR IGNORE INTO windrow_past_link VALUES (?, ?, ?, ?)"
@@ -263,7 +262,7 @@ def write_past_links(
 
 
 def prune_past_links(connection: sqlite3.Connection, url_ids: Iterable[int]) -> None:
-    """Delete the past links of addresses that are equal to present links, or that no crawl refers to."""
+    """Delete past links of these addresses that are also present links, or that no crawl refers to."""
     connection.executemany(_DELETE_NEEDLESS_PAST_LINKS, [(url_id,) for url_id in url_ids])
 
 

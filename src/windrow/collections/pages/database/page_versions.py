@@ -16,10 +16,10 @@ from windrow.stores.sqlite import SqliteReader
 class PageVersion(NamedTuple):
     """A version of one address: a text with a description. Times are UNIX seconds, `end` is None while it is open.
 
-    `id` is the id of the generation for its latest version, and negative for its past versions. `kind` is
-    `type/subtype`, `redirect` the target of a redirect, `original` the address of which the version is marked as a
-    duplicate. `copy_count` is the number of other addresses with the same text now, `word_count` the number of rows of
-    its text in token_statistics. `is_indexed` tells whether the full-text table contains its text.
+    `id` is the id of the generation for its latest version, and negative for its past versions. `kind` is its media
+    type, `size` in bytes, `redirect` the target of a redirect, `original` the address of which the version is marked as
+    a duplicate. `copy_count` is the number of other addresses with the same text now, `word_count` that of different
+    words in its text. `is_indexed` tells whether the full-text table has its text.
     """
 
     id: int
@@ -77,11 +77,11 @@ FROM {{versions}} g
 {BESIDE}
 WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
 """
-"""Selects the versions of addresses, with 0 in the counted columns."""
+"""Selects the versions of addresses, without originals and with 0 in the counted columns."""
 _SELECT_TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
-# The first addresses, in alphabetical order, that have a text now.
+# The first other addresses, in alphabetical order, that have a text now.
 _SELECT_URLS_WITH_TEXT = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
@@ -125,7 +125,7 @@ class NearDuplicate(NamedTuple):
 
 
 class OriginCounts(NamedTuple):
-    """Numbers of addresses with a version, of open versions, of all versions, and of open duplicates."""
+    """Numbers of addresses, of open generations, of all generations, and of open ones that are marked as duplicates."""
 
     addresses: int
     open: int
@@ -133,14 +133,14 @@ class OriginCounts(NamedTuple):
     duplicates: int
 
 
-class Versions:
+class VersionReader:
     """Reads the versions in one Summary Database."""
 
     def __init__(self, reader: SqliteReader) -> None:
         self._reader = reader
 
-    def of(self, url: str) -> list[PageVersion]:
-        """Return the versions of a normal address, oldest first; an unknown address has none."""
+    def read_versions(self, url: str) -> list[PageVersion]:
+        """Return the versions of a normalised address, oldest first; the list is empty for an unknown address."""
         with self._reader.reading() as connection:
             # The id is looked up first: with a join SQLite would compute the versions of all addresses.
             url_id = connection.execute(_SELECT_URL_ID, (url,)).fetchone() or (None,)
@@ -161,7 +161,7 @@ class Versions:
     def find_near_duplicates(self, generation_id: int, limit: int) -> tuple[list[NearDuplicate], str]:
         """Return at most `limit` near-duplicates, the most similar first, and the address of the representative.
 
-        The address is empty if the generation is not in a group or represents it.
+        The address is empty if the generation is not in a group, or if it is the representative.
         """
         if self._rows(_COUNT_NEAR_TABLES, ())[0][0] != 2:
             return [], ""
@@ -170,11 +170,14 @@ class Versions:
         return near_duplicates, representatives[0][0] if representatives else ""
 
     def read_reasons(self, url: str) -> dict[int, str]:
-        """Return the reasons why generations of an address do not have a text, by generation id."""
+        """Return the last reason of each generation of an address, by generation id; some have none.
+
+        It tells why the text is missing or not complete, or why the document is not the page that was requested.
+        """
         return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
-    def count(self, origins: list[str]) -> OriginCounts:
-        """Count the addresses and versions of origins."""
+    def count_generations(self, origins: list[str]) -> OriginCounts:
+        """Count the addresses and generations of origins, given as texts."""
         return OriginCounts(*self._rows(_COUNT_BY_ORIGIN, (json.dumps(origins),))[0])
 
     def _rows(self, sql: str, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
@@ -183,7 +186,7 @@ class Versions:
 
 
 _URLS_PER_QUERY = 200
-"""Addresses whose versions are read at once."""
+"""Most addresses whose versions are read at once."""
 
 # Times are whole seconds: of two attempts in one second that saw the same version, only the first counts.
 _SELECT_VISITS = """
@@ -197,7 +200,7 @@ _HAS_SESSIONS = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settle
 
 
 NO_NUMBERS = (1, 0)
-"""A range that contains no number."""
+"""An empty range: its first number is greater than its last."""
 
 
 class Timeline(NamedTuple):
@@ -249,7 +252,7 @@ def read_timelines(
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:
-    """Count the attempts that ended with an `ExitCode`; `attempts` are the (first, last) numbers, both included."""
+    """Count the attempts that ended with an `ExitCode`; `attempts` are (first, last) numbers, both included."""
     with reader.reading() as connection:
         sql = "SELECT count(*) FROM windrow_observation WHERE attempt BETWEEN ? AND ? AND exit_code = ?"
         return int(connection.execute(sql, (*attempts, code)).fetchone()[0])

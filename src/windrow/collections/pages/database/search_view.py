@@ -1,4 +1,4 @@
-"""The queries of a search on the Summary Database: versions of pages, their texts, links to them."""
+"""The queries of a search on the Summary Database: versions of pages, their texts, and links to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ORIGINAL = """
  JOIN url ou ON ou.url_id = og.url_id
  WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1)
 """
-"""The address of which the version is marked as a duplicate, or null."""
+"""SQL of the address of the original of a version `g` that is marked as a duplicate; null for another version."""
 
 BESIDE = """
 LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
@@ -25,7 +25,7 @@ LEFT JOIN url c ON c.url_id = g.canonical_url_id
 LEFT JOIN redirect_summary r ON r.entity_generation_id = g.entity_generation_id
 LEFT JOIN url t ON t.url_id = r.to_url_id
 """
-"""Joins the media type `m`, canonical address `c`, and redirect `r` with target `t` of a version `g`."""
+"""SQL that joins a version `g` with its media type `m`, canonical address `c`, redirect `r` and target `t`."""
 
 _DESCRIPTION_COLUMNS = """
   n.marked_duplicate, n.text_pile_id, {said}.title, {said}.primary_headline, {said}.description,
@@ -40,32 +40,33 @@ FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc")
-"""Selects the latest version of every generation, from the time when the generation was first seen."""
+"""Selects the latest version of every generation; its `first_seen_unix_utc` is that of the generation."""
 LATEST = _LATEST_VERSIONS.format(
     first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
-"""Selects the latest version of every generation, from the end of its previous version on."""
+"""Selects the latest version of every generation; its `first_seen_unix_utc` is the end of its previous version."""
 PAST = f"""
 (SELECT -p.version_id AS version_id, {_ID_COLUMNS}, p.first_seen_unix_utc, p.last_seen_unix_utc,
   p.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="w", file="w")}, NULL AS file_size
 FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
 JOIN windrow_wording w ON w.said = p.said)
 """
-"""Selects the past versions. `PAST` and `LATEST` are queried one by one: SQLite would materialise a view of both."""
+"""Selects the past versions. `PAST` and `LATEST` are queried one by one: SQLite would copy a view of both."""
 
 _HAS_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
 
 
 def version_relation(connection: sqlite3.Connection) -> str:
-    """Return the SQL of a relation with all versions; in a database of another tool, without past versions."""
+    """Return the SQL of a relation with all versions; a database of another tool has only the latest ones."""
     return "windrow_version" if connection.execute(_HAS_PAST).fetchone()[0] else PLAIN_GENERATIONS
 
 
 class IndexedGeneration(NamedTuple):
-    """A version with everything that is indexed. Times are UNIX seconds; `kind` is `type/subtype`.
+    """A version with everything that is indexed. Times are UNIX seconds, `end` is None while it is open.
 
-    `id` is the id of the generation for its latest version, and negative for its past versions.
+    `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
+    id of the generation for its latest version, and negative for its past versions.
     """
 
     id: int
@@ -97,7 +98,7 @@ class IndexedGeneration(NamedTuple):
 
 
 class IncomingLinks(NamedTuple):
-    """Links to a URL: the number of linking pages, and the link texts as (text, count), the most frequent first."""
+    """Links to a URL: `pages` is the number of links, `texts` are their (text, count), the most frequent first."""
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -107,7 +108,7 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""Most links to one URL that are read."""
+"""Most links to one URL that are read and counted."""
 MAX_LINK_TEXTS = 12
 """Most texts of links to one URL that are indexed."""
 
@@ -136,7 +137,7 @@ _SELECT_TEXTS = (
     "SELECT text_pile_id, substr(text, 1, ?) FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
 _WHERE_IDS = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
-# Link texts on present pages; links of a page to itself are ignored.
+# Texts of links on present pages; duplicates, links with `nofollow` and links of a page to itself are ignored.
 _SELECT_LINK_TEXTS = """
 SELECT l.text FROM link_summary l
 JOIN entity_generation g ON g.entity_generation_id = l.entity_generation_id
@@ -149,7 +150,7 @@ WHERE l.entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _COUNT_COPIES = """
 SELECT g.text_pile_id, count(DISTINCT g.url_id) FROM entity_generation g
-WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
+WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {condition} GROUP BY 1
 """
 
 
@@ -158,7 +159,7 @@ _SELECT_REPRESENTATIVES = """
 SELECT generation_id, representative_id FROM windrow_representative
 WHERE generation_id IN (SELECT value FROM json_each(?))
 """
-# Pages whose last attempt before a time found nothing.
+# The URLs that the last attempt up to a time found missing or gone; attempts with an unknown result are ignored.
 _SELECT_ABSENT = """
 SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
@@ -171,21 +172,16 @@ WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_en
 """
 
 
-def is_findable(page: IndexedGeneration) -> bool:
-    """Tell whether a version has a text or a title, so that searches can find it."""
-    return page.pile_id is not None or page.title is not None
-
-
 class SummaryReader:
     """Answers the queries of searches from one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Read the file `path`; `functions` of one or two texts are registered for the SQL of searches."""
+        """Read the file `path`; `functions`, by name, can be called in the SQL of searches."""
         self._file = SqliteReader(path, functions)
         self._tables: set[str] = set()
 
     def read_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Run all queries of this thread within the block in one read transaction."""
+        """Run all queries of this thread in the block in one read transaction."""
         return self._file.reading()
 
     def close(self) -> None:
@@ -193,14 +189,14 @@ class SummaryReader:
         self._file.close()
 
     def read_findable(self) -> Iterator[IndexedGeneration]:
-        """Yield every version that can be found, without its texts: first past, then latest versions, sorted by id."""
+        """Yield every version that has a text or a title, sorted by id, without its texts: first the past versions."""
         with self._file.reading() as connection:
-            for relation in self._relations(connection):
+            for relation in self._list_relations(connection):
                 for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
                     yield IndexedGeneration._make(row)
 
-    def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[IndexedGeneration]:
-        """Return the versions with these ids, in any order; with `texts`, their texts too."""
+    def read_versions(self, ids: Sequence[int], *, texts: bool = True) -> list[IndexedGeneration]:
+        """Return the versions with these ids, in any order; without `texts`, their texts are empty."""
         sql = (
             f"SELECT {_COLUMNS}, {_TEXT_COLUMNS} {_FROM}"
             if texts
@@ -208,19 +204,19 @@ class SummaryReader:
         )
         versions = []
         with self._file.reading() as connection:
-            for relation in self._relations(connection):
+            for relation in self._list_relations(connection):
                 ids_in_relation = [id_ for id_ in ids if (id_ < 0) is (relation is PAST)]
                 if ids_in_relation:
                     rows = connection.execute(f"{sql.format(versions=relation)} {_WHERE_IDS}", (str(ids_in_relation),))
                     versions += [IndexedGeneration._make(row) for row in rows]
         return versions
 
-    def relations(self) -> tuple[str, ...]:
-        """Return the SQL of the relations that contain versions: of past versions, then of the latest versions."""
+    def list_relations(self) -> tuple[str, ...]:
+        """Return the SQL of the relations that contain versions: first past ones if the database has them."""
         with self._file.reading() as connection:
-            return self._relations(connection)
+            return self._list_relations(connection)
 
-    def _relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
+    def _list_relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
         return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN_GENERATIONS,)
 
     def read_texts(self, pile_ids: Iterable[int], max_characters: int) -> dict[int, str]:
@@ -229,7 +225,7 @@ class SummaryReader:
             return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return the links of other pages to these URLs, by URL id."""
+        """Return the links with a text on other present pages to these URLs, by URL id."""
         incoming = {}
         with self._file.reading() as connection:
             for url_id in url_ids:
@@ -244,37 +240,37 @@ class SummaryReader:
         with self._file.reading() as connection:
             return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}
 
-    def count_copies(self, pile_ids: Iterable[int], is_open: str, parameters: tuple[object, ...]) -> dict[int, int]:
-        """Count the URLs with the text of each pile, among generations that match the SQL condition `is_open`.
+    def count_copies(self, pile_ids: Iterable[int], condition: str, parameters: tuple[object, ...]) -> dict[int, int]:
+        """Count the URLs with the text of each pile, by pile id, among generations `g` that match an SQL condition.
 
-        `parameters` are those of the condition.
+        `parameters` are the values of the placeholders in the condition.
         """
         with self._file.reading() as connection:
-            rows = connection.execute(_COUNT_COPIES.format(known=is_open), (str(list(pile_ids)), *parameters))
+            rows = connection.execute(_COUNT_COPIES.format(condition=condition), (str(list(pile_ids)), *parameters))
             return dict(rows.fetchall())
 
     def find_representatives(self, ids: Iterable[int]) -> dict[int, int]:
-        """Return the representative of each generation that is in a group, both as ids."""
+        """Return the id of the representative of each of these generations that is in a group, by generation id."""
         return self._query_groups(_SELECT_REPRESENTATIVES, ids)
 
     def count_group_urls(self, representatives: Iterable[int]) -> dict[int, int]:
         """Count the URLs of the groups that these generations represent, by id of the representative."""
         return self._query_groups(_COUNT_GROUPS, representatives)
 
-    def find_absent(self, url_ids: Iterable[int], at: int) -> set[int]:
-        """Return the ids of URLs that were missing or gone at their last attempt up to `at` (UNIX seconds)."""
+    def find_absent(self, url_ids: Iterable[int], as_of: int) -> set[int]:
+        """Return the ids of URLs that were missing or gone at their last attempt up to `as_of` (UNIX seconds)."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_observation"):
                 return set()
-            return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), at))}
+            return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), as_of))}
 
     def has_past_links(self) -> bool:
-        """Tell whether the database has past links; a database of another tool has only present ones."""
+        """Tell whether the database has a table of past links; a database of another tool does not."""
         with self._file.reading() as connection:
             return self._has(connection, "windrow_past_link")
 
     def _query_groups(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
-        """Run a query for pairs of ids and numbers; in a database without groups, return nothing."""
+        """Return the mapping that a query selects for these ids; it is empty for a database without groups."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_representative"):
                 return {}

@@ -19,14 +19,14 @@ from windrow.collections.pages.database.page_parts import (
     list_named_urls,
     prune_past_links,
 )
-from windrow.collections.pages.database.writer import ATTEMPT, SummaryWriter, statements
+from windrow.collections.pages.database.writer import ATTEMPT, DatabaseWriter, statements
 from windrow.contract import ContentCheck
 from windrow.errors import StoreError
 from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite import close_on_failure, open_database
 
 SCHEMA_KEY, SCHEMA_VERSION = "windrow.layout", "4"
-"""The key in `unobtanium_database_info` for the version of windrow's own tables, and that version."""
+"""The key in `unobtanium_database_info` for the version of windrow's own tables, and their present version."""
 
 PILES_PER_TRANSACTION = 500
 """Most text piles whose duplicates are updated in one transaction."""
@@ -35,7 +35,7 @@ _PAGE_BYTES = 16384
 """Size of an SQLite page: most texts then fit into one or two pages instead of a long chain."""
 
 _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096")
-"""The cache is large enough for the upper levels of large indexes; the WAL has fewer checkpoints than by default."""
+"""SQLite's cache is large enough for the upper levels of large indexes, and its log is emptied less often."""
 
 _SELECT_READING = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
@@ -53,7 +53,7 @@ ORDER BY u.str_url, o.at, o.crawl_uuid
 _SELECT_URL_IDS = "SELECT url_id FROM entity_generation WHERE entity_generation_id IN (SELECT value FROM json_each(?))"
 
 
-class SummaryStore(SummaryWriter):
+class SummaryStore(DatabaseWriter):
     """One Summary Database in an SQLite file, written by one process at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -95,7 +95,7 @@ class SummaryStore(SummaryWriter):
         """Write a batch of crawls; `checkpoint` is the ledger's number of its last attempt.
 
         The changes are recorded for `session`; if it is 0, for the session that writes next. All observations of each
-        address are folded again, so neither the order of batches nor a repeated batch makes a difference.
+        address are folded again, so the result does not depend on the order of batches or on repeated batches.
         """
         with self._writing():
             if entries:
@@ -104,17 +104,17 @@ class SummaryStore(SummaryWriter):
             note_sessions(self._connection, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
-        """Tell whether a body with the digest `payload` was read at the address `url` before."""
+        """Tell whether the body that `steps.name_payload` calls `payload` was read at the address `url` before."""
         return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Tell whether the summary of the body with the digest `payload` depended on its header, or expires."""
+        """Tell whether the body with the digest `payload` has a summary that depends on its header or expires."""
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
-        """Return the results of attempts by address, oldest first, from the second attempt with content on.
+        """Return the results of attempts by address, oldest first, from the one after the first content on.
 
-        Another text or description counts as changed; `ContentCheck(None)` is an attempt that found no content.
+        Another text or description counts as changed; `ContentCheck(None)` is an attempt that did not find content.
         """
         checks: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._query(_SELECT_OBSERVATIONS, json.dumps(list(urls))), itemgetter(0)):
@@ -141,7 +141,7 @@ class SummaryStore(SummaryWriter):
         ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by readings, given by attempt; if a reading is None, the description is kept."""
+        """Describe generations by readings, given by attempt; without a summary, their description is kept."""
         with self._writing():
             summaries, reading_rows = {}, []
             for attempt, entry in readings.items():
@@ -152,7 +152,7 @@ class SummaryStore(SummaryWriter):
                         reading_rows.append((generation_id, attempt))
             copy_present_links(self._connection, summaries)
             self._readings.clear(summaries)
-            self._readings.write(summaries, self._catalogue.urls(list_named_urls(summaries.values())))
+            self._readings.write(summaries, self._catalogue.get_url_ids(list_named_urls(summaries.values())))
             rows = [(attempt,) for attempt in readings]
             self._connection.executemany("DELETE FROM windrow_owed WHERE attempt = ?", rows)
             self._connection.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", reading_rows)
@@ -162,15 +162,15 @@ class SummaryStore(SummaryWriter):
             touched = [(generation_id,) for generation_id in summaries]
             self._connection.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 
-    def finish(self, at: int, pulse: Callable[[], bool] = lambda: True) -> int:
-        """Update duplicates and near-duplicates; changed rows of exact duplicates begin or end at `at` (UNIX seconds).
+    def finish(self, now: int, pulse: Callable[[], bool] = lambda: True) -> int:
+        """Update duplicates and near-duplicates; duplicates that changed begin or end at `now` (UNIX seconds).
 
         `pulse` is called between transactions. If it returns False the work stops, and the next call continues it.
         Returns the number of text piles and generations that were processed.
         """
         total = 0
         steps: tuple[Callable[[], int], ...] = (
-            lambda: self._update_duplicates(at),
+            lambda: self._update_duplicates(now),
             lambda: update_touched(self._connection),
         )
         for run_step in steps:
@@ -182,11 +182,11 @@ class SummaryStore(SummaryWriter):
                 total += count
         return total
 
-    def _update_duplicates(self, at: int) -> int:
+    def _update_duplicates(self, now: int) -> int:
         """Update the duplicates of at most `PILES_PER_TRANSACTION` text piles; return the number of piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()
-        update_duplicates(self._connection, [row[0] for row in rows], at)
+        update_duplicates(self._connection, [row[0] for row in rows], now)
         self._connection.executemany("DELETE FROM windrow_regroup WHERE text_pile_id = ?", rows)
         return len(rows)

@@ -1,4 +1,4 @@
-"""The schemas of the databases, the ids of addresses, origins and media types, and the base class of writers."""
+"""The schemas of both databases, the ids of addresses, origins and media types, and the base class of writers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def schema(*names: str) -> str:
 
 
 def statements(*names: str) -> Iterator[str]:
-    """Yield the statements of schemas one by one, because `executescript` would commit the transaction.
+    """Yield the SQL statements of schemas one by one, because `executescript` would commit the transaction.
 
     >>> next(statements("near")).split()[-2:]
     ['NULL', ');']
@@ -53,7 +53,7 @@ WHERE p.name = ?4 AND p.value = ?5 AND {_HAS_NAME} ORDER BY m.mimetype_id
 """
 
 MAX_REMEMBERED_IDS = 100_000
-"""Most addresses whose ids are remembered: the pages of a site mostly link to the same few addresses."""
+"""Most ids of addresses, of origins and of media types that are remembered."""
 
 _SELECT_URL_IDS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
 _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
@@ -70,12 +70,12 @@ class Catalogue:
         self._mimes: dict[Mime, int] = {}
 
     def forget(self) -> None:
-        """Forget all ids; needed after a rollback."""
+        """Forget all ids: after a rollback, new ones are not in the database."""
         for ids in (self._urls, self._origins, self._mimes):
             ids.clear()
 
-    def urls(self, addresses: Iterable[str]) -> Mapping[str, int]:
-        """Return the ids of addresses, by address as given; the mapping may contain other addresses too."""
+    def get_url_ids(self, addresses: Iterable[str]) -> Mapping[str, int]:
+        """Return the ids of addresses, by address; insert new ones. The mapping may contain other addresses too."""
         addresses = dict.fromkeys(addresses)
         cached = self._urls
         missing = {url: split_address(url) for url in addresses if url not in cached}
@@ -83,12 +83,12 @@ class Catalogue:
             if len(cached) + len(missing) > MAX_REMEMBERED_IDS:
                 cached = self._urls = {}
                 missing = {url: split_address(url) for url in addresses}
-            ids = self._number_addresses({address.text: address for address in missing.values()})
+            ids = self._get_address_ids({address.text: address for address in missing.values()})
             for url, address in missing.items():
                 cached[url] = ids[address.text]
         return cached
 
-    def _number_addresses(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
+    def _get_address_ids(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
         """Return the ids of addresses, given by text, and insert new addresses."""
         sorted_addresses = sorted(addresses)  # in the order of the database index
         ids: dict[str, int] = dict(
@@ -96,7 +96,7 @@ class Catalogue:
         )
         new_addresses = [addresses[text] for text in sorted_addresses if text not in ids]
         if new_addresses:
-            origin_ids = self._number_origins(dict.fromkeys(address.origin for address in new_addresses))
+            origin_ids = self._get_origin_ids(dict.fromkeys(address.origin for address in new_addresses))
             # Most addresses do not have a query. They are inserted without that column: sqlite3 binds None slowly.
             without_query = [address for address in new_addresses if address.query is None and address.path is not None]
             with_query = [address for address in new_addresses if address.query is not None or address.path is None]
@@ -112,7 +112,7 @@ class Catalogue:
             )
         return ids
 
-    def _number_origins(self, origins: Iterable[str]) -> Mapping[str, int]:
+    def _get_origin_ids(self, origins: Iterable[str]) -> Mapping[str, int]:
         """Return the ids of origins, and insert new origins."""
         cached = self._origins
         missing = [text for text in origins if text not in cached]
@@ -132,7 +132,7 @@ class Catalogue:
             self._connection.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
         return cached
 
-    def mime(self, mime: Mime) -> int:
+    def get_mime_id(self, mime: Mime) -> int:
         """Return the id of a media type with its parameters; insert it if it is new."""
         if mime not in self._mimes:
             if len(self._mimes) >= MAX_REMEMBERED_IDS:
@@ -154,7 +154,7 @@ class Catalogue:
         return mime_id
 
     def _find_mime_ids(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
-        """Return the ids of media types with this name and the rarest of these parameters, or without parameters."""
+        """Return the ids of media types with this name and the rarest of `parameters`, or without parameters."""
         sql_parameters: tuple[str | None, ...] = mime[:3]
         if parameters:
             count_sql = "SELECT count(*) FROM (SELECT 1 FROM mime_parameter WHERE value = ?2 AND name = ?1 LIMIT 1000)"
@@ -166,8 +166,8 @@ class Catalogue:
             sql = _SELECT_MIME_WITHOUT_PARAMETERS
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
-    def piles(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes] = ()) -> Mapping[bytes, int]:
-        """Return the ids of text piles by digest: the piles of summaries, inserted if new, and `other_digests`."""
+    def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
+        """Return the ids of text piles by digest: of summaries, inserted if new, and of known `other_digests`."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
         placeholders = ",".join("?" * len(digests))
@@ -191,22 +191,20 @@ VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Versions of the standard's schemas, as written to `unobtanium_database_info`."""
 
 ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
-"""Keys in `unobtanium_database_info`: the last attempt of the ledger, and the last address, that are in the tables."""
+"""Keys in `unobtanium_database_info`: the numbers of the last attempt and the last address in the tables."""
 
 _SET_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _HAS_INFO = "SELECT 1 FROM sqlite_master WHERE name = 'unobtanium_database_info'"
 
 
-class SummaryWriter(SqliteStore):
-    """A database in an SQLite file, written by one process at a time."""
+class DatabaseWriter(SqliteStore):
+    """The Summary Database or the crawler database in an SQLite file, written by one process at a time."""
 
-    def __init__(
-        self, path: Path, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page_bytes: int = 4096
-    ) -> None:
-        """Open the database in a file, and create the tables of `schemas` if the file is new.
+    def __init__(self, path: Path, schemas: Sequence[str], pragmas: Sequence[str], *, page_bytes: int = 4096) -> None:
+        """Open the database in a file, set `pragmas` of SQLite, and create the tables of `schemas` if the file is new.
 
         `page_bytes` is the size of an SQLite page in a new file. SQLite does not wait for the disk at every batch: rows
-        lost in a power failure are projected again.
+        that a power failure removes are written again.
         """
         self.path = path
         with self._guarded():
@@ -220,7 +218,7 @@ class SummaryWriter(SqliteStore):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Convert errors of SQLite in the block into StoreError."""
+        """Convert errors of SQLite in the block, and integers too large for it, into StoreError."""
         try:
             with store_errors(self.path):
                 yield
@@ -228,7 +226,7 @@ class SummaryWriter(SqliteStore):
             raise StoreError(f"{self.path}: {error}") from error
 
     def _prepare_tables(self, schemas: Sequence[str]) -> None:
-        """Create the tables of `schemas` in a new file, and the kinds of addresses."""
+        """Create the tables of `schemas` in a new file, and the indexes of media types."""
         with self._writing():
             if self._connection.execute(_HAS_INFO).fetchone() is None:
                 self._create_tables(schemas)
@@ -244,7 +242,7 @@ class SummaryWriter(SqliteStore):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Run the block in one transaction; it is rolled back on any exception."""
+        """Run the block in one transaction, which any exception rolls back; then ids are forgotten too."""
         try:
             with super()._writing():
                 yield
@@ -253,7 +251,7 @@ class SummaryWriter(SqliteStore):
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
-        """Return the number of the last attempt in the tables (of the last address, if `key` is `ADDRESS`), or 0."""
+        """Return the number of the last attempt (or what else `key` means) in the tables; 0 if nothing was written."""
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         return int(rows[0][0]) if rows else 0
 

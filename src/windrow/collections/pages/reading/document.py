@@ -61,7 +61,7 @@ _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A page's description; missing fields are None. Times are UNIX seconds."""
+    """A page's description; missing fields are None. Times are UNIX seconds; lists of links have `indexiness` > 0."""
 
     created: int | None
     updated: int | None
@@ -78,11 +78,11 @@ def describe(
     outline: Outline,
     is_main: Sequence[bool],
     *,
-    index: int = 0,
+    indexiness: int = 0,
     last_modified: str = "",
     language: str = "",
 ) -> Description:
-    """Describe a page; `is_main` tells for each block whether it is main content, `index` is the page's indexiness.
+    """Describe a page; `is_main` tells for each block whether it is main content.
 
     `last_modified` and `language` are the headers Last-Modified and Content-Language. Metadata is preferred: for dates
     JSON-LD, then `article:` properties, then the headers; for the title `title`, then `og:title`, then the first
@@ -99,17 +99,17 @@ def describe(
         title=head.title or head.property("og:title") or first_headline or None,
         headline=first_headline or None,
         description=head.description or head.property("og:description") or _find_first_paragraph(outline, is_main),
-        indexiness=index,
+        indexiness=indexiness,
     )
 
 
 def _parse_first_time(*texts: str) -> int | None:
-    """Return the first text that is a date, in UNIX seconds; None if none is."""
+    """Return the first date among texts, in UNIX seconds; None if none of them is a date."""
     return next((time for text in texts if (time := parse_unix_time(text)) is not None), None)
 
 
 def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | None:
-    """Return the first paragraph of the main content that is long enough for a description; None if none is."""
+    """Return the first paragraph of the main content that is long enough for a description, or None."""
     blocks = outline.blocks
     for text, box, is_content in zip(blocks.text, blocks.box, is_main, strict=True):
         if is_content and len(text) >= _MIN_DESCRIPTION_LENGTH and outline.boxes.locations[box] & _PARAGRAPH_BIT:
@@ -118,15 +118,15 @@ def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | No
 
 
 _LINK_SIGN = re.compile(r"\s*[¶§\U0001f517]\s*$|\s*\[(?:edit|edit source|bearbeiten|modifier|editar|modifica)\]\s*$")
-"""What manuals and encyclopedias add to a headline: a sign that links to it, or a link to change it."""
-_SIGNS = frozenset("¶§\U0001f517]")  # the last characters of such headlines
+"""Ends of headlines in manuals and encyclopedias: a sign that links to the headline, or a link to edit it."""
+_SIGNS = frozenset("¶§\U0001f517]")  # the last characters of such ends
 _MAX_BIG_LEVEL = 3  # the lowest level of a big headline
 _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.QUOTE), int(PageLocation.HEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """A page's text pile: `text` and `secondary_text` are all of it, the other four are copies of parts of `text`."""
+    """A page's text pile: `text` and `secondary_text` contain all of it; the other fields repeat parts of `text`."""
 
     text: str = ""
     """The main content, about a line for each paragraph."""
@@ -135,6 +135,7 @@ class Pile:
     big_headlines: str = ""
     """Headlines of levels 2 and 3, and of level 1 except the first, which is the primary headline; a line for each."""
     small_headlines: str = ""
+    """Headlines of the levels below 3."""
     code_text: str = ""
     quote_text: str = ""
 
@@ -176,19 +177,19 @@ def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
             continue
         previous_row, row = row, find_table_row(outline, box)
         _append_text(main, text, is_same_row=row == previous_row >= 0)
-        marks = boxes.locations[box]
-        level = headline_level(outline, box) if marks & _HEADLINE_BIT else 0
+        location = boxes.locations[box]
+        level = headline_level(outline, box) if location & _HEADLINE_BIT else 0
         if level == 1 and is_primary:
             is_primary = False
         elif level:
             headline = " ".join(text.split("\n"))
             headline = _LINK_SIGN.sub("", headline) if headline[-1:] in _SIGNS else headline
             (big_headlines if level <= _MAX_BIG_LEVEL else small_headlines).append(headline)
-        if marks & _CODE_BIT:
+        if location & _CODE_BIT:
             code.append(text)
         elif number in blocks.code:
             code.extend(blocks.code[number])
-        if marks & _QUOTE_BIT:
+        if location & _QUOTE_BIT:
             quote.append(text)
         elif number in blocks.quote:
             quote.extend(blocks.quote[number])
@@ -211,19 +212,20 @@ class PageDocument:
     description: Description
     links: list[Link]
     canonical: str | None
-    """The canonical address that the page names, if it is another address."""
+    """The canonical address that the page names; None without one, or if it is the page's own, or one of several."""
     robots: frozenset[str]
     """The directives of `meta name=robots`, in lower case."""
     encoding: str
+    """The character encoding; empty for a PDF, and for a document that was not read."""
     mime: Mime | None = None
     """The media type; None if it is unknown, or if the server declares another one than the bytes show."""
     findings: tuple[Finding, ...] = ()
-    """Reasons why text is missing, in whole or in part."""
+    """Reasons why text is missing, in whole or in part, and conflicts of the media type."""
     canonicals: tuple[str, ...] = ()
-    """All canonical addresses that the page names, its own included; if they disagree, all are ignored."""
+    """All canonical addresses that the page names, each once, perhaps with its own."""
     refresh: LinkTarget | None = None
     """The target of `meta http-equiv=refresh`, if it is another page."""
-    asks: tuple[tuple[str, str], ...] = ()
+    robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` element that may contain robots directives."""
 
 
@@ -233,7 +235,7 @@ _FRAME_TITLE = re.compile(rb"""\s(?:title|name)\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)"
 
 
 def _show_frames(raw: bytes) -> bytes:
-    """Return a page with links in place of its frames, and with the text for browsers that do not show frames.
+    """Return a page with links in place of its frames, and with the content of `noframes`.
 
     >>> _show_frames(b"<frameset><frame src='a.html' name='menu'></frameset>")
     b"<div><a href='a.html'>menu</a></div>"
@@ -266,19 +268,21 @@ def read_html_page(
     page = read_page(_show_frames(raw), url, content_type)
     is_main = main_content(page.outline, page.hint)
     page_links = find_links(page.outline, page.head, url)
-    index = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))
+    indexiness = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))
     classifier = LinkClassifier(url, page.head.base)
-    canonicals = [target.url for target in classifier.targets(page.head.canonicals) if target]
+    canonicals = [target.url for target in classifier.find_targets(page.head.canonicals) if target]
     canonical = canonicals[0] if len(set(canonicals)) == 1 else classifier.page_url
-    refresh = next((classifier.target(link.href) for link in page.head.related if link.rel == "refresh"), None)
+    refresh = next((classifier.find_target(link.href) for link in page.head.related if link.rel == "refresh"), None)
     return PageDocument(
         make_pile(page.outline, is_main),
-        describe(page.head, page.outline, is_main, index=index, last_modified=last_modified, language=language),
+        describe(
+            page.head, page.outline, is_main, indexiness=indexiness, last_modified=last_modified, language=language
+        ),
         page_links,
         canonical if canonical != classifier.page_url else None,
         page.head.robots,
         page.encoding,
         canonicals=tuple(dict.fromkeys(canonicals)),
         refresh=refresh if refresh and refresh.url != classifier.page_url else None,
-        asks=page.head.robots_metas,
+        robots_metas=page.head.robots_metas,
     )

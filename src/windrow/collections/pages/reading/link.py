@@ -24,7 +24,7 @@ class LinkTarget(NamedTuple):
     """The target of a reference in a page."""
 
     url: str
-    """The normal address, without the fragment."""
+    """The normalised address, without the fragment."""
     fragment: str | None
     destination: int | None
     """A `Destination`; None if the scheme is unknown."""
@@ -38,18 +38,18 @@ class LinkClassifier:
     __slots__ = ("_after_scheme", "_authority", "_base", "_resolver", "page_url")
 
     def __init__(self, url: str, base: str = "") -> None:
-        """Classify references of the page at `url`; `base` is the `href` of its `base` element, if it has one."""
+        """Classify references of the page at `url`; `base` is the `href` of its `base` element, or empty."""
         self.page_url = normalise(url).url
-        """The page's normal address; empty if `url` is not an address of the web."""
+        """The page's normalised address; empty if `url` is not an address of the web."""
         self._after_scheme = self.page_url.partition("://")[2]
         self._authority = self._after_scheme.partition("/")[0] + "/"
         self._base = (normalise(base, self.page_url).url if base else "") or self.page_url
         self._resolver = _get_resolver("/".join(self._base.split("/", 3)[:3]))
 
-    def targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
+    def find_targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
         """Yield the target of each reference; None for a reference that is not an address.
 
-        >>> targets = LinkClassifier("http://a.example/x/y?z").targets(["../b#c", "http://[", "data:,x"])
+        >>> targets = LinkClassifier("http://a.example/x/y?z").find_targets(["../b#c", "http://[", "data:,x"])
         >>> [target and target[:2] for target in targets]
         [('http://a.example/b', 'c'), None, None]
         """
@@ -57,21 +57,21 @@ class LinkClassifier:
         for reference, resolved in zip(references, self._resolver.resolve(self._base, references), strict=True):
             url, fragment, reason = resolved
             if url:
-                yield LinkTarget(url, fragment, _FILE, self.locality(url))
+                yield LinkTarget(url, fragment, _FILE, self.classify_locality(url))
             else:
                 yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
-    def target(self, reference: str) -> LinkTarget | None:
+    def find_target(self, reference: str) -> LinkTarget | None:
         """Return the target of one reference; None if it is not an address."""
-        return next(self.targets([reference]))
+        return next(self.find_targets([reference]))
 
-    def locality(self, url: str) -> int:
-        """Return the `Locality` of the normal address of a target.
+    def classify_locality(self, url: str) -> int:
+        """Return the `Locality` of the normalised address of a target.
 
         An address with another host or port is OUT, one with another path or query is IN; http and https count as one
         scheme, and their usual ports as one port.
 
-        >>> LinkClassifier("http://a.example/x").locality("https://a.example/y")
+        >>> LinkClassifier("http://a.example/x").classify_locality("https://a.example/y")
         1
         """
         after_scheme = url.partition("://")[2]
@@ -87,7 +87,7 @@ def _get_resolver(origin: str) -> Resolver:
 
 
 def _classify_other_scheme(reference: str) -> LinkTarget | None:
-    """Return the target of a reference with another scheme than http and https."""
+    """Return the target of a reference with another scheme than http and https, or None for an ignored scheme."""
     resolved: Resolved = normalise_other_scheme(reference)
     scheme = resolved.url.partition(":")[0]
     if not scheme or scheme in _IGNORED_SCHEMES:
@@ -104,7 +104,6 @@ _HEADER_OR_FOOTER = int(PageLocation.HEADER | PageLocation.FOOTER)
 _CONTENT = int(PageLocation.MAIN | PageLocation.ARTICLE)
 _HEADLINE, _LIST = int(PageLocation.HEADLINE), int(PageLocation.LIST)
 _WEB_PREFIXES = ("http://", "https://")
-_OUTSIDE, _SAME_PAGE = int(Locality.OUT), int(Locality.SELF)
 
 
 _DESTINATION_OF_TAG = {
@@ -143,15 +142,15 @@ class Link(NamedTuple):
 
 
 def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
-    """Return the links of the page at `url` in their order, then its feeds, related pages, translations and icons.
+    """Return the links of the page at `url` in page order, then its feeds, related pages, translations and icons.
 
     Scripts and styles do not count as links. References that are not addresses, and references to `javascript:` and
     `data:`, are left out.
     """
     classifier = LinkClassifier(url, head.base)
     page_links = []
-    targets = classifier.targets([anchor.href for anchor in outline.anchors])
-    for (tag, _, rel, text, marks, contains_headline), target in zip(outline.anchors, targets, strict=True):
+    targets = classifier.find_targets([anchor.href for anchor in outline.anchors])
+    for (tag, _, rel, text, location, contains_headline), target in zip(outline.anchors, targets, strict=True):
         if target is None:
             continue
         address, fragment, destination, locality = target
@@ -163,7 +162,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
                 "nofollow" in relations,
                 "me" in relations,
                 "tag" in relations,
-                marks & _LOCATION_BITS,
+                location & _LOCATION_BITS,
                 contains_headline,
                 _DESTINATION_NUMBERS.get(tag, destination),
                 locality,
@@ -190,7 +189,7 @@ def set_localities(page_links: list[Link], url: str, site: Scope) -> list[Link]:
 
 
 def remove_tags(page_links: list[Link]) -> list[Link]:
-    """Return links without element names, for a document that was converted to HTML."""
+    """Return links without element names, as for a document that is not HTML."""
     return [link._replace(html_tag="") for link in page_links]
 
 
@@ -201,7 +200,7 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
     references += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]
     references += [(href, Destination.ICON, "") for href in head.icons]
     tags = {link.href: "meta" for link in head.related if link.rel == "refresh"}
-    targets = classifier.targets([href for href, _, _ in references])
+    targets = classifier.find_targets([href for href, _, _ in references])
     for (href, destination, title), target in zip(references, targets, strict=True):
         if target is not None:
             yield Link(
@@ -213,8 +212,8 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
 class LinkCounts(NamedTuple):
     """The numbers from which the indexiness of a page is computed.
 
-    `has_date` tells whether the page has a publishing date. The numbers count links to the page itself and to
-    other pages of the site, in headlines and in lists, and links out of the site.
+    `has_date` tells whether the page has a publishing date. The numbers count its links to itself (`self_`) and to
+    other pages of the site (`site_`), each in headlines and in lists, and its links out of the site.
     """
 
     has_date: bool
@@ -237,10 +236,10 @@ def count_links(page_links: list[Link], *, has_date: bool) -> LinkCounts:
             continue
         if location & _HEADER_OR_FOOTER and not location & _CONTENT:
             continue
-        if link_locality == _OUTSIDE:
+        if link_locality == _OUT:
             counts[4] += 1
             continue
-        offset = 0 if link_locality == _SAME_PAGE else 2
+        offset = 0 if link_locality == _SELF else 2
         if contains_headline or location & _HEADLINE:
             counts[offset] += 1
         elif location & _LIST:

@@ -1,4 +1,4 @@
-"""Read a document of any media type; if its type does not have a reader, the result is a document without text."""
+"""Read a document of any media type; one whose type does not have a reader becomes a document without text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from windrow.caps import TEXT_CHARACTERS
-from windrow.collections.pages.code import Mime, mime
+from windrow.collections.pages.code import Mime, parse_mime
 from windrow.collections.pages.reading.document import (
     ContentHeaders,
     Description,
@@ -37,8 +37,7 @@ from windrow.errors import MissingExtra, StepError
 from windrow.formats import feed as news
 from windrow.formats import markdown as marked
 from windrow.formats import pdf as portable
-from windrow.formats.sniff import detect_language as language_of
-from windrow.formats.sniff import normalise_tag, root_name, sniff
+from windrow.formats.sniff import detect_language, normalise_tag, root_name, sniff
 from windrow.formats.text import first_paragraph, paragraphs, replace_controls
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
@@ -81,23 +80,23 @@ _MIN_DESCRIPTION_LENGTH, _MAX_DESCRIPTION_LENGTH = 80, 1_000  # characters of a 
 
 
 def blank_document(*findings: Finding) -> PageDocument:
-    """Return a document without text."""
+    """Return a document without text, with these findings."""
     return PageDocument(Pile(), NO_DESCRIPTION, [], None, frozenset(), "", findings=findings)
 
 
 def find_description(lines: list[str]) -> str | None:
-    """Return the first paragraph that is long enough for a description, cut if it is very long; None if none is."""
+    """Return the first paragraph that is long enough for a description, cut if it is very long, or else None."""
     return next((line[:_MAX_DESCRIPTION_LENGTH] for line in lines if len(line) >= _MIN_DESCRIPTION_LENGTH), None)
 
 
-def compute_index(page_links: list[Link], *, has_date: bool = False) -> int:
-    """Return the indexiness of a document with these links; `has_date` tells whether it has a publishing date."""
+def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> int:
+    """Compute the indexiness of a document with these links; `has_date` tells whether it has a publishing date."""
     return compute_indexiness(count_links(page_links, has_date=has_date))
 
 
 def make_link(url: str, reference: str, text: str) -> Link | None:
-    """Make a link of a document at `url` that is not HTML; return None if the reference is not an address."""
-    target = LinkClassifier(url).target(reference)
+    """Make a link of a document at `url` that is not HTML; None if the reference is not an address."""
+    target = LinkClassifier(url).find_target(reference)
     if target is None:
         return None
     return Link(
@@ -131,7 +130,7 @@ def read_markdown(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument
         head,
         outline,
         is_main,
-        index=compute_index(page_links, has_date=parse_unix_time(head.published) is not None),
+        indexiness=_compute_indexiness(page_links, has_date=parse_unix_time(head.published) is not None),
         last_modified=headers.last_modified,
         language=headers.language,
     )
@@ -165,7 +164,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         language=normalise_tag(file.language) or normalise_tag(headers.language.partition(",")[0]),
         title=_clean_title(file.title) or first_paragraph(lines) or None,
         description=file.subject or find_description(lines),
-        indexiness=compute_index(page_links, has_date=file.created is not None),
+        indexiness=_compute_indexiness(page_links, has_date=file.created is not None),
     )
     text_pile = Pile(
         text,
@@ -174,14 +173,16 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     )
     findings = []
     if file.cut:
-        findings.append(Finding(Reason.TOO_LARGE.value, f"only the first {len(file.pages)} pages are read", Level.NOTE))
+        findings.append(
+            Finding(Reason.TOO_LARGE.value, f"only the first {len(file.pages)} pages of the PDF are read", Level.NOTE)
+        )
     if not text:
-        findings.append(Finding("no_text", "its pages contain no text; it may be a scan", Level.NOTE))
+        findings.append(Finding("no_text", "the pages of the PDF do not contain text; it may be a scan", Level.NOTE))
     return replace(blank_document(*findings), pile=text_pile, description=description, links=page_links)
 
 
 def _clean_title(metadata: str) -> str:
-    """Return the title in the metadata of a PDF; empty if a program generated it, for example from a file name."""
+    """Clean a title in the metadata of a PDF; return an empty text if a program made it, as of a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 
@@ -206,7 +207,7 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         language=normalise_tag(channel.language) or normalise_tag(headers.language.partition(",")[0]),
         title=channel.title or None,
         description=channel.description or None,
-        indexiness=compute_index(entry_links),
+        indexiness=_compute_indexiness(entry_links),
     )
     columns = zip(*(part.fields() for part in piles), strict=True)
     text_pile = Pile(*("\n".join(filter(None, column)) for column in columns))
@@ -219,7 +220,7 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
 
 
 def _read_entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
-    """Return the text pile and the links of one entry; broken HTML in it does not affect other entries."""
+    """Return the text pile and the links of one entry of the feed at `url`; entries are parsed one by one."""
     title = escape(entry.title)
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
@@ -241,17 +242,17 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
     r"""Read a document's bytes, without transfer and content codings, from the address `url`.
 
     `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
-    document of another type, or one that cannot be read, has an empty text, and findings contain the reason. If the
-    server does not declare a media type, or declares one that contradicts the first bytes, the bytes decide (WHATWG
-    MIME Sniffing); if they contradict it, `mime` is None. The locality of links depends on the hosts and paths of
-    `site` if the page belongs to it, otherwise on the host of the page.
+    document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
+    text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
+    decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
+    paths of `site` if the page belongs to it, otherwise on the host of the page.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text
     ('Tea', 'Tea\nPour hot water.')
     """
     content_type = fields.get("content-type", "")
-    declared = mime(content_type)
+    declared = parse_mime(content_type)
     headers = ContentHeaders(content_type, fields.get("last-modified", ""), fields.get("content-language", ""))
     charset = dict(declared.parameters).get("charset", "") if declared else ""
     sniffed = sniff(raw, declared.essence if declared else "", is_utf_16=charset.lower().startswith("utf-16"))
@@ -269,20 +270,21 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
 
 
 def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDocument:
-    """Set the locality of a page's links relative to its site, and correct its indexiness accordingly."""
+    """Return a page with the locality of its links relative to `site`, and an indexiness computed with it."""
     if site is None or site.is_single_host or not page.links:
         return page
-    placed_links = set_localities(page.links, url, site)
+    new_links = set_localities(page.links, url, site)
     old_indexiness, new_indexiness = (
-        compute_indexiness(count_links(page_links, has_date=False)) for page_links in (page.links, placed_links)
+        compute_indexiness(count_links(page_links, has_date=False)) for page_links in (page.links, new_links)
     )
     description = replace(page.description, indexiness=page.description.indexiness + new_indexiness - old_indexiness)
-    return replace(page, links=placed_links, description=description)
+    return replace(page, links=new_links, description=description)
 
 
 def _choose_reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, ContentHeaders], PageDocument]:
-    """Return the reader of a media type, without parameters; Markdown is often declared as plain text."""
-    if essence == "text/plain" and _lower_path(url).endswith(_MARKDOWN_ENDINGS):
+    """Return the reader of a media type; Markdown, often declared as plain text, is recognised by its file name."""
+    path = url.partition("?")[0].partition("#")[0].lower()
+    if essence == "text/plain" and path.endswith(_MARKDOWN_ENDINGS):
         return read_markdown
     if essence in _POSSIBLE_FEED_TYPES and root_name(raw) == b"html":
         return _read_html
@@ -295,10 +297,6 @@ def _read_html(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     )
 
 
-def _lower_path(url: str) -> str:
-    return url.partition("?")[0].partition("#")[0].lower()
-
-
 def _add_type_and_language(
     page: PageDocument, essence: str, declared: Mime | None, *, has_conflict: bool
 ) -> PageDocument:
@@ -306,18 +304,20 @@ def _add_type_and_language(
 
     `has_conflict` tells that the declared media type contradicts `essence`, the type of the bytes.
     """
-    kind = None if has_conflict else declared if declared and declared.essence == essence else mime(essence)
+    media_type = None if has_conflict else declared if declared and declared.essence == essence else parse_mime(essence)
     description = page.description
     if description.language is None and page.pile.text:
-        description = replace(description, language=language_of(page.pile.text))
+        description = replace(description, language=detect_language(page.pile.text))
     findings = page.findings
     if has_conflict:
         declared_type = declared.essence if declared else ""
         findings = (
             *findings,
-            Finding("conflict", f"declared as {declared_type}, but its first bytes look like {essence}", Level.NOTE),
+            Finding(
+                "conflict", f"the server declares {declared_type}, but the first bytes look like {essence}", Level.NOTE
+            ),
         )
-    return replace(page, description=description, mime=kind, findings=findings)
+    return replace(page, description=description, mime=media_type, findings=findings)
 
 
 def _read_unsupported(_raw: bytes, _url: str, _headers: ContentHeaders) -> PageDocument:

@@ -3,7 +3,7 @@
 The index finds the pages with the words and scores their texts. That score is one of the parts; the others are computed
 from the title, the texts of links to the page, the distance of the words, the address and so on.
 
-Then the pages are sorted, duplicates are folded, and results of one host are spread so that other hosts are shown too.
+Then the pages are sorted, duplicates are folded, and all but the first results of a host are moved to the end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WEIGHTS: Mapping[str, float] = {
     "listing": 0.3,
     "copy": 0.4,
 }
-"""The weight of each part; `--explain` shows the weights and values of a result."""
+"""The weight of each part of a score. `called` is the match of link texts, `together` the nearness of the words."""
 
 HALF_LIFE_SECONDS = 90 * 86_400
 """Time after which the value of the part `fresh` is halved."""
@@ -40,7 +40,7 @@ _CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
 
 
 class ScorePart(NamedTuple):
-    """One part of a score: `value` from 0 to 1 (or negative, if it counts against the page), times `weight`."""
+    """One part of a score: `value`, from 0 to 1, or from -1 to 0 if it counts against the page, times `weight`."""
 
     name: str
     value: float
@@ -53,7 +53,7 @@ class ScorePart(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A page that may be a result; `score` is that of the index, `best_score` the highest one of the query."""
+    """A page that may be a result; `score` is that of the index, `best_score` the highest of the query's results."""
 
     page: IndexedGeneration
     links: IncomingLinks
@@ -82,18 +82,13 @@ def compute_parts(sought: RankingQuery, candidate: Candidate) -> tuple[ScorePart
 def add_proximity(
     sought: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Return the parts with the part `together`, which needs the text; it is slow, so only the best pages get it."""
+    """Return the parts and `together`, which is computed from the text; that is slow, so only the best pages get it."""
     value = proximity(sought, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
 
-def sum_points(score_parts: Sequence[ScorePart]) -> float:
-    """Return the sum of the points of all parts."""
-    return sum(part.points for part in score_parts)
-
-
 def _score_link_texts(sought: RankingQuery, links: IncomingLinks) -> float:
-    """Return the best match of a link text, from 0 to 1; a text that many pages use has a higher weight."""
+    """Return the best match of a link text, from 0 to 1; a text that many links have counts more."""
     best = 0.0
     for text, count in links.texts:
         best = max(best, similarity(sought, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
@@ -101,29 +96,25 @@ def _score_link_texts(sought: RankingQuery, links: IncomingLinks) -> float:
 
 
 def _score_address(sought: RankingQuery, url: str) -> tuple[float, float]:
-    """Return the share of the query in the address, and 1.0 if the address is a home page that the query names."""
+    """Return the share of the query in the address, and 1.0 for a home page that the query names, otherwise 0.0."""
     address_words = first_words(address_text(url))
     share = sum(weight for word, weight in sought.weights.items() if word in address_words) / sought.total
     is_home_page = url.endswith("/") and url.count("/") == 3
     if share < 1 and is_home_page:
-        joined_query, host = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
-        is_named = any(joined_query == _join_words(label) for label in (host, *host.split(".")[:-1]))
+        joined_query, host_name = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
+        is_named = any(joined_query == "".join(first_words(label)) for label in (host_name, *host_name.split(".")[:-1]))
         return share, float(is_named)
     return share, float(is_home_page)
 
 
-def _join_words(text: str) -> str:
-    return "".join(first_words(text))
-
-
 def _score_freshness(page: IndexedGeneration, now: int) -> float:
-    """Return how new a page is at the time `now` (UNIX seconds), from 0 to 1: its update, creation or first sight."""
+    """Return how new a page is at the time `now` (UNIX seconds), from 0 to 1, by its latest known change."""
     time = next((known_time for known_time in (page.updated, page.created) if known_time is not None), page.first_seen)
     return float(0.5 ** (max(0, now - time) / HALF_LIFE_SECONDS))
 
 
 def _score_listing(page: IndexedGeneration) -> float:
-    """Return how much a page is only a list of links, from 0 to 1. A feed counts as a list: it repeats its entries."""
+    """Return how certainly a page is only a list of links, from 0 to 1; a feed counts as a list."""
     is_feed = page.kind is not None and f"{page.kind}+{page.suffix}" in _FEEDS
     return 1.0 if is_feed else min(1.0, max(0, page.indexiness) / _CERTAIN_INDEXINESS)
 
@@ -133,7 +124,7 @@ MAX_RESULTS_PER_HOST = 3
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""Least share of a group's best score with which its representative is shown instead of the best page."""
+"""Least share of the best score in a group that its representative must have to be shown instead of the best page."""
 
 
 class Ranked(NamedTuple):
@@ -144,12 +135,12 @@ class Ranked(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Return the total of the parts."""
-        return sum_points(self.parts)
+        """Return the sum of the points of all parts."""
+        return sum(part.points for part in self.parts)
 
 
 def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
-    """Sort by score, then by the time of the first sight (oldest first), then by id, so that the order is stable."""
+    """Sort by score, then by the time when a page was first seen (oldest first), then by id, which makes it stable."""
     return sorted(
         ranked_pages,
         key=lambda ranked: (-round(ranked.score, 6), ranked.candidate.page.first_seen, ranked.candidate.page.id),
@@ -159,13 +150,13 @@ def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
 def fold_duplicates(
     ranked_pages: Sequence[Ranked], seen_keys: set[tuple[str, int]], representatives: Mapping[int, int]
 ) -> list[Ranked]:
-    """Keep the latest version of each URL and the best page of each text; `seen_keys` remembers them between calls.
+    """Keep the latest version of each URL and one page of each group; `seen_keys` remembers both between calls.
 
     The version does not depend on scores, because an index that grew has slightly different scores than a new one.
 
-    `representatives` contains the representative, as ids, of each page in a group with the same or nearly the same
-    text. The representative is kept if its score is nearly that of the best page, otherwise the first page that is not
-    marked as a duplicate.
+    Pages with the same text, or with the same representative, are a group; `representatives` maps ids of pages to ids
+    of their representatives. The representative is kept if its score is nearly that of the best page, otherwise the
+    best page that is not marked as a duplicate.
     """
     kept_pages: list[Ranked] = []
     position_of_key: dict[tuple[str, int], int] = {}
@@ -210,14 +201,14 @@ def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list
 
 
 def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple[str, int]]:
-    """Return the keys of a page's group and text; pages with a common key are folded."""
+    """Return the keys of a page's group and text; of pages with a common key, one is kept."""
     page = ranked.candidate.page
     text_key = ("id", page.id) if page.pile_id is None else ("pile", page.pile_id)
     return [("group", representatives[page.id]), text_key] if page.id in representatives else [text_key]
 
 
 def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]) -> bool:
-    """Tell whether to keep a page instead of a rival with the same or nearly the same text and a higher score."""
+    """Tell whether to keep a page instead of `rival`, which is in the same group and has a higher score."""
     page, rival_page = ranked.candidate.page, rival.candidate.page
     if representatives.get(rival_page.id) == rival_page.id:
         return False
@@ -227,10 +218,11 @@ def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]
 
 
 class ShownPage(NamedTuple):
-    """A page to show, the number of URLs with the text of each pile, and the query's time `as_of` (UNIX seconds).
+    """A page to show; `as_of` is the time of the query (UNIX seconds), None for the present or for all times.
 
-    `group_size` is the number of URLs in its group of the same or nearly the same text, `representative` the URL of the
-    group's representative. `is_absent` tells that an attempt between its last sight and `as_of` did not find it.
+    `url_counts` has the number of URLs with each text, by pile id. `group_size` is the number of URLs in the page's
+    group, `representative` the URL of the group's representative. `is_absent` tells that the last attempt up to `as_of`
+    did not find the page.
     """
 
     ranked: Ranked
@@ -244,10 +236,10 @@ class ShownPage(NamedTuple):
 def add_representative(
     shown_page: ShownPage, representative: IndexedGeneration, group_size: int, *, may_replace: bool
 ) -> ShownPage:
-    """Set the group of a page: its representative and its number of URLs.
+    """Return a page with its group: the representative, and `group_size`, the number of URLs.
 
     If both have the same text, the representative is shown instead of the page, unless `may_replace` is false: the
-    filters of a search might exclude it.
+    filters of a search might exclude the representative.
     """
     grouped_page = shown_page._replace(group_size=group_size, representative=representative.url)
     candidate = shown_page.ranked.candidate
@@ -258,9 +250,9 @@ def add_representative(
 
 
 def choose_snippet(text: str, description: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the best snippet of the text, or of the description if no word matches in the text.
+    """Return the best snippet of the text, or of the description if the text has no match.
 
-    `find` matches the words of the query; None if it has none.
+    `find` matches the words of the query; it is None for a query without words.
     """
     from_text = snippet(text, find)
     if description and not any(piece.hit for piece in from_text):

@@ -1,4 +1,4 @@
--- The base schema 0.1.0: what the crawler and the summary database both stand on.
+-- The base schema 0.1.0: the tables that both the crawler database and the Summary Database have.
 -- Times are seconds since 1970 in UTC, durations milliseconds, UUIDs 16 bytes, booleans 0 or 1.
 
 CREATE TABLE unobtanium_database_info (

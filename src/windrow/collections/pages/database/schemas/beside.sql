@@ -1,4 +1,4 @@
--- Windrow's own tables: the observations from which the standard's tables are computed, and work still to be done.
+-- Windrow's own tables: the observations from which the standard's tables are computed, and the work that remains.
 
 -- The observation of each crawl of an address. `identity` is the digest of the text pile (64 bytes) or, of content
 -- without text, a hash of 32 bytes; `reason` is why it has no text. `payload` is the digest of the received bytes,
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
 -- To find the observations of a session by its attempts.
 CREATE INDEX IF NOT EXISTS windrow_observation_by_attempt ON windrow_observation (attempt);
 
--- The last attempt that each session wrote: changes are counted for this session, whichever session sent the requests.
+-- The last attempt that each session wrote: changes are counted for that session, even if another one fetched the page.
 CREATE TABLE IF NOT EXISTS windrow_settled (
   session INTEGER PRIMARY KEY,
   upto INTEGER NOT NULL
@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS windrow_past_link (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS windrow_past_link_by_target ON windrow_past_link (link_to_url);
 
--- Generations that another crawl describes than before, and the attempt that must be read again for that.
+-- Generations that another crawl describes now, and the attempt of that crawl, which must be read again.
 CREATE TABLE IF NOT EXISTS windrow_owed (
   entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,
   attempt INTEGER NOT NULL
@@ -70,5 +70,5 @@ CREATE INDEX IF NOT EXISTS windrow_crawl_by_generation ON crawl_summary (entity_
 CREATE INDEX IF NOT EXISTS windrow_duplicate_by_original
   ON duplicate_summary (duplicate_of_entity_generation_id, duplicate_status_end_unix_utc);
 
--- To find the texts that contain a word: the table itself is sorted by text.
+-- To find the texts that contain a word: the rows of the table itself are sorted by text.
 CREATE INDEX IF NOT EXISTS windrow_token_statistics_by_token ON token_statistics (token_id, text_pile_id);

@@ -1,4 +1,4 @@
--- The crawler database: the crawl log and what hangs on it, projected from the ledger.
+-- The crawler database: the crawl log with requests, files, redirects and candidates, projected from the ledger.
 
 CREATE TABLE agent (
   agent_id INTEGER PRIMARY KEY,

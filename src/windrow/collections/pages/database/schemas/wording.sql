@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS windrow_reading (
   attempt INTEGER NOT NULL
 );
 
--- The past versions of generations: with the same text and another wording. `version_id` is the number in the ledger
+-- The past versions of generations: with the same text, but another wording. `version_id` is the number in the ledger
 -- of the first attempt that saw the version.
 CREATE TABLE IF NOT EXISTS windrow_past (
   version_id INTEGER PRIMARY KEY,

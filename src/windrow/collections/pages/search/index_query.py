@@ -51,9 +51,9 @@ from windrow.query.word import address_text, index_words, indexable_text
 from windrow.reasons import Reason
 
 WORDS = (("main", 1.0), ("rest", 0.4))
-"""Fields in which words are searched, with weights: the rest of a page (menus, footers) describes it less well."""
+"""Fields in which words are searched, with weights: text outside the main content describes a page less well."""
 PAST_WORDS = (("past", 1.0), ("past_rest", 0.4))
-"""The same fields of past versions and of duplicates."""
+"""The fields of past versions, duplicates and soft 404s that correspond to `WORDS`."""
 FIELD_OF_KEY = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
 KINDS = {
     "html": ("text/html", "application/xhtml"),
@@ -64,7 +64,7 @@ KINDS = {
     "xml": ("text/xml", "application/xml"),
     "json": ("application/json",),
 }
-"""Short names of media types, each with `type/subtype` of its media types."""
+"""Names of kinds for the filter `type`, each with the media types of the kind, as `type/subtype`."""
 _UNINDEXED_KEYS = {"links-to", "link-text", "seen", "duplicate-at"}
 _KEYS_SHOWING_DUPLICATES = {
     "duplicate-at",
@@ -81,17 +81,17 @@ _KEYS_SHOWING_DUPLICATES = {
 
 
 def unindexed_filters(query: Query) -> tuple[Filter, ...]:
-    """Return the filters of a query that only the database can answer; `make_clause` needs the matches of each."""
+    """Return the filters of a query that only the database can answer; `make_clause` needs their matches."""
     return tuple(dict.fromkeys(leaf for leaf in filters(query.root) if leaf.key in _UNINDEXED_KEYS))
 
 
 def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, share: float = 1.0) -> Clause:
-    """Return the clause for the index; with a `share` below 1, only this share of the words must match, at least one.
+    """Return the clause for the index; `share` is the share of the words, from 0 to 1, that a page must contain.
 
-    `matches` contains the ids of versions for each filter that only the database can answer. Duplicates are left out,
-    unless the query is about other times or about something in which duplicates differ: a copy may be the only page on
-    a host, and results with the same text are folded anyway. Soft 404s are left out unless the query has a filter for
-    them.
+    At least one word must match. `matches` contains the ids of versions for each filter that only the database can
+    answer. Duplicates are left out, unless the query is about all times or about something in which duplicates differ,
+    such as the host; results with the same text are folded later. Soft 404s are left out unless the query filters by
+    `is:soft-404`.
     """
     parts: list[Clause] = []
     if query.root is not None:
@@ -110,11 +110,11 @@ def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, shar
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that a server sends with status 200 instead of one that it does not have."""
+"""The flag of a page that says that there is no such page, although its status is 200."""
 
 
 def _may_find_soft_404(query: Query) -> bool:
-    """Tell whether a query that is not about soft 404s may find some: only the fields of present pages have none."""
+    """Tell whether a query must exclude soft 404s: it does not filter by them, and searches fields that have some."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
@@ -126,7 +126,7 @@ def allows_duplicates(query: Query) -> bool:
 
 
 def _needs_current_word(root: Node | None) -> bool:
-    """Tell whether the query requires a word, so that searching the fields of present pages is enough."""
+    """Tell whether a query requires a word, which is then searched only in the fields of present pages."""
     parts = root.parts if isinstance(root, And) else (root,)
     return any(isinstance(part, Word | Phrase) for part in parts)
 
@@ -136,7 +136,7 @@ def _make_translator(
 ) -> Callable[[Leaf], Clause]:
     """Return a function that translates a leaf of the query: a word, a phrase or a filter.
 
-    Words are searched in `fields`, given with weights; `matches` are the results of filters of the database.
+    Words are searched in `fields`, given as (name, weight); `matches` are the results of filters of the database.
     """
 
     def translate(leaf: Leaf) -> Clause:
@@ -161,7 +161,7 @@ VERSION = "5"
 FIELDS = (
     IndexField("main", "words"),  # present pages without duplicates: most searches need no filter then
     IndexField("rest", "words"),
-    IndexField("past", "words"),  # the same for all others
+    IndexField("past", "words"),  # all other versions
     IndexField("past_rest", "words"),
     IndexField("title", "words"),
     IndexField("headline", "words"),
@@ -181,15 +181,15 @@ FIELDS = (
     IndexField("end", "number"),
 )
 NEVER_ENDED = 2**62
-"""The indexed end of an open version."""
+"""The indexed end of an open version, greater than all times."""
 
 _TITLE_WEIGHT, _HEADLINE_WEIGHT, _LINK_TEXT_WEIGHT, _BIG_HEADLINE_WEIGHT = 4, 3, 3, 3
 _SMALL_HEADLINE_WEIGHT, _DESCRIPTION_WEIGHT, _ADDRESS_WEIGHT = 1, 1, 1
-"""How many times each text is added to the field `main`, in addition to its occurrence in the text itself."""
+"""How many times each of these texts is added to the field `main`, which also has the main text once."""
 
 
 def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
-    """Return the index document of a version, with the texts of links to it."""
+    """Return the index document of a version; `links` are the links to its URL."""
     from windrow.content.substitute import recognise_substitute  # noqa: PLC0415 searches read no pages
 
     address, title, headline = (
@@ -224,15 +224,16 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
 def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
     """Return a hash of everything in the index document of a version; its texts are represented by their pile id.
 
-    The time of the last attempt is left out: it changes with every attempt and is not indexed.
+    Without `links`, it is the stamp of the page itself. The time when the version was last seen is left out: it changes
+    with every attempt and is not indexed.
     """
-    indexed_fields = (*page[2:6], *page[7:20], links)  # all but id, UUID, last sight and texts
+    indexed_fields = (*page[2:6], *page[7:20], links)  # all but the id, UUID, time of the last attempt and texts
     # SQLite's integers are signed: 63 bits of the hash fit.
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
 def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str, str]]:
-    """Return the marks of a version, as (field, mark): address, languages, media types and flags."""
+    """Return the marks of a version, as (field, mark): of its address, languages, media type and flags."""
     marks = address_marks(page.url, page.host)
     tags = (page.language or "").lower().split("-")
     marks += [("lang", "-".join(tags[: count + 1])) for count in range(len(tags)) if tags[0]]
@@ -253,7 +254,7 @@ def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str
 
 
 def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
-    """Return the times of a version in UNIX seconds, as (field, time); missing times get a default value."""
+    """Return the times of a version in UNIX seconds, as (field, time); a missing time is replaced by another one."""
     published = page.first_seen if page.created is None else page.created
     updated = published if page.updated is None else page.updated
     end = NEVER_ENDED if page.end is None else page.end
@@ -264,7 +265,7 @@ FROM = """
     {versions} g
     JOIN url u ON u.url_id = g.url_id
 """
-"""The tables of a condition; `versions` is a relation from `database.search_view`."""
+"""SQL of the tables that a `Condition` uses; `versions` is a relation from `database.search_view`."""
 
 _WAS_DUPLICATE = """EXISTS (
   SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
@@ -279,7 +280,9 @@ class Condition(NamedTuple):
 
 
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
-    """Make the duplicate filter of a query match the time of the query; with past links, its link filters too.
+    """Return a query whose duplicate filter and, with past links, link filters match the query's own past time.
+
+    A query of the present is returned unchanged.
 
     >>> from windrow.query import parse
     >>> at_query_time(parse("is:duplicate as-of:1970-01-01")).root
@@ -302,7 +305,7 @@ def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
 
 
 def search_text(text: str, *, prefix: bool) -> str:
-    """Convert a text to the form in which the SQL function `windrow_says` searches for it.
+    """Convert a text to the form that the SQL function `windrow_says` searches for.
 
     With `prefix`, the last word may be the beginning of a longer word.
 
@@ -317,7 +320,7 @@ PRESENTLY_OPEN = Condition("g.confirmed_end_unix_utc IS NULL")
 
 
 def make_open_condition(time: int) -> Condition:
-    """Return the condition that a version was open at a time (UNIX seconds): seen up to then, and not ended yet."""
+    """Return the condition that a version was open at a time (UNIX seconds): first seen by then, and not ended yet."""
     return Condition(
         "(g.first_seen_unix_utc <= ? AND (g.confirmed_end_unix_utc IS NULL OR g.confirmed_end_unix_utc > ?))",
         (time, time),
@@ -325,7 +328,7 @@ def make_open_condition(time: int) -> Condition:
 
 
 def _join_conditions(conditions: list[Condition]) -> Condition:
-    """Return the condition that all of these are true."""
+    """Return the condition that all given conditions are true."""
     sql = " AND ".join(condition.sql for condition in conditions)
     return Condition(f"({sql})", sum((condition.values for condition in conditions), ()))
 
@@ -335,22 +338,23 @@ def make_condition(leaf: Filter) -> Condition:
     match leaf:
         case Filter("seen", TimeSpan(start, end)):
             return Condition("(g.first_seen_unix_utc < ? AND g.last_seen_unix_utc >= ?)", (end, start))
-        case Filter(value=PastLinks(target, at)):
-            return _make_past_link_condition(target, at)
+        case Filter(value=PastLinks(target, as_of)):
+            return _make_past_link_condition(target, as_of)
         case Filter("links-to" | "link-text", str() | LinkFilter() as target):
             return _make_present_link_condition(target)
-        case Filter("duplicate-at", str(at)):
-            return Condition(_WAS_DUPLICATE, (int(at), int(at)))
+        case Filter("duplicate-at", str(seconds)):
+            return Condition(_WAS_DUPLICATE, (int(seconds), int(seconds)))
     raise AssertionError(leaf)
 
 
-def _make_host_condition(name: str, table: str) -> Condition:
-    """Return the condition that an origin in `table` has this host, or a host below it."""
-    return Condition(f"({table}.host = ? OR substr({table}.host, -?) = ?)", (name, len(name) + 1, f".{name}"))
+def _make_host_condition(host_name: str, table: str) -> Condition:
+    """Return the condition that an origin in `table` has this host name, or one below it."""
+    values = (host_name, len(host_name) + 1, f".{host_name}")
+    return Condition(f"({table}.host = ? OR substr({table}.host, -?) = ?)", values)
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return the condition that an origin in `table` has this port, even as its scheme's usual port; none for None."""
+    """Return conditions that an origin in `table` has this port, even as the usual one; none if `port` is None."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 
@@ -377,7 +381,7 @@ def _make_link_condition(table: str, join: str, target: str | LinkFilter) -> Con
     )
 
 
-# The hash of the links in `link_summary`.
+# The hash of a generation's links in `link_summary`.
 _PRESENT_LINKS_HASH = """(SELECT d.linked FROM windrow_reading r JOIN windrow_observation d ON d.attempt = r.attempt
   WHERE r.entity_generation_id = g.entity_generation_id)"""
 # The crawls that read a generation.
@@ -385,14 +389,14 @@ _SELECT_CRAWLS = """SELECT {column} FROM windrow_observation y WHERE y.url_id = 
   AND y.entity_generation_id = g.entity_generation_id AND {condition}"""
 
 
-def _make_past_link_condition(target: str | LinkFilter, at: int | None) -> Condition:
-    """Return the condition that a page had a link with this text or target at a time.
+def _make_past_link_condition(target: str | LinkFilter, as_of: int | None) -> Condition:
+    """Return the condition that a page had a link with this text or target at the time `as_of` (UNIX seconds).
 
-    The links are those read by the last crawl up to `at` (UNIX seconds), or by any crawl if `at` is None. If the links
-    of that crawl are unknown, the present links are used.
+    The links are those that the last crawl up to that time read or, if `as_of` is None, those that any crawl of the
+    version read. For a crawl whose links are unknown, the present links are used.
     """
     present = _make_present_link_condition(target)
-    if at is None:
+    if as_of is None:
         period = "y.at BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc"
         past = _make_link_condition("windrow_past_link", "l.url_id = y.url_id AND l.linked = y.linked", target)
         is_unchanged = f"{period} AND y.linked IN (x'', {_PRESENT_LINKS_HASH})"
@@ -406,4 +410,4 @@ def _make_past_link_condition(target: str | LinkFilter, at: int | None) -> Condi
     past = _make_link_condition("windrow_past_link", f"l.url_id = g.url_id AND l.linked = {last_hash}", target)
     has_present_links = f"coalesce({last_hash}, x'') IN (x'', {_PRESENT_LINKS_HASH})"
     sql = f"CASE WHEN {has_present_links} THEN {present.sql} ELSE {past.sql} END"
-    return Condition(sql, (at, *present.values, at, *past.values))
+    return Condition(sql, (as_of, *present.values, as_of, *past.values))

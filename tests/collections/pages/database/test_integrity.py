@@ -12,7 +12,7 @@ import pytest
 from tests.collections.pages.database.test_near import prose
 from tests.collections.pages.database.test_wording import NOW, crawl
 from windrow.collections.pages.database.fulltext_table import fill, recount
-from windrow.collections.pages.database.sound import find_faults
+from windrow.collections.pages.database.integrity import find_faults
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.reading import Pile
 from windrow.query.word import count_words
@@ -72,11 +72,11 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
 @pytest.mark.parametrize(
     ("sql", "fault"),
     [
-        ("DELETE FROM crawl_summary", "have a version that no crawl saw"),
+        ("DELETE FROM crawl_summary", "have a version without a crawl"),
         ("DELETE FROM http_summary", "have a crawl without an answer"),
         ("DELETE FROM file_summary", "have a version that is neither a file nor a redirect"),
         ("DELETE FROM document_description", "have a text without a description"),
-        ("UPDATE windrow_observation SET linked = x'01'", "have lost their links"),
+        ("UPDATE windrow_observation SET linked = x'01'", "have a version whose links are missing"),
     ],
 )
 def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, fault: str) -> None:

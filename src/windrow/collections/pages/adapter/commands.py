@@ -1,4 +1,4 @@
-"""The collection's part of taking down, replaying, checking and exporting."""
+"""The parts of the commands forget, replay, check and export that belong to the collection."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from windrow.collections.pages.adapter.search_index import SPELLING, find_index_
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, vacuum
 from windrow.collections.pages.database.fulltext_table import never_stop, recount
-from windrow.collections.pages.database.near_duplicates import update_touched
-from windrow.collections.pages.database.sound import (
+from windrow.collections.pages.database.integrity import (
     copy_database,
     count_versions,
     find_faults,
     read_checkpoint,
     read_versions,
 )
+from windrow.collections.pages.database.near_duplicates import update_touched
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.discover import normalise_web_address
 from windrow.collections.pages.reading import Pile
@@ -53,26 +53,26 @@ KIND = "pages"
 
 
 def refuse_takedown(workspace: Workspace) -> None:
-    """Raise an error if the folder of the search index contains other files, which a takedown must not delete."""
+    """Raise ConfigError if the folder of the search index has other contents, which a takedown must not delete."""
     refuse_foreign(workspace.section(Pages).index)
 
 
 def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-    """Yield the takedown targets for `name`: a known address, or the origins of a host or of a site."""
+    """Yield the takedown targets for `name`: a known address, or the origins of a host name or of a source."""
     if (url := normalise_web_address(name)) and ledger.addresses.is_known(KIND, hash64(url)):
         yield TakedownTarget(url, hash64(url), 0, KIND)
         return
-    host = name.removeprefix("http://").removeprefix("https://").rstrip("/")
-    for origin, _ in named_origins(workspace, ledger, KIND, name, host):
+    host_name = name.removeprefix("http://").removeprefix("https://").rstrip("/")
+    for origin, _ in named_origins(workspace, ledger, KIND, name, host_name):
         yield TakedownTarget(origin.origin, 0, origin.seq, KIND)
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
     """Remove the pages of a target from both databases; return the number of removed generations.
 
-    An origin at which another collection crawls is ignored.
+    The result is 0 for an origin that another collection requests.
     """
-    del attempts  # a part of the interface that is not needed here
+    del attempts  # a parameter of the interface that is not needed here
     if target.host and target.collection != KIND:
         return 0
     selection = {"origins": [target.name]} if target.host else {"urls": [target.name]}
@@ -87,10 +87,10 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Se
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-    """Remove deleted pages from the search index and from unused space in files.
+    """Remove what is left of deleted pages: rebuild the search index, rewrite both databases, delete killed replays.
 
-    Return messages about files in which remains could not be removed. The index is rebuilt, because removed documents
-    remain in its files for a while. Files of a killed replay are deleted. `pulse` is called repeatedly.
+    Return messages about databases that could not be rewritten, because another process reads them. The index is
+    rebuilt because removed documents remain in its files for a while. `pulse` is called between parts of the work.
     """
     refuse_foreign(workspace.section(Pages).index)
     summary_path = workspace.section(Pages).summary_database
@@ -120,7 +120,10 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database, with `writing` in one transaction; the block gets None if it does not exist or has no tables."""
+    """Open a database for the block, which gets None if it does not exist or has no tables.
+
+    With `writing`, the block is one transaction.
+    """
     if not path.is_file():
         yield None
         return
@@ -137,11 +140,11 @@ def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Con
                 yield connection
     except sqlite3.Error as error:
         reason = Reason.DISK_FULL if "full" in str(error) else Reason.STORE_FAILED
-        raise StoreError(f"{path}: {error}", reason=reason, hint="correct that, then: windrow forget") from error
+        raise StoreError(f"{path}: {error}", reason=reason, hint="correct the cause, then: windrow forget") from error
 
 
 def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild the Summary Database from the captures, and the index from it; return None if it does not exist yet."""
+    """Rebuild the Summary Database from the captures, then the index; return None if there was no Summary Database."""
     old_path, index = workspace.section(Pages).summary_database, workspace.section(Pages).index
     if old_path.is_file():
         refuse_foreign(index)
@@ -176,26 +179,22 @@ _INDEX_HINT = "windrow run pages --from index"
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the Summary Database, its word counts, the search index and the crawler database."""
+    """Yield the faults of the Summary Database, its full-text table, the search index and the crawler database."""
     section = workspace.section(Pages)
     with open_existing_summary(workspace) as reader:
         if reader is not None:
             name = section.summary_database.name
             last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()
             if last_attempt > last_in_ledger:
-                problem = f"has attempt {last_attempt}; the last attempt in the ledger is {last_in_ledger}"
+                problem = f"it has attempt {last_attempt}, but the last attempt in the ledger is {last_in_ledger}"
                 yield Fault(name, problem, _REBUILD_HINT)
-            for problem in find_faults(reader, _compute_digest):
+            for problem in find_faults(reader, lambda fields: Pile(*fields).digest()):
                 yield Fault(name, problem, _REBUILD_HINT)
             for problem in _summarise_faults(recount(section.summary_database, count_words, SPELLING)):
                 yield Fault(name, problem, _INDEX_HINT)
             for problem in find_index_faults(section.summary_database, section.index):
                 yield Fault(str(section.index), problem, _INDEX_HINT)
     yield from check_crawler(section.crawler_database, ledger)
-
-
-def _compute_digest(fields: Sequence[str]) -> bytes:
-    return Pile(*fields).digest()
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
@@ -236,9 +235,9 @@ EXPORTS = (
     Export(
         "summary",
         ("sqlite",),
-        "the Summary Database, a whole file as it is at one moment, whoever writes meanwhile",
+        "the Summary Database, as one consistent file, even while a run writes to it",
         export_summary,
         unit="bytes",
     ),
-    Export("pages", ("jsonl",), "a line for each version of each page, its times in ISO 8601", export_pages),
+    Export("pages", ("jsonl",), "a line for each version of each page, with times in ISO 8601", export_pages),
 )

@@ -15,9 +15,9 @@ from windrow.collections.pages.database.search_view import BESIDE, ORIGINAL, ver
 from windrow.stores.sqlite import SqliteReader, store_error
 
 Digest = Callable[[Sequence[str]], bytes]
-"""Computes the digest of a text pile from its six fields."""
+"""Returns the digest of a text pile, given by its six fields."""
 
-_MAX_LISTED_ADDRESSES = 5  # for one kind of fault
+_MAX_LISTED_ADDRESSES = 5  # in the message for one kind of fault
 
 _WITHOUT_ROW = "NOT EXISTS (SELECT 1 FROM {} n WHERE n.entity_generation_id = g.entity_generation_id)"
 
@@ -34,7 +34,7 @@ _RULES = {
     "have a version that ended before it was last seen": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
         WHERE g.confirmed_end_unix_utc < g.last_seen_unix_utc""",
-    "are marked as duplicates of no other page, or are duplicates but not marked": """
+    "are marked as duplicates without an original, or are duplicates but not marked": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
         WHERE (g.marked_duplicate <> 0) <> EXISTS (SELECT 1 FROM duplicate_summary d
           WHERE d.subject_entity_generation_id = g.entity_generation_id AND d.duplicate_status_end_unix_utc IS NULL)""",
@@ -42,11 +42,11 @@ _RULES = {
         SELECT u.str_url FROM duplicate_summary d
         JOIN entity_generation g ON g.entity_generation_id = d.duplicate_of_entity_generation_id
         JOIN url u ON u.url_id = g.url_id WHERE d.duplicate_status_end_unix_utc IS NULL AND g.marked_duplicate""",
-    "have a crawl twice": """
+    "have one crawl twice": """
         SELECT u.str_url FROM crawl_summary c
         JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
         GROUP BY c.crawl_uuid, g.url_id, g.url_fragment HAVING count(*) > 1""",
-    "have a version that no crawl saw": """
+    "have a version without a crawl": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id WHERE NOT EXISTS (
           SELECT 1 FROM crawl_summary c WHERE c.entity_generation_id = g.entity_generation_id)""",
     "have a crawl without an answer": """
@@ -68,13 +68,12 @@ EXISTS (SELECT 1 FROM entity_generation o WHERE o.entity_generation_id = {} AND 
 _IS_UP_TO_DATE = (
     "NOT EXISTS (SELECT 1 FROM windrow_touched)"  # otherwise a run was stopped, and the next run continues it
 )
-_SELECT_URL_OF_ROW = "SELECT coalesce(u.str_url, 'a removed version') FROM {} n"
-_SELECT_URL_OF_ROW += (
-    " LEFT JOIN entity_generation g ON g.entity_generation_id = n.generation_id LEFT JOIN url u USING (url_id)"
-)
+_SELECT_URL_OF_ROW = """
+SELECT coalesce(u.str_url, 'a removed version') FROM {} n
+LEFT JOIN entity_generation g ON g.entity_generation_id = n.generation_id LEFT JOIN url u USING (url_id)"""
 _OWN_TABLE_RULES = {
     "windrow_observation": {
-        "have lost their links": f"""
+        "have a version whose links are missing": f"""
             SELECT u.str_url FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
             JOIN entity_generation g ON g.entity_generation_id = o.entity_generation_id
             WHERE o.linked NOT IN (x'', x'{hash_link_set(()).hex()}') AND {_WITHOUT_ROW.format("link_summary")}
@@ -94,7 +93,7 @@ _OWN_TABLE_RULES = {
                 WHERE r.generation_id = n.representative_id AND r.representative_id = n.representative_id))"""
     },
 }
-"""Rules for windrow's own tables by table, checked if the table exists: the text of a fault, and its SQL."""
+"""Rules for each of windrow's own tables, checked if the table exists: texts of faults, each with its SQL."""
 
 _SELECT_PILES = (
     "SELECT text_pile_id, blake2b512_digest, text, secondary_text, big_headlines, small_headlines, code_text,"
@@ -111,7 +110,7 @@ def read_checkpoint(reader: SqliteReader) -> int:
 
 
 def find_faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
-    """Yield a message for each kind of inconsistency, with some addresses; all texts are read and compared."""
+    """Yield a message for each kind of fault, with some addresses; every text is compared with its digest."""
     with reader.reading() as connection:
         damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if damage != "ok":
@@ -158,7 +157,8 @@ ORDER BY g.entity_generation_id, g.first_seen_unix_utc
 class GenerationRow(NamedTuple):
     """One version of one address; fields that do not apply are None. Times are UNIX seconds, `size` is in bytes.
 
-    `ended` is None while the version is open; `kind` is its media type, `redirect` the target of a redirect.
+    `ended` is None while the version is open; `kind` is its media type, `redirect` the target of a redirect, and
+    `duplicate_of` the address of which it is marked as a duplicate.
     Consecutive versions that have the same text but other descriptions have the same `uuid`.
     """
 
@@ -194,7 +194,7 @@ def read_versions(reader: SqliteReader) -> Iterator[GenerationRow]:
 def copy_database(reader: SqliteReader, output: BinaryIO) -> int:
     """Write a consistent copy of the database to `output`, even while others write; return its size in bytes.
 
-    The copy is made in the folder for temporary files first, which must have room for it.
+    The copy is first made in the folder for temporary files, which must have enough space for it.
     """
     with tempfile.TemporaryDirectory(prefix="windrow-export-") as folder:
         path = Path(folder) / "summary.sqlite"
@@ -215,9 +215,9 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 
 
 def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
-    """Return the numbers of versions in two databases, and how many differ.
+    """Return the numbers of generations in the databases `old` and `new`, and how many generations differ.
 
-    A version that only one of them has differs; if both have such versions, they are counted as pairs. Raises
+    A generation differs if only one database has it; the larger of both numbers of such generations is returned. Raises
     StoreError if a database cannot be read.
     """
     try:
