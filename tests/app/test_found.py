@@ -291,7 +291,7 @@ NOTES = {
     "a linker's error with a label": "'-lssl' excludes nothing here; -\"lssl\" does",
     "a longer word": "only the first 64 characters of a word are searched for",
     "a long beginning": "only the first 64 characters of a word are searched for",
-    "signs beside a filter": "left out, since an index has no signs: '😀'",
+    "signs beside a filter": "left out, since only letters and digits are searched for: '😀'",
     "without C++": "signs are not searched for: '-c++' as 'c'",
     "a name with colons": "no page has a name such as 'a.b' as it was typed, so its words are searched for one by one",
 }
