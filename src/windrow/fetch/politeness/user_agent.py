@@ -15,10 +15,10 @@ _HINT = "set operator and contact, a web page or a mail address, for [pages] in 
 
 
 def user_agent(operator: str, contact: str, text: str = "") -> str:
-    """Return the user agent, `OPERATOR-crawler (for CONTACT)`, or `text` if the workspace configures its own.
+    """Return the user agent: `OPERATOR-crawler (for CONTACT)`, or the configured `text` unless that is empty.
 
-    Such a text must begin with a name for robots.txt and include a contact. Raises ConfigError if the name or a valid
-    contact is missing.
+    The text must begin with a name, which robots.txt may refer to, and include a contact. Raises ConfigError if the
+    name or contact is missing or not valid.
 
     >>> user_agent("example", "https://example.org/about-our-crawler")
     'example-crawler (for https://example.org/about-our-crawler)'
@@ -43,7 +43,7 @@ def _check_custom(text: str) -> str:
 
 
 def names_contact(agent: str) -> bool:
-    """Return whether a user agent names a public web page or a mailbox.
+    """Return whether a user agent contains the address of a public web page or a mailbox.
 
     >>> names_contact("windrow/1.0 (https://example.org/our-crawler)"), names_contact("windrow/1.0")
     (True, False)
