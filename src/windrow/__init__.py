@@ -4,7 +4,7 @@
 
     print(windrow.open("farm").run().exit_code)
 
-`windrow.open(folder)` has a method for every command of the command line: docs/reference/python.md.
+`windrow.open(folder)` returns an object with a method for every command: docs/reference/python.md.
 """
 
 from __future__ import annotations
