@@ -1,4 +1,4 @@
-"""Harvest documents that others publish, keep every byte, and tell where each document came from.
+"""Harvest documents that others publish, archive every byte, and record where each document came from.
 
     import windrow
 

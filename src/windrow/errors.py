@@ -86,7 +86,7 @@ class MissingExtra(WindrowError):
     """An extra of windrow is needed and not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
-        """Make the message, of which `purpose`, what the extra is needed for, is the subject."""
+        """Make the message `PURPOSE needs the extra 'EXTRA'`, and its hint."""
         super().__init__(
             f"{purpose} needs the extra '{extra}'", hint=f"pip install 'windrow[{extra}]'", reason=Reason.NO_TRANSPORT
         )
@@ -129,13 +129,13 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move that file, and those that begin with its name, elsewhere; then: windrow run, which makes a new one"
+    hint = "move this file, and files whose names begin so, elsewhere; then: windrow run, which makes a new one"
 
 
 class IndexDamaged(StoreDamaged):
     """A search index is damaged, and must be built again."""
 
-    hint = "remove that folder; windrow builds the index again"
+    hint = "remove this folder: windrow builds the index again"
 
 
 class StepError(WindrowError):

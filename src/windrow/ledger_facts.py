@@ -2,7 +2,7 @@
 
 Every fact has a time `at` and a number `seq`, unique over all kinds of facts and rising in the order of writing;
 projections read the facts after a checkpoint. A field that is named after another fact (`session`, `task`, `file`,
-`attempt`, `item`) has the `seq` of that fact. Times are aware and in UTC; None and empty texts mean unknown.
+`attempt`, `item`) has the `seq` of that fact. Times are aware and in UTC; None and empty texts mean unknown or absent.
 """
 
 from __future__ import annotations

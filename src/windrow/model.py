@@ -24,7 +24,7 @@ class Status(IntEnum):
 
 
 State = tuple[int, Status]
-"""The number of a phase in its collection, from 1, and how far it got; projections show an item's state so."""
+"""The number of a phase in its collection, from 1, and how far it got, as projections show it."""
 
 
 class Level(StrEnum):
@@ -72,7 +72,7 @@ class Credential(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """Private host names and networks that may be requested; `everything` allows all.
+    """The private hosts and networks that may be requested; with `everything`, all may be.
 
     `wiki.example` is this host only, `.lan.example` this host and all hosts below it.
     """
@@ -274,7 +274,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """An answer that another collection got before: its attempt, the attempt's number `seq`, and its place."""
+    """An answer that another collection got before: its attempt with the number `seq`, and its place in the archive."""
 
     seq: int
     attempt: Attempt
@@ -282,7 +282,7 @@ class HeldAnswer(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as its source lists it, and how it is transferred; `size` is in bytes. None: the listing does not say."""
+    """A file as its source lists it, and how it is transferred; `size` is in bytes. None: the listing does not state it."""
 
     path: str
     size: int | None = None
@@ -340,7 +340,7 @@ class Attempt(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """An address that a rule keeps out of a crawl; `rule` describes the rule for people."""
+    """An address that a rule excludes from a crawl; `rule` describes the rule for people."""
 
     digest: int
     url: str
@@ -477,7 +477,7 @@ class Limits:
 class Resource:
     """A file that the workspace names for its steps, such as a schema or a list; its digest identifies its content.
 
-    Steps open no files, so the engine fills `content`, and `siblings` with the files that this one refers to (a
+    Steps do not open files, so the engine fills `content`, and `siblings` with the files that this one refers to (a
     schema's imports, by the file name in their paths).
     """
 

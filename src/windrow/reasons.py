@@ -58,12 +58,12 @@ class Reason(StrEnum):
     DNS_FAILED = "dns_failed", "the host name could not be resolved"
     CONNECT_FAILED = "connect_failed", "the connection was refused or reset, or the host is unreachable"
     TLS_FAILED = "tls_failed", "the TLS handshake or the certificate check failed"
-    TIMEOUT = "timeout", "the server did not answer in time"
+    TIMEOUT = "timeout", "the server did not answer within the timeout"
     LOGIN_FAILED = "login_failed", "the server refused the user name, password or key"
-    NO_SECRET = "no_secret", "the secret is not at the place the source names"
+    NO_SECRET = "no_secret", "the secret is not at the place that the source names"
     HOST_KEY_UNKNOWN = "host_key_unknown", "the server's host key is not pinned yet"
     HOST_KEY_CHANGED = "host_key_changed", "the server has another host key than the pinned one"
-    PROTOCOL_ERROR = "protocol_error", "the server's answer breaks its protocol"
+    PROTOCOL_ERROR = "protocol_error", "the server's response is not valid in its protocol"
     SERVER_ERROR = "server_error", "the server reported an error of its own"
     RATE_LIMITED = "rate_limited", "the server asked for a pause before further requests"
     PERMISSION_DENIED = "permission_denied", "the server or the file system does not allow reading it"
@@ -128,9 +128,9 @@ class Reason(StrEnum):
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
     NOT_VALID = "not_valid", "the document is not valid against its schema"
     WRONG_ROOT = "wrong_root", "the root element is not the one that the document's name requires"
-    NO_SCHEMA = "no_schema", "no schema is named for this kind of document"
+    NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
-    TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times as long in all"
+    TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times the limit in real time"
     MEMORY_LIMIT = "memory_limit", "reading it took more memory than the limit"
     WORKER_DIED = "worker_died", "two reader processes died while reading it"
     STEP_FAILED = "step_failed", "the reader itself failed; the finding has the details"
@@ -168,10 +168,10 @@ TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Reasons why a document was not read that may pass: later runs read it again without an order of an operator."""
+"""Reasons of failed readings that may pass: later runs read the document again without an order of an operator."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
-"""Reasons of failures that windrow or its machine caused, not the bytes: a reading is not recorded; the task fails.
+"""Reasons of failed readings that the bytes did not cause: the result is not recorded, and the task fails.
 
 A document that failed for another reason is read again only by another version of the step.
 """

@@ -59,7 +59,7 @@ class ArchiveWriter:
         """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
 
         `rotate` is the size in bytes from which on the next file is begun, `agent` the user agent for the warcinfo
-        record. Unless `archived`, the names say that the files are removed once no step needs their records.
+        record. Unless `archived`, the names show that the files may be removed once no step needs their records.
         """
         self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
         prefix = prefix if archived else f"{UNARCHIVED_PREFIX}{prefix}"
@@ -94,11 +94,11 @@ class ArchiveWriter:
             raise DiskFull(
                 f"{free} bytes are free on the disk of {self.folder}: {size} are needed, and"
                 f" {self.limits.free_space} must stay free",
-                hint="make room or lower limits.free_space, then: windrow run",
+                hint="free some space or lower limits.free_space, then: windrow run",
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write the record `preceding`, unless it is empty, and then `record`, both uncompressed if `plain`."""
+        """Write `preceding`, if not empty, and `record`, uncompressed if `plain`; return the place of `record`."""
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
@@ -337,7 +337,7 @@ class CaptureSink:
         return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, body_digest: str) -> ArchivePlace:
-        """Write the body as a record, or a revisit record without a body if it has the digest of the last capture."""
+        """Write the body as a record, or if it has the digest of the last capture, a revisit record without a body."""
         fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(body_digest))]
         previous = self._last
         is_revisit = body_digest == previous.digest

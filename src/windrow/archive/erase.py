@@ -84,8 +84,8 @@ def related_records(
 ) -> Iterator[ErasedSpan]:
     """Yield the records of a file that are about an address for which `is_target` returns True.
 
-    The records begin at the first of the two offsets `bounds`, which is 0 or the end of a record, or later, but before
-    the second. They include requests, and other crawlers' records about a response: these have the response's address.
+    Only records that begin between the two offsets `bounds` are read, including the first, which must be 0 or the end
+    of a record. Requests, and other crawlers' records about a response, have the address of the response.
     """
     start, end = bounds
     for record in read_records(path, start, limits):
@@ -110,7 +110,7 @@ def _fill_record(length: int, erased_at: datetime) -> bytes:
 
 
 def _fill_member(length: int, erased_at: datetime) -> bytes:
-    """Return a gzip member of exactly `length` bytes that contains one record, or nothing if that is too short."""
+    """Return a gzip member of exactly `length` bytes with one record, or empty if that is too short for a record."""
     fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(erased_at)), ("Content-Type", "text/plain")]
     record = format_header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)

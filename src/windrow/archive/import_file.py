@@ -38,7 +38,7 @@ _MAX_ZSTD_WINDOW = 128 << 20  # bytes of the largest zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`; return where it could not be unpacked as a message, or an empty text.
+    """Repack `source` as `destination`; return a message that says where it is broken, or an empty text.
 
     `digest` is that of `source`, `form` its form. Raises ArchiveError if nothing can be unpacked, and DiskFull.
     """
@@ -140,7 +140,7 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
-    """Decompress `source` to `plain`; return where it is broken as a message, or an empty text if it is complete.
+    """Decompress `source` to `plain`; return a message that says where it is broken, or an empty text.
 
     Raises ArchiveError if it inflates beyond the limits, or if nothing can be decompressed, and DiskFull.
     """
@@ -232,7 +232,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 class ImportedFile(NamedTuple):
     """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
-    `digest` is that of the original file; `trouble` says where it could not be unpacked, or is an empty text.
+    `digest` is that of the original file; `trouble` says where the original is broken, or is an empty text.
     """
 
     warc: str
@@ -268,7 +268,7 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
 def _import_repacked(
     archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
-    """Repack the file `temporary` and move the result into the archive, unless it is there already."""
+    """Repack the file `temporary`, which `imported` describes, into the archive, unless it is there already."""
     name, problem = f"{imported.warc.partition('.')[0]}.repacked.warc.gz", ""
     destination = archive / name
     if not destination.exists():

@@ -64,7 +64,7 @@ def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
 
 
 def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, after_line: int) -> Iterator[LineBlock]:
-    """Yield `lines` without those up to line `after_line` as one block, if any is left; `legend` is in force before."""
+    """Yield those of `lines` that are after line `after_line` as one block; `legend` is the layout before `lines`."""
     if first_number + len(lines) - 1 <= after_line or not lines:
         return
     skipped = max(0, after_line + 1 - first_number)
@@ -125,7 +125,7 @@ _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
 def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits: Limits) -> None:
-    """Raise ArchiveError with DIGEST_MISMATCH unless the payload, or it without chunks, has the digest `expected`."""
+    """Raise ArchiveError (DIGEST_MISMATCH) unless the payload, or its content without chunks, has digest `expected`."""
     algorithm = expected.partition(":")[0]
     payload_digest = warc_digest(f"{algorithm}:{record.digests[algorithm]}")
     if payload_digest == expected:

@@ -21,7 +21,7 @@ _BLOCK_SIZE = 1 << 20  # bytes
 
 
 def find_document(head: bytes) -> tuple[int, Header]:
-    """Return the offset and header of the first record that is neither warcinfo nor a request; `head` begins a file."""
+    """Return the offset and header of the first record in a file's beginning that is neither warcinfo nor a request."""
     offset = 0
     while (record := read_header(head[offset:])).kind in {"warcinfo", "request"}:
         offset += record.length + int(record.fields["content-length"]) + len(END)

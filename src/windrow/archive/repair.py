@@ -91,17 +91,17 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
         if size == end or not (end or _SESSION_FILE.fullmatch(path.name)):
             continue
         if size < end:
-            messages.append(f"{path.name} has {size} bytes, the ledger expects {end}: captures in it are lost")
+            messages.append(f"{path.name} has {size} bytes, but the ledger expects {end}: captures in it are lost")
         elif end:
             with path.open("r+b") as file:
                 file.truncate(end)
-            messages.append(f"{path.name} cut back from {size} to {end} bytes")
+            messages.append(f"{path.name} was cut from {size} to {end} bytes, after its last recorded capture")
         elif path.name.startswith(LARGE_PREFIX):
             messages.append(_restore_part(folder, path))
         else:
             path.unlink()
             if not path.name.startswith(UNARCHIVED_PREFIX):  # its responses are not needed any more
-                messages.append(f"{path.name} removed: nothing in it was recorded")
+                messages.append(f"{path.name} was removed: the ledger has none of its captures")
     missing_names = [name for name in recorded_ends if not (folder / name).exists()]
     return messages + [f"{name} is missing: captures in it are lost" for name in missing_names]
 
@@ -115,15 +115,15 @@ def _restore_part(folder: Path, path: Path) -> str:
         end = offset + record.length + int(record.fields["content-length"])
     except (ArchiveError, KeyError, ValueError):
         path.unlink()
-        return f"{path.name} removed: it is not a WARC file"
+        return f"{path.name} was removed: it is not a WARC file"
     with path.open("r+b") as file:
         file.truncate(end)
     path.rename(folder / PARTS_FOLDER / path.name.removeprefix(LARGE_PREFIX))
-    return f"{path.name} is a part file again: it was not recorded"
+    return f"{path.name} is a part file again: the ledger does not have its capture"
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove part files not written for 14 days: their documents have changed or were removed."""
+    """Remove part files that were not written for 14 days: their documents have changed or were removed."""
     for path in (folder / PARTS_FOLDER).glob("*.warc"):
         if time() - path.stat().st_mtime > MAX_PART_AGE:
             path.unlink()

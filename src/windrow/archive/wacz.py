@@ -40,7 +40,7 @@ def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
     """Unpack the WARC files of a WACZ file into a folder, and yield each.
 
     Raises ArchiveError if the WACZ file is damaged, or if a WARC file does not have its digest in datapackage.json, and
-    DiskFull if the folder has not room for all WARC files.
+    DiskFull if the folder has too little room for all WARC files.
     """
     try:
         with ZipFile(path) as package:
@@ -61,7 +61,7 @@ def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
                 if expected.startswith("sha256:") and expected != f"sha256:{hasher.hexdigest()}":
                     raise ArchiveError(
                         f"{path}: {member.filename} differs from its digest in datapackage.json",
-                        hint=f"copy the file again, or unpack it and import {member.filename} by itself",
+                        hint=f"copy the file again, or unpack it and import {member.filename} alone",
                     )
                 yield UnpackedWarc(member.filename, unpacked)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:

@@ -323,7 +323,7 @@ def _read_record(
         raise _BrokenRecord(Reason.CORRUPT, "no record begins here") from None
     length_text = header.fields.get("content-length", "")
     if not (length_text.isascii() and length_text.isdecimal() and len(length_text) < 16):
-        raise _BrokenRecord(Reason.CORRUPT, f"the record's Content-Length is {length_text[:40]!r}")
+        raise _BrokenRecord(Reason.CORRUPT, f"the record's Content-Length {length_text[:40]!r} is not valid")
     body = _Block(source, text[header.length :], int(length_text))
     source.check_length(int(length_text) - len(text) + header.length, form)
     head = b""

@@ -67,7 +67,7 @@ def allowed_addresses(site: Site, resolved: Sequence[ResolvedAddress]) -> list[R
 
 
 def refuse_behind_proxy(site: Site) -> None:
-    """Raise TerminalFailure if a site's host is not valid or a forbidden IP address, before its proxy connects."""
+    """Raise TerminalFailure if the host of a site with a proxy is not valid, or is a forbidden IP address."""
     if reason := refusal_behind_proxy(site.host, site.allowed):
         raise TerminalFailure(f"{public_address(site)}: {describe_refusal(site.host, reason)}", reason)
 
@@ -93,7 +93,7 @@ def _cached_tls_context(ca_bundle: str) -> ssl.SSLContext:
 
 
 def refuse_proxy(site: Site) -> None:
-    """Raise TerminalFailure if the site has a proxy: a transport calls this that cannot use one."""
+    """Raise TerminalFailure if a site has a proxy; transports that do not support proxies call this."""
     if site.proxy:
         raise TerminalFailure(
             f"{public_address(site)}: only http and https support a proxy", Reason.NO_TRANSPORT, hint="windrow config"
@@ -101,7 +101,7 @@ def refuse_proxy(site: Site) -> None:
 
 
 NETWORK_ERRORS = (OSError, EOFError)
-"""The errors that sockets, resolvers and TLS raise; `map_network_error` maps all of these."""
+"""The errors that sockets, resolvers and TLS raise; `map_network_error` maps all of them."""
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:

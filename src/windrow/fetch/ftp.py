@@ -134,7 +134,7 @@ class FtpConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file (RETR) into the sink, resuming at `sink.start` if the server supports it (REST).
 
-        Raises TransientFailure (SIZE_MISMATCH) if more or fewer bytes arrive than were announced: the file may grow.
+        Raises TransientFailure (SIZE_MISMATCH) unless as many bytes arrive as were announced: the file may be growing.
         """
         full_path = server_path(self.open().site, path)
         with self._use_session(path, "" if sink.start else path) as session:
@@ -202,7 +202,7 @@ class FtpConnection(Connection):
         return start, size
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by MLSD, by LIST if the server has no MLSD, or by NLST if the format of LIST is unknown.
+        """List a folder by MLSD, by LIST if the server lacks MLSD, or by NLST if the format of LIST is unknown.
 
         MLSD returns times; after LIST and NLST, those of the first `MAX_FILES_WITH_TIMES` files are requested by MDTM.
         """

@@ -195,7 +195,7 @@ class FtpSession(ftplib.FTP):
             connection.connect((self._peer[0], port, *self._peer[2:]))
         except OSError as error:
             connection.close()
-            raise Delayed(f"425 no data connection: {error}") from error
+            raise Delayed(f"425 the data connection cannot be opened: {error}") from error
         return connection
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:

@@ -38,7 +38,7 @@ GET = HttpRequest()
 class ResponseLimits(NamedTuple):
     """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for the whole response.
 
-    With `cuts_body`, a longer body is cut; without, it is refused as soon as its size is known. `silence` is the most
+    With `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the most
     seconds without data; 0 stands for the site's timeout.
     """
 
@@ -233,7 +233,7 @@ def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def kept_head(head: AnswerHead) -> bytes:
-    """Return a response's head as it is archived: with CRLF as line ends, and `x-orig-` before fields on chunks."""
+    """Return a response's head as it is archived: lines end with CRLF, and for chunks, framing fields get `x-orig-`."""
     head_bytes = head.text
     if head_bytes.count(b"\n") != head_bytes.count(b"\r\n"):
         head_bytes = head_bytes.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
@@ -287,7 +287,7 @@ def status_error(
 
 
 def target_prefix(site: Site) -> str:
-    """Return what precedes the path in a request line: the origin for an HTTP proxy (RFC 9112, section 3.2.2), or "".
+    """Return what precedes the path in a request line: the origin of an http site with a proxy (RFC 9112, section 3.2.2).
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')

@@ -147,7 +147,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block sent,
+        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block was sent,
         and StaleConnection if the server had closed the idle connection.
         """
         assert self._transport is not None
@@ -255,7 +255,7 @@ async def connect_web(site: Site) -> HttpConnection:
 
 
 async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
-    """Connect to a site's proxy; if `tls` is given, open a tunnel to the site's `port` and start TLS in it."""
+    """Connect to a site's proxy; unless `tls` is None, open a tunnel to the site's `port` and start TLS in it."""
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
     addresses = await _resolve(proxy.host, proxy.port, site.address_family)

@@ -46,7 +46,7 @@ OnHead = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
 """A function of a response's head and fields; it returns an error if the body must not be used, or None."""
 
 MAX_DISCARDED_SIZE = 1 << 16
-"""The most bytes of an unused body that are read so that its connection can be used again; a longer one is not."""
+"""The most bytes of an unused body that are read so that its connection can be used again."""
 
 _UNESCAPED = "/:@!$&'()*+,;=~-._"  # characters of a path that are not escaped (RFC 3986, section 3.3)
 
@@ -122,7 +122,7 @@ class HttpFiles(Connection):
     async def _request(
         self, url: str, headers: Mapping[str, str], address: str, begin: OnHead, write: Callable[[memoryview], object]
     ) -> None:
-        """Send a request; pass the response's head to `begin`, whose error is raised, and its body to `write`."""
+        """Send a request; call `begin` with the response's head and raise the error it returns, or write the body."""
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
         error: TransportError | None = None
@@ -288,7 +288,7 @@ def _range_size(
             f"{address}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
         )
     if last < start + length - 1 and not may_be_short:
-        raise TerminalFailure(f"{address}: the file ends at byte {last}", Reason.TRUNCATED)
+        raise TerminalFailure(f"{address}: the file ends at byte {last}, within the requested part", Reason.TRUNCATED)
     return last - start + 1
 
 

@@ -95,7 +95,7 @@ class LocalConnection(Connection):
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise TerminalFailure(f"{public_address(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
+                raise TerminalFailure(f"{public_address(self._site, path)} is not a regular file", Reason.NOT_A_FILE)
             if sink.start > status.st_size or is_replaced(sink, from_unix_time(status.st_mtime)):
                 sink.restart()
             sink.open(status.st_size)

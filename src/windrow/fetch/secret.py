@@ -38,7 +38,7 @@ def read_secret(secret: Secret) -> str:
     elif place_kind == "file":
         secret_text = _read_file(secret, Path(location).expanduser())
     else:
-        raise _missing_secret_error(secret, "that is neither env:NAME nor file:PATH")
+        raise _missing_secret_error(secret, "its place is neither env:NAME nor file:PATH")
     if not secret_text:
         raise _missing_secret_error(secret, "it is empty or missing")
     return secret_text
@@ -127,7 +127,7 @@ class SentSecrets:
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text; return what can be written, and the end of it, which may begin a secret."""
+        """Overwrite the secrets in a text; return what can be written, and the remainder, which may begin a secret."""
         text = self.hide(text)
         final_size = max(0, len(text) - self._longest_size + 1)
         return text[:final_size], text[final_size:]
@@ -158,7 +158,7 @@ class HidingSink:
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a response; `head` and `request` are the HTTP heads, and the request contains no secrets."""
+        """Begin a response; `head` and `request` are the HTTP heads, the request already without secrets."""
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:

@@ -131,7 +131,7 @@ async def open_channel(site: Site) -> SftpChannel:
 async def _start_sftp(
     site: Site, checker: _HostKeyChecker, key_kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
 ) -> SftpChannel:
-    """Connect to a server by its host key of one kind, log in, and start SFTP; for the last two see `_credentials`."""
+    """Connect to a server by its host key of one kind, log in with what `_credentials` returned, and start SFTP."""
     sock = await asyncio.to_thread(connect_socket, site, 22)
     try:
         connection = await asyncssh.connect(
@@ -181,9 +181,9 @@ def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None
 
 def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
     """Return the error for a host key that is not pinned; its hint is the command that pins it."""
-    hint = f"compare it with the server's owner, then: windrow config trust NAME {fingerprint}"
+    hint = f"ask the server's owner if this key is right, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
-        text = f"{public_address(site)}: the host key is {fingerprint}; pinned: {', '.join(site.host_keys)}"
+        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned are {', '.join(site.host_keys)}"
         return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
     return TerminalFailure(
         f"{public_address(site)}: the host key {fingerprint} is not pinned yet", Reason.HOST_KEY_UNKNOWN, hint=hint

@@ -51,7 +51,7 @@ class WordSequence:
 
 @dataclass(frozen=True, slots=True)
 class MarkIn:
-    """A mark is one of these values."""
+    """The mark in `field` is one of `values`."""
 
     field: str
     values: tuple[str, ...]
@@ -59,7 +59,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """A mark is a text, which other text may precede if `before` is true, and follow if `after` is true."""
+    """The mark in `field` is `text`, with any text before it if `before`, and after it if `after`."""
 
     field: str
     text: str
@@ -69,7 +69,7 @@ class MarkLike:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A number is at least `low` and at most `high`; None: without this limit."""
+    """The number in `field` is at least `low` and at most `high`; None: without this limit."""
 
     field: str
     low: int | None = None
@@ -78,7 +78,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class NumberIn:
-    """A number is one of these values."""
+    """The number in `field` is one of `values`."""
 
     field: str
     values: tuple[int, ...]
@@ -88,7 +88,7 @@ Clause: TypeAlias = Tree[Everything | WordSequence | MarkIn | MarkLike | NumberR
 
 
 NO_DOCUMENT = NumberIn("id", ())
-"""The clause that matches no document."""
+"""The clause that does not match any document."""
 
 Leaf: TypeAlias = Word | Phrase | Filter
 

@@ -64,8 +64,8 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    The shortest part of the text that has all words that are in both determines it: the square root of the share of the
-    words in the length of this part, times the share of their weights in the query's total.
+    Of the shortest part of the text that has all words of the query that the text has, it is the square root of the
+    share of these words in the part's length, times the share of their weights in the query's total.
     """
     if len(query.weights) < 2:
         return 0.0
@@ -218,7 +218,7 @@ def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]
 
 
 def mark_hits(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return a whole text in pieces, so that the hits are separate."""
+    """Return a whole text in pieces: those that match `hit_pattern`, and the text between them."""
     composed_text = composed(text)
     return _split_at_hits(composed_text, find_hits(composed_text, hit_pattern), 0, len(composed_text))
 

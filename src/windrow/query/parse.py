@@ -329,7 +329,7 @@ def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str
         notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")
     if not dashes_exclude:
         dashed = [token.text for token in all_tokens if token.kind is TokenKind.WORD and _DASHED_WORD.match(token.text)]
-        notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(dashed)]
+        notes += [f"'{text}' does not exclude a word here; -\"{text[1:]}\" does" for text in dict.fromkeys(dashed)]
     return notes
 
 

@@ -12,11 +12,11 @@ MIN_LENGTH, MAX_LENGTH = 4, 30
 MAX_WORDS = 8
 """The most words of a query for which others are suggested; a longer query is probably a copied passage."""
 _MIN_TWICE_LENGTH = 6
-"""The least length of a word that may differ in two places; in one, it then has a letter more, or two swapped."""
+"""The least length of a word that may differ in two places; one is then a surplus letter, or two swapped letters."""
 
 
 class Suggestion(NamedTuple):
-    """A word, or two words in index of one, and the number of documents that have it, or the rarer of the two."""
+    """A word, or two words in place of one, and the number of documents that have it, or the rarer of the two."""
 
     text: str
     documents: int
@@ -63,7 +63,7 @@ def _shortened(word: str) -> Iterator[str]:
 
 
 def _lengthened(word: str, letters: str) -> Iterator[str]:
-    """Yield the words that are `word` with another letter in one index, or with one letter more."""
+    """Yield the words that are `word` with one other letter, or with one letter more."""
     for index in range(len(word) + 1):
         for letter in letters:
             yield word[:index] + letter + word[index:]

@@ -108,7 +108,7 @@ _LONG_WORD = re.compile(rf"([a-zA-Z0-9]{{{MAX_WORD_LENGTH}}})[a-zA-Z0-9]+")
 _FOLDED_LETTERS, _WORD_LETTERS = _FoldedLetters(), _WordLetters()
 _INDEX_LETTERS, _TABLE_LETTERS = _IndexLetters(), _TableLetters()
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-"""Runs that are translated letter by letter; the ASCII text between them need not be."""
+"""Runs that are translated letter by letter; the ASCII text between them is not, which saves time."""
 
 
 def fold(text: str) -> str:
@@ -194,7 +194,7 @@ def readable_text(text: str) -> str:
 def count_words(*texts: str) -> Counter[str]:
     """Count how often each word occurs in the texts; words of `MAX_WORD_LENGTH` letters or more are left out.
 
-    The words are those that `words` returns, but faster: the texts are split at ASCII signs, and each different piece
+    The words are those of `words`, which is slower: here the texts are split at ASCII signs, and each different piece
     that is not ASCII is then split once.
 
     >>> sorted(count_words("Tea, tea", "café 東京 x_y").items())

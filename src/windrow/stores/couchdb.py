@@ -235,7 +235,7 @@ class CouchDocuments:
     ) -> set[str]:
         """Write revisions that the server refused together in halves, until those that it refuses are found.
 
-        `response` is its refusal; for all else see `_write_bulk`.
+        `response` is the refusal; the other parameters and the result are those of `_write_bulk`.
         """
         if len(revisions) > 1:
             half = len(revisions) // 2

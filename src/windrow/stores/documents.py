@@ -1,4 +1,4 @@
-"""Stores of JSON documents, which have an `_id`, with sorted views; and one in an SQLite file."""
+"""The interface of stores of JSON documents, which have sorted views, and such a store in an SQLite file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DocumentDatabase(NamedTuple):
 class ViewRange(NamedTuple):
     """A range of a view: its first fields equal `first`; its next field is at least `start` and less than `end`.
 
-    An empty `end` means without an upper bound. The first `skip` documents are left out, and at most `limit` returned.
+    An empty `end` means without an upper bound. `skip` documents are left out first, and at most `limit` are returned.
     """
 
     first: tuple[str, ...] = ()
@@ -189,7 +189,7 @@ class SqliteDocuments(SqliteStore):
         return {}
 
     def _write_document(self, database: DocumentDatabase, document: Mapping[str, Any]) -> None:
-        """Write a document, its text that is stored once, and its search entry."""
+        """Write a document, its text in the field `once`, and its search entry."""
         run, table = self._connection.execute, database.name
         body, document_id, text_digest = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
@@ -236,7 +236,7 @@ class SqliteDocuments(SqliteStore):
             base += _ROWS_PER_SECOND  # all rows of this second are taken: use those of the next second
 
     def _remove(self, database: DocumentDatabase, document_id: str) -> None:
-        """Remove a document, if it exists, with its text that is stored once and its search entry."""
+        """Remove a document, if it exists, with its text in the field `once` and its search entry."""
         run, table = self._connection.execute, database.name
         deleted = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (document_id,)).fetchone()
         if deleted is None:
@@ -330,7 +330,7 @@ class SqliteDocuments(SqliteStore):
             yield from self._read_documents(database, "WHERE d.rowid = ?", [row])
 
     def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:
-        """Yield the documents that a query with these clauses selects, with their texts that are stored once."""
+        """Yield the documents that a query with these clauses selects, with their texts in the field `once`."""
         long_field = self._databases[database].once
         joined, column = "", "NULL"
         if long_field:

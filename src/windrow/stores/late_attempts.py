@@ -1,4 +1,4 @@
-"""A store of records that lists late attempts: those that were read, or read differently, after they were settled.
+"""A store of records that lists late attempts: their observations changed after they had been settled.
 
 It also lists the documents made from its records that another store refuses.
 """
@@ -55,9 +55,9 @@ AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o
 
 
 class RefusedDocument(NamedTuple):
-    """A document that its store refused: that of the record `key`, with `attempt` 0, or that on an attempt.
+    """A document that its store refused: that of the record `key`, or one about requests.
 
-    Such a document, about the requests that begin with `attempt`, has an empty `key`.
+    `attempt` is 0 for a record, and otherwise the first attempt of these requests; `key` is then empty.
     """
 
     key: str
@@ -67,7 +67,7 @@ class RefusedDocument(NamedTuple):
 
 
 class LateAttemptStore(RecordStore):
-    """A store of records that lists the attempts of which observations were added or removed after they were settled.
+    """A store of records that lists late attempts: their observations were added or removed after they were settled.
 
     An earlier run could not read these attempts, or read them differently.
     """

@@ -143,7 +143,7 @@ def build_clause(connection: sqlite3.Connection, query: Query, kind: str, share:
 
 
 def _leaf_clauses(connection: sqlite3.Connection, kind: str) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf; that of a filter that is not for records matches nothing."""
+    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing."""
 
     def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):

@@ -60,7 +60,7 @@ class RecordIndex:
         return int(row[0]) if row else 0
 
     def update(self, pulse: Callable[[], bool]) -> None:
-        """Index the changed records, after other processes that do so; stop when `pulse` returns False."""
+        """Index the changed records, after waiting for other processes that do so; stop when `pulse` returns False."""
         if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
             fill_index(self.folder, FIELDS, self._version, lambda index: self._fill(index, pulse), pulse)
 
@@ -145,7 +145,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index records whose stamps differ from `known_stamps`; return the new stamps by id, and the ids removed."""
+        """Index records whose stamps differ from `known_stamps`; return the new stamps, and the removed ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)

@@ -118,7 +118,7 @@ class RecordStore(SqliteStore):
         """Write the observations of attempts, and the checkpoint, in one transaction.
 
         `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
-        could not be read now. The changes belong to the session with number `session`, or for 0, to the next one.
+        could not be read now. The changes belong to the session `session`, or for 0, to the next that writes.
         """
         with self._writing():
             touched_records: set[int] = set()
@@ -268,7 +268,7 @@ class RecordStore(SqliteStore):
         return list(self._versions("WHERE record = ? ORDER BY at, attempt", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
-        """Yield every version of every record; observations that changed nothing are left out."""
+        """Yield every version of every record; observations of an unchanged value are left out."""
         return self._versions("WHERE change <> 'same' ORDER BY key, at, attempt")
 
     def _versions(self, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
@@ -314,9 +314,9 @@ class RecordStore(SqliteStore):
         return sorted(statements, key=lambda statement: statement.attempt)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy what the earlier store has of other sources than `sources`, those that are configured.
+        """Copy the observations of all sources except `sources`, the configured ones, from an earlier store.
 
-        The captures of these other sources are not read again. Sessions and takedowns are copied too.
+        The captures of the copied sources cannot be read again. Sessions and takedowns are copied as well.
         """
         with self._writing():
             adopt_sessions(self._connection, old_store._connection)
@@ -405,9 +405,9 @@ class RecordStore(SqliteStore):
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
-        """Return the skipped documents and entries with a key or an address, unless it is empty, or of `attempts`.
+        """Return the skipped documents and entries with the key `key`, with the address `url`, or of `attempts`.
 
-        One that meets several of these conditions is returned several times.
+        An empty key or address is ignored. One that meets several of these conditions is returned several times.
         """
         text = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
         rows = [*self._rows_of_attempts(text.format("attempt IN ({marks})"), attempts)]

@@ -1,4 +1,4 @@
-"""Which session wrote which attempts into a version store; a change belongs to the session that wrote it.
+"""Record which session wrote which attempts into a version store; a change belongs to the session that wrote it.
 
 Attempts are written in the order of their numbers, so the table `windrow_settled` has one row for each session, with
 the last attempt that it wrote.
@@ -21,7 +21,7 @@ _RECORD_LAST_ATTEMPT = (
 
 
 def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -> None:
-    """Record the last attempt of each session, given by session, in the open transaction; session 0 is ignored."""
+    """Record the last attempt of each session in the open transaction; session 0 is ignored."""
     rows = [(session, last_attempt) for session, last_attempt in sessions.items() if session]
     connection.executemany(_RECORD_LAST_ATTEMPT, rows)
 

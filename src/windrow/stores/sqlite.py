@@ -144,7 +144,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Create a folder; remove first what a killed run left of it, as `remove_scratch` does."""
+    """Create a folder for `databases`, after removing what a killed run left of it, as `remove_scratch` does."""
     remove_scratch(folder, databases)
     folder.mkdir(parents=True)
 
@@ -253,7 +253,8 @@ def close_into_file(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.Error as error:
         raise StoreError(
-            f"{path} cannot be closed: {error}", hint="end the program that has it open; then: windrow replay"
+            f"the log beside {path} cannot be copied into it: {error}",
+            hint="end the program that has it open; then: windrow replay",
         ) from error
 
 

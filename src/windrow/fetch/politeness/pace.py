@@ -4,7 +4,7 @@ The wait lasts from the end of a response to the beginning of the next request. 
 
 - the minimum delay: the Crawl-delay in robots.txt (180 seconds at most), or without one that of the configuration;
 - the duration of the last request times 2 to the power p. p is 2 at first, and each response with a status below 400
-  lowers it by a tenth, to 0 at least. A 429 raises p by 1; in the remaining run, nothing lowers it;
+  lowers it by a tenth, to 0 at least. A 429 raises p by 1; after that, p is not lowered in the run;
 - after a 429, the longest of these waits since then, so that the waits do not become shorter in the run;
 - the Retry-After of the last response, a day at most.
 
@@ -24,10 +24,10 @@ MAX_RETRY_AFTER_SECONDS = 86_400.0
 """Longest Retry-After that is obeyed, in seconds."""
 
 MIN_RECORDED_PAUSE_SECONDS = 1.0
-"""Shortest pause in seconds that is recorded for the next run, which would not begin within a shorter one."""
+"""Shortest pause in seconds that is recorded for the next run: a shorter one ends before that run begins."""
 
 MAX_UNAVAILABLE, MAX_LIMITED, MAX_FAILED = 3, 8, 10
-"""How many results in a row end the requests to an origin in a run: 503, 429, and no response."""
+"""How many 503, 429, and requests without a response, in a row, end the requests to an origin in a run."""
 
 UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
 """Reasons why a request got no response, but may get one later."""
@@ -123,7 +123,7 @@ def retry_after(text: str, now: datetime) -> float | None:
 
 
 def should_retry_at_once(reason: Reason | None, tries: int) -> bool:
-    """Return whether to repeat a request at once: `tries` is 1, and `reason` is that the connection failed.
+    """Return whether to repeat a request at once: only after the first try, if the connection failed or broke.
 
     >>> should_retry_at_once(Reason.CONNECT_FAILED, 1), should_retry_at_once(Reason.CONNECT_FAILED, 2)
     (True, False)

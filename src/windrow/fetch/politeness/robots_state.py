@@ -1,4 +1,4 @@
-"""Which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
+"""Decide which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
 
 - 2xx: the file is in force for 30 minutes.
 - 3xx: the redirect is followed, five times at most and to any origin; one more counts as 4xx.

@@ -11,7 +11,7 @@ _OPERATOR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _MAIL_ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}")
 _LINE = re.compile(r"[\x20-\x7e]{1,250}")
 _WORD = re.compile(r"[^\s()<>,;]+")
-_HINT = "set operator and contact, a web page or a mail address, for [pages] in windrow.toml"
+_HINT = "set operator, and a web page or mail address as contact, for [pages] in windrow.toml"
 
 
 def user_agent(operator: str, contact: str, text: str = "") -> str:
@@ -34,7 +34,7 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
 
 
 def _check_custom(text: str) -> str:
-    """Return a configured user agent; raises ConfigError if it does not begin with a name or has no contact."""
+    """Return a configured user agent; raises ConfigError if it does not begin with a name or does not contain a contact."""
     if not _LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
         raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
     if not names_contact(text):

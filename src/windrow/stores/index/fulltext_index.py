@@ -180,7 +180,7 @@ class FullTextIndex:
             return min((int(searcher.doc_freq(field, token)) for token in tokens), default=0)
 
     def suggest(self, frequency: Mapping[str, int], field: str) -> dict[str, Suggestion]:
-        """Return suggestions by word that no document has in a field; `frequency` is that of each folded word."""
+        """Return suggestions for words that no document has in a field; `frequency` is the document count by word."""
         if all(frequency.values()):
             return {}
         with _map_errors(self.folder):
