@@ -282,7 +282,7 @@ class HeldAnswer(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as its source lists it, and how it is transferred; `size` is in bytes. None: the listing does not state it."""
+    """A file as its source lists it, and how it is transferred; `size` is in bytes. None: not stated."""
 
     path: str
     size: int | None = None

@@ -103,7 +103,7 @@ def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def arc_to_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
-    """Yield an ARC record with a WARC header in place of its header line; its id is a hash of `identity`."""
+    """Yield an ARC record with a WARC header in place of its header line; the record id is a hash of `identity`."""
     start = b""
     for block in blocks:
         start += block

@@ -287,7 +287,7 @@ def status_error(
 
 
 def target_prefix(site: Site) -> str:
-    """Return what precedes the path in a request line: the origin of an http site with a proxy (RFC 9112, section 3.2.2).
+    """Return what precedes the path in a request line: for http through a proxy, the origin (RFC 9112, section 3.2.2).
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')

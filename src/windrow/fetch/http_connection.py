@@ -52,7 +52,7 @@ class StopReading(Exception):
 
 
 class HttpConnection(asyncio.BufferedProtocol):
-    """A connection for one request at a time; `is_usable` is checked before each request."""
+    """A connection for one request at a time; before each request, the caller checks `is_usable`."""
 
     def __init__(self) -> None:
         """Create the object that asyncio connects."""
@@ -147,8 +147,8 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block was sent,
-        and StaleConnection if the server had closed the idle connection.
+        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block was
+        sent, and StaleConnection if the server had closed the idle connection.
         """
         assert self._transport is not None
         self._reader = reader

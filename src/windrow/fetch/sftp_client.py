@@ -100,7 +100,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._parts, self._held_size = [block[offset:]] if offset < block_end else [], block_end - offset
 
     def _take(self, packet: memoryview) -> None:
-        """Set the future of the request that a packet answers; end the session if there is no such request."""
+        """Set the future of the request to which a packet is the response; without such a request, end the session."""
         kind = packet[0]
         waiter = self._greeting if kind == _VERSION else self._waiting.pop(int.from_bytes(packet[1:5], "big"), None)
         if waiter is None:

@@ -34,11 +34,11 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
 
 
 def _check_custom(text: str) -> str:
-    """Return a configured user agent; raises ConfigError if it does not begin with a name or does not contain a contact."""
+    """Return a configured user agent; raises ConfigError unless it begins with a name and contains a contact."""
     if not _LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
         raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
     if not names_contact(text):
-        raise ConfigError("user_agent: expected the address of a web page or a mailbox in it", hint=_HINT)
+        raise ConfigError("user_agent: it must contain the address of a web page or a mailbox", hint=_HINT)
     return text
 
 
