@@ -148,7 +148,7 @@ class Reason(StrEnum):
     # records and stores
     INCOMPLETE_RECORD = "incomplete_record", "it lacks something that its standard requires, such as a title or a time"
     DUPLICATE_RECORD = "duplicate_record", "the document has the same record twice"
-    PLACEHOLDER = "placeholder", "it only states that there is nothing"
+    PLACEHOLDER = "placeholder", "its title is one that the source uses for placeholders"
     INTEGRITY_FATAL = "integrity_fatal", "an integrity check of level fatal failed"
     STORE_FAILED = "store_failed", "the database refused the rows"
     UNKNOWN_RECORD = "unknown_record", "the record to edit or delete does not exist"

@@ -12,7 +12,7 @@ MIN_LENGTH, MAX_LENGTH = 4, 30
 MAX_WORDS = 8
 """The most words of a query for which others are suggested; a longer query is probably a copied passage."""
 _MIN_TWICE_LENGTH = 6
-"""The least length of a word that may differ in two places; one is then a surplus letter, or two swapped letters."""
+"""The least length of a word for which words that differ from it in two places are suggested."""
 
 
 class Suggestion(NamedTuple):

@@ -110,7 +110,7 @@ class CouchDocuments:
             if status == 500 and b'"doc_validation"' in content:
                 status = 400  # servers use either status for a document that is not valid
             if status in good:
-                parsed = _parse_json(content) if status < 300 else _parse_error(content)
+                parsed = _parse_json(content, self._url) if status < 300 else _parse_error(content)
                 if status < 300 and not isinstance(parsed, shape):
                     raise self._unexpected_response()
                 return _Response(status, parsed)
@@ -389,13 +389,13 @@ def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
 def _parse_error(content: bytes) -> Any:
     """Return the JSON value of an error, or an object with its text if it is not JSON, which a proxy may send."""
     try:
-        return _parse_json(content)
+        return _parse_json(content, "")
     except StoreError:
         return {"reason": content[:300].decode("utf-8", "replace")}
 
 
-def _parse_json(content: bytes) -> Any:
+def _parse_json(content: bytes, url: str) -> Any:
     try:
         return json.loads(content) if content else {}
     except (ValueError, RecursionError):
-        raise StoreError("the server's response is not JSON: is it a CouchDB server?") from None
+        raise StoreError(f"{url}: the response is not JSON: is this a CouchDB server?") from None

@@ -173,7 +173,7 @@ class FullTextIndex:
         return [IndexHit(id_, -negated if scored else 0.0) for negated, _, id_ in sort_keys[:limit]]
 
     def frequency(self, word: str, field: str) -> int:
-        """Return the number of documents that have a word in a field; for several words, the rarest of them."""
+        """Return the number of documents that have a word in a field; of several words, that of the rarest."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
