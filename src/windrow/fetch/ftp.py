@@ -173,10 +173,7 @@ class FtpConnection(Connection):
     def _start_transfer(
         self, session: FtpSession, full_path: str, sink: Sink
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
-        """Start a transfer; return its offset, the file's size, and the connection and reply that `open_data` returns.
-
-        The size is None if it is unknown or stated in the reply.
-        """
+        """Start a transfer; return its offset, the file's size (None: not known yet), and what `open_data` returns."""
         expected, self._expected = self._expected, None
         if expected is not None:
             if isinstance(expected.source, Exception):

@@ -59,7 +59,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._reader: AnswerReader | None = None
-        self._answered: asyncio.Future[None] | None = None
+        self._response_done: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         # Times of the event loop: `_deadline`, when a request fails without more data or an idle connection is closed;
         # `_last_deadline`: when the whole response must be complete; `_silence`: the most seconds without data.
@@ -130,17 +130,17 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _finish(self, error: Exception | None) -> None:
         """End the open request, and close the connection after an error or if it cannot be used again."""
-        reader, answered = self._reader, self._answered
-        self._reader = self._answered = None
+        reader, response_done = self._reader, self._response_done
+        self._reader = self._response_done = None
         self.resume_writing()  # `exchange`, which may wait to send, checks whether the request is still open
-        if reader is None or answered is None or answered.done():
+        if reader is None or response_done is None or response_done.done():
             return
         if error is not None or not reader.is_reusable:
             self.close()
         if error is not None:
-            answered.set_exception(error)
+            response_done.set_exception(error)
         else:
-            answered.set_result(None)
+            response_done.set_result(None)
 
     async def exchange(
         self, request: bytes, reader: AnswerReader, seconds: float, silence: float, body: Iterable[bytes] = ()
@@ -152,7 +152,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """
         assert self._transport is not None
         self._reader = reader
-        answered = self._answered = self._loop.create_future()
+        response_done = self._response_done = self._loop.create_future()
         now = self._loop.time()
         self._last_deadline, self._silence = now + seconds, silence
         self._deadline = min(self._last_deadline, now + silence)
@@ -166,11 +166,11 @@ class HttpConnection(asyncio.BufferedProtocol):
             for block in body:
                 self._transport.write(block)
                 await (self._buffer_freed or asyncio.sleep(0))
-                if answered.done():
+                if response_done.done():
                     self.close()  # the server would take the remaining body for another request
                     break
                 self._deadline = min(self._last_deadline, self._loop.time() + silence)
-            await answered
+            await response_done
         except BaseException:
             self._reader = None
             self.close()
@@ -183,8 +183,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._last_deadline = math.inf
         self._deadline = self._loop.time() + self._silence
 
-    async def start_tls(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
-        """Start TLS within `seconds` and verify the certificate of `host`; close the connection if that fails."""
+    async def start_tls(self, context: ssl.SSLContext, host_name: str, seconds: float) -> None:
+        """Start TLS within `seconds` and verify the certificate of `host_name`; close the connection if that fails."""
         assert self._transport is not None
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None
@@ -193,7 +193,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                 async with asyncio.timeout(seconds):
                     # asyncio's own limit is later, since it does not raise TimeoutError.
                     transport = await self._loop.start_tls(
-                        self._transport, self, context, server_hostname=host, ssl_handshake_timeout=2 * seconds
+                        self._transport, self, context, server_hostname=host_name, ssl_handshake_timeout=2 * seconds
                     )
         except BaseException:
             self.close()
@@ -258,9 +258,9 @@ async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | No
     """Connect to a site's proxy; unless `tls` is None, open a tunnel to the site's `port` and start TLS in it."""
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
-    addresses = await _resolve(proxy.host, proxy.port, site.address_family)
+    addresses = await _resolve(proxy.host_name, proxy.port, site.address_family)
     proxy_tls = tls_context(site) if proxy.is_encrypted else None
-    connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host)
+    connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host_name)
     if tls:
         await _open_tunnel(connection, site, port, proxy)
         await connection.start_tls(tls, site.host, site.timeout)
@@ -270,7 +270,7 @@ async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | No
 class HttpProxy(NamedTuple):
     """The address of a site's proxy; `authorization` is the value of Proxy-Authorization, or an empty text."""
 
-    host: str
+    host_name: str
     port: int
     is_encrypted: bool
     authorization: str
@@ -294,15 +294,15 @@ class HttpProxy(NamedTuple):
         return cls(parts.hostname, port, parts.scheme == "https", authorization)
 
 
-async def _resolve(host: str, port: int, family: str) -> Sequence[ResolvedAddress]:
+async def _resolve(host_name: str, port: int, family: str) -> Sequence[ResolvedAddress]:
     loop = asyncio.get_running_loop()
-    return await loop.getaddrinfo(host, port, family=SOCKET_FAMILIES[family], type=socket.SOCK_STREAM)
+    return await loop.getaddrinfo(host_name, port, family=SOCKET_FAMILIES[family], type=socket.SOCK_STREAM)
 
 
 async def _connect_any(
-    addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host: str
+    addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host_name: str
 ) -> HttpConnection:
-    """Connect to the IP address that accepts first (RFC 8305); unless `tls` is None, start TLS for `host`.
+    """Connect to the IP address that accepts first (RFC 8305); unless `tls` is None, start TLS for `host_name`.
 
     Each address has `seconds`; the next is tried as well after a failure, or after `ATTEMPT_DELAY_SECONDS`. If all
     fail, the last error is raised.
@@ -321,7 +321,7 @@ async def _connect_any(
                 try:
                     connection = attempt.result()
                     if tls:
-                        await connection.start_tls(tls, host, seconds)
+                        await connection.start_tls(tls, host_name, seconds)
                 except NETWORK_ERRORS as error:
                     last_error = error
                 else:

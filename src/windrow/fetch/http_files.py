@@ -62,7 +62,7 @@ class HttpFiles(Connection):
     def __init__(self, site: Site) -> None:
         """Prepare a session; requests open connections, which later requests use again."""
         self._site = site
-        self._ascii_site = replace(site, host=_ascii_host(site.host))
+        self._ascii_site = replace(site, host=_ascii_host_name(site.host))
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
         self._header_lines = field_lines(fields)
         self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
@@ -251,12 +251,12 @@ class HttpFiles(Connection):
         self._idle.clear()
 
 
-def _ascii_host(host: str) -> str:
+def _ascii_host_name(host_name: str) -> str:
     """Return a host name in ASCII: in punycode if it has other letters."""
-    if host.isascii():
-        return host
-    url = normalise(f"http://{host}/").url
-    return parts(url).host if url else host
+    if host_name.isascii():
+        return host_name
+    url = normalise(f"http://{host_name}/").url
+    return parts(url).host if url else host_name
 
 
 def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> TransportError:

@@ -159,16 +159,16 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 _MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address cannot be searched for
 
 
-def address_marks(url: str, host: str) -> list[tuple[str, str]]:
+def address_marks(url: str, host_name: str) -> list[tuple[str, str]]:
     """Return (field, value) of each mark by which `filter_clause` finds a document with the normal address `url`.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
     """
-    labels = host.split(".")
+    labels = host_name.split(".")
     scheme, _, address = url.partition("://")
     port = address.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2]
-    marks = [("host", host), ("port", port or _DEFAULT_PORTS.get(scheme, ""))]
+    marks = [("host", host_name), ("port", port or _DEFAULT_PORTS.get(scheme, ""))]
     marks += [("url", address)] * (len(url) <= _MAX_URL_LENGTH)
     return marks + [("site", ".".join(labels[start:])) for start in range(len(labels))]
 

@@ -257,7 +257,7 @@ def address_text(url: str) -> str:
     >>> address_text("https://www.example.org/my%20page/a-b.html?q=1")
     'example.org/my page/a-b.html q=1'
     """
-    host, slash, path = url[:_MAX_URL_LENGTH].partition("://")[2].partition("/")
-    name = host.rpartition("@")[2].partition(":")[0].removeprefix("www.")
-    text = f"{name}{slash}{path.partition('#')[0].replace('?', ' ', 1)}"
+    authority, slash, path = url[:_MAX_URL_LENGTH].partition("://")[2].partition("/")
+    host_name = authority.rpartition("@")[2].partition(":")[0].removeprefix("www.")
+    text = f"{host_name}{slash}{path.partition('#')[0].replace('?', ' ', 1)}"
     return unquote(text) if "%" in text else text

@@ -257,26 +257,27 @@ class CouchDocuments:
             documents |= self._read_existing(database, ids[start : start + _CHUNK_SIZE])
         return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
-    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+    def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
         """Yield the documents in a range of a view, in its order."""
         declared = self._databases[database].view(name)
-        return islice(self._view_rows(database, declared, span), span.skip, span.skip + span.limit)
+        return islice(self._view_rows(database, declared, bounds), bounds.skip, bounds.skip + bounds.limit)
 
-    def _view_rows(self, database: str, view: DocumentView, span: ViewRange) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view; `span.skip` and `span.limit` are not applied."""
-        low, high = _make_key(view, span.first, span.start), _make_key(view, span.first, span.end or _HIGHEST_TEXT)
+    def _view_rows(self, database: str, view: DocumentView, bounds: ViewRange) -> Iterator[StoredDocument]:
+        """Yield the documents in a range of a view; `bounds.skip` and `bounds.limit` are not applied."""
+        low = _make_key(view, bounds.first, bounds.start)
+        high = _make_key(view, bounds.first, bounds.end or _HIGHEST_TEXT)
         parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE_SIZE}
-        first, last = (high, low) if span.descending else (low, high)
+        first, last = (high, low) if bounds.descending else (low, high)
         parameters |= {"startkey": json.dumps(first), "endkey": json.dumps(last)}
-        parameters["inclusive_end"] = "true" if span.descending or len(span.first) == len(view.by) else "false"
-        parameters["descending"] = "true" if span.descending else "false"
+        parameters["inclusive_end"] = "true" if bounds.descending or len(bounds.first) == len(view.by) else "false"
+        parameters["descending"] = "true" if bounds.descending else "false"
         skip = 0
         while True:
             path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
             rows = self._request_rows("GET", path)
             for row in rows:
-                # A descending query includes the key `span.end`.
-                if row.get("doc") and not (span.end and row.get("key") == high):
+                # A descending query includes the key `bounds.end`.
+                if row.get("doc") and not (bounds.end and row.get("key") == high):
                     yield _without_server_fields(row["doc"])
             if len(rows) < _PAGE_SIZE:
                 return

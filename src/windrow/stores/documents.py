@@ -87,7 +87,7 @@ class DocumentStore(Protocol):
         """Return the existing documents with these ids, by id."""
         ...
 
-    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+    def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
         """Yield the documents in a range of a view, in its order."""
         ...
 
@@ -215,8 +215,8 @@ class SqliteDocuments(SqliteStore):
             if existing:
                 run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (old_row,))
             texts = [str(body.get(field) or "") for field in database.texts]
-            names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
-            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *texts))
+            names, placeholders = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
+            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({placeholders})', (row, *texts))
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
         """Return a row number for a document, which rises with its time; `current` is its present one, None if new.
@@ -260,41 +260,41 @@ class SqliteDocuments(SqliteStore):
         documents: dict[str, StoredDocument] = {}
         for start in range(0, len(ids), _CHUNK_SIZE):
             chunk = ids[start : start + _CHUNK_SIZE]
-            marks = ",".join("?" * len(chunk))
-            for document in self._read_documents(database, f"WHERE d.id IN ({marks})", chunk):
+            placeholders = ",".join("?" * len(chunk))
+            for document in self._read_documents(database, f"WHERE d.id IN ({placeholders})", chunk):
                 documents[document["_id"]] = document
         return documents
 
-    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+    def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
         """Yield the documents in a range of a view, in its order."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
-        conditions = [f"{column} = ?" for column in columns[: len(span.first)]]
-        parameters: list[Any] = [*span.first]
-        if len(span.first) < len(columns):
+        conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
+        parameters: list[Any] = [*bounds.first]
+        if len(bounds.first) < len(columns):
             # A value that is not a text is left out, as in CouchDB's views.
-            ranged = columns[len(span.first)]
+            ranged = columns[len(bounds.first)]
             conditions.append(f"{ranged} >= ?")
-            parameters.append(span.start)
-            if span.end:
+            parameters.append(bounds.start)
+            if bounds.end:
                 conditions.append(f"{ranged} < ?")
-                parameters.append(span.end)
+                parameters.append(bounds.end)
         if declared.without:
             conditions.append(_exclusion(declared))
-        direction = "DESC" if span.descending else "ASC"
+        direction = "DESC" if bounds.descending else "ASC"
         order = ", ".join(
-            f"{column} {direction}" for column in [*columns[len(span.first) :], "d.id"]
+            f"{column} {direction}" for column in [*columns[len(bounds.first) :], "d.id"]
         )  # the leading columns are equal
         clauses = f"WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ? OFFSET ?"
-        return self._read_documents(database, clauses, [*parameters, span.limit, span.skip])
+        return self._read_documents(database, clauses, [*parameters, bounds.limit, bounds.skip])
 
     def search(
-        self, database: str, text: str, view: str = "", span: ViewRange = FIRST_THOUSAND
+        self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND
     ) -> Iterator[StoredDocument]:
         """Yield the documents in a range of a view that have all words of a text, in the order of `DocumentDatabase`.
 
-        Any text is valid. `span.start` and `span.end` are times. A ranking by the rarity of words would have to read
-        every document with one of the words.
+        Any text is valid. The range is one of times. A ranking by the rarity of words would have to read every document
+        with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word
@@ -303,10 +303,10 @@ class SqliteDocuments(SqliteStore):
             return
         conditions = [f'"{database}_search" MATCH ?']
         parameters: list[Any] = []
-        if span.first:
+        if bounds.first:
             conditions.append(f"{_json_field(declared.view(view).by[0])} = ?")
-            parameters.append(span.first[0])
-        for bound, sign in ((span.start, ">="), (span.end, "<")):
+            parameters.append(bounds.first[0])
+        for bound, sign in ((bounds.start, ">="), (bounds.end, "<")):
             if bound:
                 conditions.append(f"s.rowid {sign} ?")
                 parameters.append(_first_row(bound))
@@ -315,7 +315,7 @@ class SqliteDocuments(SqliteStore):
             FROM "{database}_search" s CROSS JOIN "{database}" d ON d.rowid = s.rowid
             WHERE {" AND ".join(conditions)} ORDER BY s.rowid DESC LIMIT ?
         """
-        row_count = span.skip + span.limit
+        row_count = bounds.skip + bounds.limit
         with self._guarded():
             rows = self._connection.execute(
                 f"SELECT d.rowid {clauses}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, row_count)
@@ -326,7 +326,7 @@ class SqliteDocuments(SqliteStore):
                     f"SELECT d.rowid {clauses}", (f"{words}", *parameters, row_count + len(row_ids))
                 )
                 row_ids |= dict.fromkeys(row for (row,) in rows)
-        for row in [*row_ids][span.skip : row_count]:
+        for row in [*row_ids][bounds.skip : row_count]:
             yield from self._read_documents(database, "WHERE d.rowid = ?", [row])
 
     def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:

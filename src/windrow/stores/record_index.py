@@ -131,8 +131,8 @@ class RecordIndex:
         while changes := self._run(text, (BATCH_SIZE,)).fetchall():
             records = [*dict.fromkeys(record for _, record in changes)]
             last_number, _ = changes[-1]
-            marks = ",".join("?" * len(records))
-            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({marks})", records))
+            placeholders = ",".join("?" * len(records))
+            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({placeholders})", records))
             new_stamps, removed = self._write_records(index, records, stamps)
             with transaction(self._connection):
                 self._connection.executemany("DELETE FROM indexed WHERE record = ?", [(record,) for record in removed])

@@ -66,9 +66,9 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
     """Return the key of the record that has the key or one of the names of an observation; empty if none has."""
-    marks = ",".join("?" * len(observation.names))
+    placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
-        f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({marks}))",
+        f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))",
         (observation.key, *observation.names),
     ).fetchone()
     return str(row[0]) if row else ""
@@ -76,8 +76,8 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 
 def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int) -> set[int]:
     """Assign names to a record; return the ids of the records that had them before."""
-    marks = ",".join("?" * len(names))
-    text = f"SELECT DISTINCT record FROM other_name WHERE name IN ({marks}) AND record <> ?"
+    placeholders = ",".join("?" * len(names))
+    text = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
     earlier_records = {int(other) for (other,) in connection.execute(text, (*names, record))}
     connection.executemany(
         "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",

@@ -82,7 +82,7 @@ VersionChange = tuple[RecordVersion | None, RecordVersion]
 
 
 def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
-    """Yield rows of the view `history`; `clauses` follow it in the query, and `parameters` are for their marks."""
+    """Yield rows of the view `history`; `clauses` follow it in the query, with `parameters` for placeholders."""
     text = f"""
         SELECT key, at, attempt, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
         FROM history {clauses}

@@ -190,15 +190,15 @@ class RecordStore(SqliteStore):
                 (value_digest, json_text, text, aside),
             )
             value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
-        at, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
+        time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
         moved = (
             set_names(self._connection, observation.names, record)
             if value_id is not None and observation.names
             else set()
         )
-        rows = [(moved_record, at, entry.attempt, entry.source, url) for moved_record in moved]
+        rows = [(moved_record, time_text, entry.attempt, entry.source, url) for moved_record in moved]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
-        row = (record, at, entry.attempt, value_id, entry.source, url)
+        row = (record, time_text, entry.attempt, value_id, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
         return {record} | moved
 
@@ -297,15 +297,16 @@ class RecordStore(SqliteStore):
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
         """Return the statements of at most some hundred attempts, in their order; the skipped ones of each are last."""
-        marks = ",".join("?" * len(attempts))
+        placeholders = ",".join("?" * len(attempts))
         observed = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
             FROM observation o
             JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
-            WHERE o.attempt IN ({marks}) ORDER BY o.attempt, r.id
+            WHERE o.attempt IN ({placeholders}) ORDER BY o.attempt, r.id
         """
         skipped = f"""
-            SELECT attempt, key, url, reason, message FROM skipped WHERE attempt IN ({marks}) ORDER BY attempt, key
+            SELECT attempt, key, url, reason, message FROM skipped
+            WHERE attempt IN ({placeholders}) ORDER BY attempt, key
         """
         with self._guarded():
             statements = [AttemptStatement(*row) for row in self._connection.execute(observed, attempts)]
@@ -351,7 +352,7 @@ class RecordStore(SqliteStore):
             rows = self._connection.execute(text, (json.dumps([*sources]),))
             for attempt, attempt_rows in groupby(rows, key=itemgetter(0)):
                 group = [*attempt_rows]
-                _, _, at, source, url, *_ = group[0]
+                _, _, time_text, source, url, *_ = group[0]
                 observations = [
                     Observation(
                         key, json.loads(json_text) if json_text else None, text, datetime.fromisoformat(time), item_url,
@@ -359,7 +360,7 @@ class RecordStore(SqliteStore):
                     )
                     for _, key, time, _, item_url, json_text, text, aside, names, aliases in group
                 ]  # fmt: skip
-                yield AttemptObservations(attempt, datetime.fromisoformat(at), url, source, tuple(observations))
+                yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
         """Return the current records that match a query, the best first; `kind` is the value of `type:` for them."""
@@ -399,7 +400,7 @@ class RecordStore(SqliteStore):
             SELECT o.attempt, count(*), sum(NOT EXISTS (
                 SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
             FROM observation o LEFT JOIN value v ON v.id = o.value
-            WHERE o.attempt IN ({marks}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
+            WHERE o.attempt IN ({placeholders}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
         """
         rows = self._rows_of_attempts(text, attempts, field, f"$.{field}", excluded)
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
@@ -410,7 +411,7 @@ class RecordStore(SqliteStore):
         An empty key or address is ignored. One that meets several of these conditions is returned several times.
         """
         text = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
-        rows = [*self._rows_of_attempts(text.format("attempt IN ({marks})"), attempts)]
+        rows = [*self._rows_of_attempts(text.format("attempt IN ({placeholders})"), attempts)]
         with self._guarded():
             for column, content in (("key", key), ("url", url)):
                 rows += self._connection.execute(text.format(f"{column} = ?"), (content,)).fetchall() if content else ()
@@ -420,12 +421,12 @@ class RecordStore(SqliteStore):
         ]
 
     def _rows_of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query for some hundred attempts at a time; `{marks}` in its text stands for their placeholders."""
+        """Run a query for some hundred attempts at a time; `{placeholders}` in its text is replaced by theirs."""
         with self._guarded():
             for start in range(0, len(attempts), _CHUNK_SIZE):
                 chunk = attempts[start : start + _CHUNK_SIZE]
-                marks = ",".join("?" * len(chunk))
-                yield from self._connection.execute(text.format(marks=marks), (*chunk, *parameters))
+                placeholders = ",".join("?" * len(chunk))
+                yield from self._connection.execute(text.format(placeholders=placeholders), (*chunk, *parameters))
 
     def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
@@ -463,16 +464,16 @@ class RecordStore(SqliteStore):
             touched_records: set[int] = set()
             for start in range(0, len(numbers), _CHUNK_SIZE):
                 chunk = numbers[start : start + _CHUNK_SIZE]
-                marks = ",".join("?" * len(chunk))
+                placeholders = ",".join("?" * len(chunk))
                 removed = self._connection.execute(
                     f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
-                    f" WHERE o.attempt IN ({marks})", chunk)  # fmt: skip
+                    f" WHERE o.attempt IN ({placeholders})", chunk)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
                                        [(hash64(key), attempt) for key, attempt in removed])  # fmt: skip
                 touched_records |= {record for (record,) in self._connection.execute(
-                    f"SELECT record FROM observation WHERE attempt IN ({marks})", chunk)}  # fmt: skip
+                    f"SELECT record FROM observation WHERE attempt IN ({placeholders})", chunk)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
-                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({marks})", chunk)
+                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({placeholders})", chunk)
                     count += deleted.rowcount if table == "observation" else 0
             self._mark_unindexed(touched_records)
             self._connection.execute(_DELETE_UNUSED_VALUES)

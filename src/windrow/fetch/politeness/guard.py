@@ -46,7 +46,7 @@ _DELIMITERS = frozenset("/?#@\\")
 _NOT_EMBEDDED = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
-def refusal(host: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
+def refusal(host_name: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
     """Return why windrow may not connect to a host at the IP address `resolved` of its name, or None if it may.
 
     >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
@@ -60,14 +60,14 @@ def refusal(host: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason 
     embedded_address = _embedded_ipv4(address)
     if allowed.everything or _is_public(embedded_address):
         return None
-    if any(host_matches(pattern, host) for pattern in allowed.hosts):
+    if any(host_matches(pattern, host_name) for pattern in allowed.hosts):
         return None
     if any(address in network or embedded_address in network for network in allowed.networks):
         return None
     return Reason.PRIVATE_ADDRESS
 
 
-def refusal_behind_proxy(host: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
+def refusal_behind_proxy(host_name: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
     """Return why windrow may not ask a proxy to connect to a host, or None if it may.
 
     >>> str(refusal_behind_proxy("2130706433")), str(refusal_behind_proxy("localhost"))
@@ -75,19 +75,19 @@ def refusal_behind_proxy(host: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | 
     >>> refusal_behind_proxy("example.org"), str(refusal_behind_proxy("0x7f.0.0.0.1"))
     (None, 'bad_address')
     """
-    normal_host = _normal_host(host)
+    normal_host = _normal_host(host_name)
     if allowed.everything or not normal_host:
         return None if allowed.everything else Reason.BAD_ADDRESS
     ip_address = _ip_address_of(normal_host)
-    return refusal(host, ip_address, allowed) if ip_address else None
+    return refusal(host_name, ip_address, allowed) if ip_address else None
 
 
-def is_loopback(host: str) -> bool:
+def is_loopback(host_name: str) -> bool:
     """Return whether a host name or IP address means this machine, so that nothing is sent over a network."""
-    if host == "localhost":
+    if host_name == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host_name).is_loopback
     except ValueError:
         return False
 
@@ -116,7 +116,7 @@ def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
     return Allowed(tuple(hosts), tuple(networks))
 
 
-def describe_refusal(host: str, reason: Reason) -> str:
+def describe_refusal(host_name: str, reason: Reason) -> str:
     """Return a message on why windrow does not connect to a host, and by which setting the user may allow it.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
@@ -124,7 +124,7 @@ def describe_refusal(host: str, reason: Reason) -> str:
     """
     if reason is not Reason.PRIVATE_ADDRESS:
         return reason.meaning
-    setting = f'private_hosts = ["{host.strip("[]")}"]'
+    setting = f'private_hosts = ["{host_name.strip("[]")}"]'
     setting += " (listed files: allow_private = true; warc_urls: warc_allow_private = true)"
     return f"{reason.meaning}; to allow it, add to its source: {setting}"
 
@@ -144,9 +144,9 @@ def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Addr
     return address
 
 
-def _normal_host(host: str) -> str:
+def _normal_host(host_name: str) -> str:
     """Return the normal form of a host name or IP address (127.0.0.1 for `0x7f.1`), or "" if it is not valid."""
-    bare_host = host.strip("[]")
+    bare_host = host_name.strip("[]")
     if not _DELIMITERS.isdisjoint(bare_host):
         return ""
     url = normalise(f"http://[{bare_host.partition('%')[0]}]/" if ":" in bare_host else f"http://{bare_host}/").url
@@ -181,8 +181,8 @@ def host_pattern(text: str, setting: str) -> str:
     raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
 
 
-def host_matches(pattern: str, host: str) -> bool:
+def host_matches(pattern: str, host_name: str) -> bool:
     """Return whether a host in its normal form matches a pattern from `host_pattern`."""
     if pattern.startswith("."):
-        return host.endswith(pattern) or host == pattern[1:]
-    return pattern in {host, "*"}
+        return host_name.endswith(pattern) or host_name == pattern[1:]
+    return pattern in {host_name, "*"}

@@ -159,8 +159,8 @@ class FullTextIndex:
             options: dict[str, Any] = {} if scored else {"order_by_field": field}
             count = limit
             while True:  # until all documents with the same score as the last one are included
-                found = searcher.search(query, count, count=False, **options).hits
-                hits = [(round(score, 4), address) for score, address in found]
+                scored_addresses = searcher.search(query, count, count=False, **options).hits
+                hits = [(round(score, 4), address) for score, address in scored_addresses]
                 if len(hits) < count or hits[-1][0] != hits[limit - 1][0]:
                     break
                 count = 4 * count + 1

@@ -79,11 +79,11 @@ class IndexManifest:
         entries: dict[int, ManifestEntry] = {}
         for start in range(0, len(ids), _CHUNK_SIZE):
             chunk = ids[start : start + _CHUNK_SIZE]
-            marks = ",".join("?" * len(chunk))
-            sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})"
+            placeholders = ",".join("?" * len(chunk))
+            sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({placeholders})"
             with self._guarded():
-                found = map(ManifestEntry._make, self._connection.execute(sql, chunk))
-                entries |= {entry.id: entry for entry in found}
+                chunk_entries = map(ManifestEntry._make, self._connection.execute(sql, chunk))
+                entries |= {entry.id: entry for entry in chunk_entries}
         return entries
 
     def write(self, entries: Iterable[ManifestEntry], removed: Iterable[int] = ()) -> None:
