@@ -38,7 +38,7 @@ def current_name(table: Mapping[str, str], name: str, prefix: str = "") -> str:
 
 
 def all_names(table: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Return a name, followed by the old names that stand for it.
+    """Return a name, followed by the old names for it in a table of this module.
 
     >>> all_names({"pace": "delay", "wait": "delay"}, "delay")
     ('delay', 'pace', 'wait')

@@ -150,7 +150,7 @@ def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
 
 
 def address_without_scheme(target: LinkFilter) -> str:
-    """Return the address in the value of a `url:` filter, without its scheme."""
+    """Return the address in `target`, the value of a `url:` filter, without its scheme."""
     port = f":{target.port}" if target.port is not None else ""
     return target.url if target.url is not None else f"{target.host}{port}/"
 

@@ -85,7 +85,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(text, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return by key the records that these listed attempts observe or observed, each with its deleted values."""
+        """Return the deleted values, by key, of each record that these listed attempts observe or observed."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):

@@ -363,7 +363,7 @@ class RecordStore(SqliteStore):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return the current records that match a query, the best first; `kind` is the value of `type:` for them."""
+        """Return `limit` matching records from `offset` on, the best first; `kind` is their value in `type:`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 

@@ -134,7 +134,7 @@ class FullTextIndex:
         self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
-        """Return the documents with the best scores, or if `newest` is a field, with the largest numbers in it.
+        """Return `limit` documents from `offset` on, by score, or if `newest` is a field, by the largest number in it.
 
         Documents with equal scores are in the order of the index, so that pages of results do not overlap.
         """
@@ -149,7 +149,7 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first documents, by score if `scored`, then by the number in `field` (largest first), then by id.
+        """Return the first `limit` documents: by score if `scored`, then by the largest number in `field`, then by id.
 
         The order in which the documents were written does not matter.
         """
