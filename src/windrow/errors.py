@@ -10,7 +10,7 @@
     ├── LedgerError             the ledger cannot be read or written
     ├── ArchiveError            the archive cannot be read or written
     │   └── DiskFull            the disk has no room for the bytes
-    ├── StoreError              a store refused the rows
+    ├── StoreError              a store refused rows, or cannot be read or written
     │   ├── StoreUnreachable    a store's server does not answer                  transient
     │   └── StoreDamaged        a store's file is no longer a valid database
     │       └── IndexDamaged    a search index is damaged, and must be built again
@@ -113,7 +113,7 @@ class DiskFull(ArchiveError):
 
 
 class StoreError(WindrowError):
-    """A store refused the rows."""
+    """A store refused rows, or cannot be read or written."""
 
     reason = Reason.STORE_FAILED
 

@@ -82,8 +82,8 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
     """Truncate every file after its last capture on the ledger; return a message for each repair or missing capture.
 
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
-    written but not recorded, so they will be fetched again; a large transfer that was complete but not recorded
-    becomes a part file again, and need not be fetched. Files whose names are not windrow's are not changed.
+    written but not recorded, so they will be fetched again; a file without a recorded capture is removed, but that of a
+    complete large transfer becomes a part file again. Files whose names are not windrow's are not changed.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):

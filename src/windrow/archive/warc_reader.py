@@ -149,7 +149,7 @@ class _GzipSource:
         return self._bytes_read
 
     def check_length(self, size: int, form: _Form) -> None:
-        """Do nothing: the length is checked by `find_end`, when the record is inflated."""
+        """Do nothing: the length is checked while the record is inflated."""
 
     def read(self, max_size: int) -> bytes:
         """Return at most `max_size` inflated bytes, or empty bytes at the end; raise `_BrokenRecord` if that fails."""

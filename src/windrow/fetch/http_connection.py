@@ -32,7 +32,7 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 MAX_IDLE_SECONDS = 15.0
-"""Seconds after which an idle connection is closed: many servers and routers close it soon after."""
+"""Seconds after which an idle connection is closed: many servers and routers have closed it by then."""
 
 _RECEIVE_BUFFER = memoryview(bytearray(1 << 17))
 """The receive buffer of all connections: received bytes are processed before another connection can receive."""

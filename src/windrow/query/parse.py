@@ -126,7 +126,7 @@ class _Scanner:
         yield self._word(note)
 
     def _quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start` and go on after it; None if no complete phrase begins there."""
+        """Return the phrase that begins at `start`, and set `offset` after it; None if no complete phrase begins there."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None
@@ -148,7 +148,7 @@ class _Scanner:
         return None
 
     def _keyed(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter whose key begins at `start`, or None; go on after it if its value is valid."""
+        """Return the filter whose key begins at `start`, or None; set `offset` after it if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or key not in KEYS or (is_negated and key == "as-of"):

@@ -1,7 +1,7 @@
 """A full-text index of documents with integer ids, in a folder.
 
 An index can always be built from its store: one that is missing, damaged or of another version is built again. One that
-cannot be written in its folder is opened in a scratch folder that has links to its files.
+cannot be read or written in its folder is opened in a scratch folder that has links to its files.
 """
 
 from __future__ import annotations
