@@ -126,7 +126,7 @@ class _Scanner:
         yield self._word(note)
 
     def _quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start`, and set `offset` after it; None if no complete phrase begins there."""
+        """Return the phrase that begins at `start`, and set `offset` after it; None if there is no complete phrase."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None

@@ -1,4 +1,4 @@
-"""A store of records that lists late attempts: their observations changed after they had been settled.
+"""A store of records that lists late attempts: those whose observations changed after they had been settled.
 
 It also lists the documents made from its records that another store refuses.
 """
@@ -67,7 +67,7 @@ class RefusedDocument(NamedTuple):
 
 
 class LateAttemptStore(RecordStore):
-    """A store of records that lists late attempts: their observations were added or removed after they were settled.
+    """A store of records that lists attempts whose observations were added or removed after they had been settled.
 
     An earlier run could not read these attempts, or read them differently.
     """
@@ -124,7 +124,7 @@ class LateAttemptStore(RecordStore):
             return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count the skipped records, as `count_skipped` does, of the last attempt at each address that skipped any.
+        """Count skipped records, as `count_skipped` does, but only of the last attempt at each address that has any.
 
         Addresses at which a later attempt observed a record are left out.
         """

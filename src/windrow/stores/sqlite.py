@@ -44,7 +44,7 @@ def is_damaged(error: BaseException) -> bool:
 
 @contextmanager
 def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` if the block raises an error, so that what it was to prepare does not stay open."""
+    """Call `close` if the block raises an error, so that a database that cannot be prepared does not stay open."""
     try:
         yield
     except BaseException:
